@@ -77,8 +77,8 @@ def test_what_is_more_than_chance_may_be_too_little(tmp_path: Path) -> None:
     comparison = compared(before, after)
     assert row(only(comparison), "turnaround").verdict == "slight"
     assert "turnaround, mean" not in printed_text(comparison)
-    assert "1 too little changed to matter" in printed_text(comparison)
-    assert "worse, too little to matter" in printed_text(comparison, everything=True)
+    assert "1 below the threshold" in printed_text(comparison)
+    assert "worse, below the threshold" in printed_text(comparison, everything=True)
     strict = compared(before, after, matters=0.001)
     assert row(only(strict), "turnaround").verdict == "worse"
 
@@ -145,7 +145,7 @@ def test_one_seed_is_exact_and_does_not_generalize(tmp_path: Path) -> None:
     assert row(only(comparison), "turnaround").verdict == "one seed"
     text = printed_text(comparison)
     assert "worse with this seed" in text and "+2 ms" in text
-    assert "cannot be told" in text and "seeds=10" in text
+    assert "unknown for other seeds" in text and "seeds=10" in text
     little = compared(before, seeds(tmp_path / "c", [10.05], policy="mlfq"))
     assert row(only(little), "turnaround").verdict == "slight"
 

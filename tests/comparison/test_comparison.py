@@ -192,8 +192,8 @@ def test_what_the_length_of_a_turn_does(tmp_path: Path) -> None:
         if isinstance(block, Text) and "equal work" in block.markdown
     )
     assert "3 processes" in words and "here 66.7 %" in words
-    assert "that of `rr`, in turns of 1 ms: 60.3 ms" in words
-    assert "`wrr` (20 ms), give 40.3 ms: 66.8 %" in words
+    assert "`rr` has the highest mean, with time slices of 1 ms: 60.3 ms" in words
+    assert "`wrr` has the longest time slices (20 ms): 40.3 ms, or 66.8 %" in words
 
 
 def test_a_suite_of_few_policies_hides_no_distance(tmp_path: Path) -> None:

@@ -453,7 +453,7 @@ def test_trace_without_a_process() -> None:
     assert (summary["processes"], summary["idle_ns"], summary["root_pid"]) == (0, 9, None)
     assert summary["turnaround_mean_ns"] is None
     assert summary["overhead_share"] is None
-    assert "Overhead is not told of 1 CPU: " in shown(tables([("1 CPU", run_metrics)]))
+    assert "Overhead is unknown of 1 CPU: " in shown(tables([("1 CPU", run_metrics)]))
 
 
 def test_all_runs_have_the_same_columns() -> None:
@@ -621,11 +621,11 @@ def test_tables_say_what_one_should_know() -> None:
     assert run_metrics.summary["clock_step_ns"].item() == 5000
     text = shown(tables([("cut", run_metrics)]))
     assert "The trace was cut off: cut." in text
-    assert "steps of 5.00 µs" in text
+    assert "clock is 5.00 µs" in text
     full_text = shown(tables([("whole", compute(load(records, script)))]))
     assert "clock" not in full_text
-    assert "Overhead is not told" not in full_text
-    assert "Waiting is not known" not in full_text
+    assert "Overhead is unknown" not in full_text
+    assert "Waiting is unknown" not in full_text
 
 
 # --- tails

@@ -59,7 +59,7 @@ def made(runs: Path, schedlab: Command) -> Path:
     file = runs / "all.zip"
     done = schedlab("report", str(runs), "--out", str(runs / "report"), "--artifact", str(file))
     assert done.returncode == 0, done.stderr
-    assert f"prove it by ./schedlab verify {file}" in done.stdout
+    assert f"to check it, run ./schedlab verify {file}" in done.stdout
     return file
 
 
@@ -96,7 +96,7 @@ def test_it_holds_what_the_figures_are_made_of(made: Path, runs: Path) -> None:
     assert {"README.md", "schedlab.bib", "artifact.json", f"figures/{NAME}.csv"} <= names
     assert "./schedlab verify all.zip" in readme
     assert f"git checkout {listing['commit']}" in readme
-    assert "1 of the runs cannot be carried out again" in readme
+    assert "1 of the runs cannot be repeated" in readme
     assert len(listing["runs"]) == 6
     original_runs = [run for run in listing["runs"] if not run["repeated"]]
     assert [f"{run['folder']}/trace.bin" in names for run in original_runs] == [True]
@@ -118,7 +118,7 @@ def test_it_is_proved_elsewhere_byte_for_byte(
     assert done.returncode == 0, done.stderr
     count = len(listing_of(made)["figures"])
     assert done.stdout.splitlines()[:2] == [
-        "5 of 5 runs came out the same, byte for byte.",
+        "5 of 5 runs are the same, byte for byte.",
         f"{count} of {count} figures and tables have the same data, byte for byte.",
     ]
     assert (tmp_path / f"out/figures/{NAME}.csv").is_file()

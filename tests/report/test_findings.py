@@ -107,7 +107,7 @@ def test_seeds_that_would_settle_ties_are_proposed(tmp_path: Path) -> None:
     text = findings(suites_in(tmp_path))[-1].text
     assert text.startswith("**0 of 2 comparisons have a winner; 2 have policies tied for best.**")
     assert "Four seeds are rarely enough: about 20 seeds would settle 1 of the ties" in text
-    assert "In 1 tie, policies are less than 1 % apart" in text
+    assert "In 1 tie, policies differ by less than 1 %" in text
 
 
 @pytest.mark.parametrize(("policies", "seeds"), [(("rr", "mlfq"), 4), (POLICIES, 1)])

@@ -198,7 +198,7 @@ def test_no_inversion(priorities: tuple[int, int], until: float) -> None:
     assert behind == []
     if priorities == (5, 5):
         chart = lanes(trace)
-        assert "inversion in which" not in chart.caption
+        assert "priority inversion" not in chart.caption
         assert layers_of(chart) == ["waits for a CPU", "runs"]
 
 

@@ -60,4 +60,4 @@ def test_single_run_shows_statistics_after_warm_up(tmp_path: Path) -> None:
     assert [
         float(part) for part in shown.replace("[", "").replace("]", "").replace(",", "").split()
     ] == [float(f"{value / MS:.2f}") for value in (mean, mean - error, mean + error)]
-    assert "the tenth of the processes that came first" in table.caption
+    assert "the first tenth of the processes" in table.caption

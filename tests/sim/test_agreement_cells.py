@@ -99,7 +99,7 @@ def test_chance_may_explain_a_difference(tmp_path: Path) -> None:
         keep(tmp_path, "sim", 100, seed, wide=(wide, 10), narrow=(narrow, 10))
     cells = by_what(tmp_path)
     assert cells["completion"].verdict == "near"
-    assert cells["turnaround of wide"].verdict == "not told apart"
+    assert cells["turnaround of wide"].verdict == "not significant"
     assert cells["turnaround of narrow"].verdict == "off"
     width = cells["turnaround of wide"].half_width
     assert width is not None and width > 20 * MS
@@ -112,7 +112,7 @@ def test_pairs_of_seeds_see_through_what_seeds_do(tmp_path: Path) -> None:
         keep(tmp_path, "sim", time + 5 + seed / 100, seed, g=(1, 1))
     assert by_what(tmp_path)["completion"].verdict == "off"
     keep(tmp_path, "sim", 105.04, 4, g=(1, 1))
-    assert by_what(tmp_path)["completion"].verdict == "not told apart"
+    assert by_what(tmp_path)["completion"].verdict == "not significant"
 
 
 def test_failed_run_is_reported(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ SPANS = Range(90 * MS, 160 * MS)
     [
         (100.5, None, None, "near", False),
         (100.5, CLASS, None, "near", False),
-        (100.5, KNOWN_DIFFERENCE, None, "near after all", True),
+        (100.5, KNOWN_DIFFERENCE, None, "unexpectedly near", True),
         (101.0, None, SPANS, "near", False),
         (150.0, None, None, "off", True),
         (150.0, KNOWN_DIFFERENCE, None, "known", False),
@@ -177,7 +177,7 @@ def test_ranges_are_stored_next_to_the_runs(tmp_path: Path) -> None:
     assert variants.read(tmp_path) == ranges
     made = page(collection.read([tmp_path]))
     assert made is not None
-    assert "In 1 microseconds decide" in made.lead
+    assert "In 1, microseconds decide" in made.lead
     assert not variants.read(tmp_path / "spike")
 
 
@@ -234,8 +234,8 @@ def test_the_page(tmp_path: Path) -> None:
     keep(tmp_path, "sim", 101, a=(150, 1))
     made = page(collection.read([tmp_path]))
     assert made is not None
-    assert "Of 2 figures that both machines gave, 1 are within 2 %" in made.lead
-    assert "**Of 1 the reason is not known.**" in made.lead
+    assert "Both machines gave 2 figures; 1 differ by at most 2 %" in made.lead
+    assert "**1 is not explained.**" in made.lead
     tables = {block.name: block for block in made.blocks() if isinstance(block, Table)}
     page_table = tables["simulator-and-kernel-study-1"]
     assert [

@@ -214,20 +214,20 @@ class Verdict:
     def _of_deadlines(self) -> str:
         first = "Earliest deadline first"
         if utilisation(self.tasks) > self.cpus:
-            return "That is more than there is: in whatever order tasks are served, deadlines are missed."
+            return "This exceeds the capacity: deadlines are missed under any policy."
         if self.overload:
             within, needed = (
                 format_time(value) for value in (self.overload.interval, self.overload.demand)
             )
-            return f"{first} misses deadlines: jobs within {within} need {needed}."
+            return f"{first} misses deadlines: within {within}, jobs need {needed}."
         if self.meets and self.cpus == 1:
-            return f"{first} meets all deadlines: jobs never need more than there is until they are due."
+            return f"{first} meets all deadlines: the demand never exceeds the time until the deadlines."
         if self.meets:
-            return f"{first}, from one queue, meets all deadlines: no task is too dense for the others."
+            return f"{first} with one queue meets all deadlines, by the density of the tasks."
         return f"{first}: it is not known whether it meets all deadlines."
 
     def _of_priorities(self) -> str:
-        how = "as given" if self.given_priorities else "the shorter the deadline, the higher"
+        how = "as given" if self.given_priorities else "deadline-monotonic"
         late = [
             task.name
             for task, response in zip(self.tasks, self.responses, strict=True)
@@ -235,7 +235,7 @@ class Verdict:
         ]
         bound = utilisation_bound(len(self.tasks))
         simple = all(task.deadline == task.period for task in self.tasks)
-        quick = f" Up to {bound:.3f}, no test would be needed." if simple else ""
+        quick = f" Utilisation up to {bound:.3f} is always schedulable." if simple else ""
         if late:
             names = ", ".join(dict.fromkeys(late))
             return f"Fixed priorities, {how}: deadlines of {names} may be missed.{quick}"

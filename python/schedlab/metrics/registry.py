@@ -167,7 +167,7 @@ def _tail(of: str, ends: str, part: str, prefix: str = "", family: str = "") -> 
     title, name, most = _TAILS[part]
     return Metric(
         f"{of}_{part}{ends}",
-        f"{prefix}what {most} processes do not exceed; null for fewer than {tails.NEEDED[part]:,}",
+        f"{prefix}the value that {most} processes do not exceed; null for fewer than {tails.NEEDED[part]:,}",
         family or of,
         title,
         f"{of}-{name}",
@@ -199,8 +199,8 @@ def _counts() -> Iterator[Metric]:
         "selections": "times picked",
         "wakeups": "times woken",
         "blocks": "times blocked",
-        "yields": "times the CPU was given up",
-        "preemptions": "times the CPU was taken away",
+        "yields": "times a process yielded the CPU",
+        "preemptions": "times a process was preempted",
         "migrations": "times moved to another CPU",
     }
     for column in COUNTS:
@@ -301,7 +301,7 @@ METRICS: tuple[Metric, ...] = (
               name="share-error", better="lower", best="0"),
     Metric("wakeup_latency_median_ns", f"{_FROM_WAKEUP}: median", _WAKEUP, "median", "wakeup-median",
            better="lower", best="0", rows="wakeups", value=_LATENCY.median(), in_groups=True),
-    Metric("wakeup_latency_p99_ns", f"{_FROM_WAKEUP}: what 99 of 100 wake-ups do not exceed", _WAKEUP,
+    Metric("wakeup_latency_p99_ns", f"{_FROM_WAKEUP}: the value that 99 of 100 wake-ups do not exceed", _WAKEUP,
            "99th percentile", "wakeup-99th", better="lower", best="0", rows="wakeups",
            value=_LATENCY.quantile(0.99, "linear"), in_groups=True),
     Metric("wakeup_latency_max_ns", f"{_FROM_WAKEUP}: maximum", _WAKEUP, "maximum", "wakeup-max",

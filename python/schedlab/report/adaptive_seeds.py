@@ -65,8 +65,8 @@ def parse_budget(text: str) -> Budget:
         return Budget(seconds=parse_time(text) / 1e9)
     except ValueError:
         raise ValueError(
-            "write the largest number of seeds, such as 24, or a time, such as 10min;"
-            " or nothing, as the last option"
+            "give the largest number of seeds, such as 24, or a time, such as 10min; without a"
+            " value, make it the last option"
         ) from None
 
 
@@ -176,15 +176,16 @@ def print_decided(contests: Sequence[Contest]) -> None:
     """Prints the decided comparisons, and the first of the undecided ones."""
 
     if not contests:
-        print_result("Nothing to decide: no test ran under several policies that differ.")
+        print_result("Nothing to decide: no test has several policies whose results differ.")
         return
     undecided = [contest for contest in contests if not contest.decided]
     best = sum(contest.decided and len(contest.left) == 1 for contest in contests)
     alike = len(contests) - len(undecided) - best
     print_result(
-        f"Of {counted(len(contests), 'contest')} (a goal, on a test and a number of CPUs), {best}"
-        f" {'has' if best == 1 else 'have'} one best policy; in {alike}, the best are surely less than 1 % apart;"
-        f" {len(undecided)} {'is' if len(undecided) == 1 else 'are'} not decided."
+        f"Of {counted(len(contests), 'comparison')} (one metric of a test on a number of CPUs),"
+        f" {best} {'has' if best == 1 else 'have'} a winner; in {alike}, the policies tied for"
+        f" best differ by significantly less than 1 %; {len(undecided)}"
+        f" {'is' if len(undecided) == 1 else 'are'} undecided."
     )
     if best:
         fewest = min(
@@ -193,8 +194,9 @@ def print_decided(contests: Sequence[Contest]) -> None:
             if contest.decided and not contest.left[1:]
         )
         print_result(
-            "This assumes that no policy loses much in rare seeds that did not run:"
-            f" {fewest} seeds may all miss a loss that occurs in {percent(unseen_rate(fewest), 0)} of seeds."
+            f"This assumes that no policy is much worse in rare seeds that did not run: {fewest}"
+            f" seeds may all miss a case that occurs in {percent(unseen_rate(fewest), 0)} of"
+            " seeds."
         )
     for contest in undecided[:_SHOWN]:
         suite = contest.suite

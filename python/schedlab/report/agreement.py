@@ -26,9 +26,9 @@ _TONES: dict[str, Tone] = {
     "known": "bad",
     "microseconds": "muted",
     "off": "bad",
-    "near after all": "bad",
+    "unexpectedly near": "bad",
     "failed": "failed",
-    "not told apart": "plain",
+    "not significant": "plain",
 }
 _MEANINGS: dict[Tone, str] = {"good": "near", "bad": "off"}
 
@@ -68,23 +68,18 @@ def _study(cell: Judged) -> int:
 
 def _lead(cells: Sequence[Judged]) -> str:
     near = _count(cells, "near")
-    text = (
-        f"Of {counted(len(cells), 'figure')} that both machines gave, {near:,} are within"
-        f" {_NEAR} or a tick of each other."
-    )
+    text = f"Both machines gave {counted(len(cells), 'figure')}; {near:,} differ by at most {_NEAR} or one tick."
     sensitive = _count(cells, "microseconds")
-    known, open_ = _count(cells, "known"), _count(cells, "off", "near after all")
-    unclear, failed = _count(cells, "not told apart"), _count(cells, "failed")
+    known, open_ = _count(cells, "known"), _count(cells, "off", "unexpectedly near")
+    unclear, failed = _count(cells, "not significant"), _count(cells, "failed")
     if known:
-        text += f" {known:,} are further apart for a reason that is told."
+        text += f" {known:,} differ by more, for the reason given."
     if sensitive:
-        text += f" In {sensitive:,} microseconds decide, and the simulator gives either."
+        text += f" In {sensitive:,}, microseconds decide between the results."
     if unclear:
-        text += (
-            f" {unclear:,} are further apart, but by no more than the choice of seeds may explain."
-        )
+        text += f" {unclear:,} differ by more, but not significantly."
     if open_:
-        text += f" **Of {open_:,} the reason is not known.**"
+        text += f" **{open_:,} {'is' if open_ == 1 else 'are'} not explained.**"
     if failed:
         text += f" {failed:,} could not be compared."
     return text
@@ -111,10 +106,10 @@ def _policies(cells: Sequence[Judged]) -> Table:
         Column("policy", align="left"),
         Column("figures"),
         Column("near"),
-        Column("known reason", "further apart"),
-        Column("microseconds", "further apart"),
-        Column("not told apart", "further apart"),
-        Column("no reason", "further apart"),
+        Column("known reason", "larger difference"),
+        Column("microseconds", "larger difference"),
+        Column("not significant", "larger difference"),
+        Column("not explained", "larger difference"),
         Column("mean", "difference"),
         Column("size", "difference"),
     )
@@ -124,9 +119,9 @@ def _policies(cells: Sequence[Judged]) -> Table:
         columns,
         tuple(rows),
         table(cells),
-        caption="*Mean* of all relative differences: further from 0 than most single ones could"
-        " tell, it would show a bias. *Size*: the same without their signs.",
-        meanings={"bad": "no reason is known"},
+        caption="*Mean* of all relative differences; a value far from 0 shows a bias. *Size*: the"
+        " mean of their absolute values.",
+        meanings={"bad": "not explained"},
     )
 
 
@@ -136,14 +131,14 @@ def _policy(policy: str, cells: Sequence[Judged]) -> Row:
     ]
     mean = sum(relative) / len(relative) if relative else 0.0
     size = sum(abs(value) for value in relative) / len(relative) if relative else 0.0
-    unexplained = _count(cells, "off", "near after all", "failed")
+    unexplained = _count(cells, "off", "unexpectedly near", "failed")
     return (
         Cell(policy),
         Cell(f"{len(cells):,}"),
         Cell(f"{_count(cells, 'near'):,}"),
         Cell(f"{_count(cells, 'known'):,}"),
         Cell(f"{_count(cells, 'microseconds'):,}"),
-        Cell(f"{_count(cells, 'not told apart'):,}"),
+        Cell(f"{_count(cells, 'not significant'):,}"),
         Cell(f"{unexplained:,}", "bad" if unexplained else "plain"),
         Cell(f"{100 * mean:+.2f} %"),
         Cell(percent(size, 2)),
@@ -159,7 +154,7 @@ def _section(collection: Collection, study: int, all_cells: Sequence[Judged]) ->
     left_out = len(cells) - len(shown)
     caption = _provenance(collection, cells)
     if left_out:
-        caption += f" The table leaves out {left_out:,} that are nearer still; its files have all."
+        caption += f" {left_out:,} smaller differences are only in the table's files."
     shown_table = Table(
         f"{NAME}-study-{study}",
         f"Study {study}, the largest differences first",
@@ -190,7 +185,7 @@ def _provenance(collection: Collection, cells: Sequence[Judged]) -> str:
 
 def _row(judged: Judged) -> Row:
     experiment, policy, count, *words, verdict = row(judged)
-    if judged.reason and judged.judgement in ("known", "near after all"):
+    if judged.reason and judged.judgement in ("known", "unexpectedly near"):
         verdict = judged.judgement
     why = judged.reason.text if judged.reason and judged.judgement == "known" else ""
     setup = f"{policy}, {cpus([int(count)])}"

@@ -97,7 +97,7 @@ def chosen(figures: Sequence[Figure], names: Sequence[str]) -> list[Figure]:
             raise WrongUsage(
                 "the report has no such figure or table",
                 what=parameter("figures", word),
-                fix="use a number, as `4` or `table 12`, or a name, the last part of its address",
+                fix="use a number, such as `4` or `table 12`, or the name at the end of its address",
             )
         chosen_figures.append(figure)
     return chosen_figures or list(figures)
@@ -257,8 +257,8 @@ def _warn(runs: Collection, sources: Mapping[str, Any]) -> None:
     count = sum(not _is_of(run, sources) for run in runs)
     if count:
         say(
-            f"schedlab: {count} of {len(runs)} runs were made by sources that have "
-            "changed since; `./schedlab verify` of the artifact shows whether the "
+            f"schedlab: {count} of {len(runs)} runs were made by other sources; `./schedlab"
+            " verify` of the artifact shows whether the "
             "current sources give the same results"
         )
 
@@ -298,8 +298,7 @@ def _readme(
         runs=len(runs),
         machines="; ".join(literal(machine) for machine in machines),
         figures="\n".join(rows),
-        others=f"\n{others} of the runs cannot be carried out again; their traces are in the file, and are measured"
-        " again."
+        others=f"\n{others} of the runs cannot be repeated; their traces are in the file and are measured again."
         if others
         else "",
     )

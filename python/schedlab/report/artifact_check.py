@@ -124,7 +124,7 @@ def _check_figure(artifact: Artifact, figure: Figure, out: Path) -> FigureCheck:
     then = (artifact.folder / FIGURES / f"{figure.name}.csv").read_bytes()
     place = out / f"{figure.name}.csv"
     if not place.is_file():
-        return FigureCheck(figure, False, "these runs do not give it")
+        return FigureCheck(figure, False, "not in a report of these runs")
     now = place.read_bytes()
     if now == then:
         return FigureCheck(figure, True, "")

@@ -76,15 +76,16 @@ def _lead(suites: Sequence[Suite], contest: Sequence[Suite]) -> str:
     )
     total = sum(len(suite.contests) for suite in contest)
     beginning = (
-        f"{counted(len(suites), 'suite')} (a workload on a number of CPUs), with {spread} each, which are the"
-        " same for all policies of a suite."
+        f"{counted(len(suites), 'suite')} (a workload on a number of CPUs) with {spread} each. All"
+        " policies of a suite have the same seeds."
     )
     if not total:
-        return f"{beginning} With so few policies or seeds there is no winner."
+        return f"{beginning} There are too few policies or seeds to determine a winner."
     return (
-        f"{beginning} {_never_worse(contest)} Of {total} comparisons (a metric in which policies differ, on a"
-        f" suite of {FEW_POLICIES} policies or more), {decided} {'has' if decided == 1 else 'have'} a winner; in the"
-        " others, several policies are tied for best."
+        f"{beginning} {_never_worse(contest)} A comparison is one metric on a suite of at least"
+        f" {FEW_POLICIES} policies that differ. Of {total} comparisons, {decided}"
+        f" {'has' if decided == 1 else 'have'} a winner; in the others, several policies are tied"
+        " for best."
     )
 
 
@@ -142,8 +143,8 @@ def _digest(contest: Sequence[Suite]) -> Table:
             for policy in policies
         ),
         data,
-        "Suites in which the policy is the winner or tied for best, of those in which it ran and policies differ"
-        " in the metric; in brackets, those in which it is the winner.",
+        "Number of suites where the policy is the winner or tied for best, of all suites that it"
+        " ran and where policies differ in the metric. In brackets: where it is the winner.",
     )
 
 
@@ -179,10 +180,11 @@ def _distances(contest: Sequence[Suite]) -> Table:
             for policy in everywhere
         ),
         frame,
-        "Times the best mean of a suite: the median over suites, and in brackets the worst. Of"
-        " suites with at least half as many policies as any, and of policies that ran in all of"
-        " them. What is smaller than these counts as these: a"
-        " step of the clock, an overhead of 0.001 %, a share error of 0.1 points.",
+        "Ratio to the best mean of a suite: the median over suites and, in brackets, the worst."
+        " Only suites with at least half of the largest number of policies count, and only"
+        " policies that ran in all of these. The smallest values that count are a step of the"
+        " clock, an overhead of 0.001 % and a share error of 0.1 points; smaller values are"
+        " raised to these.",
     )
 
 
@@ -215,10 +217,10 @@ def _winners(contest: Sequence[Suite]) -> Table:
         ),
         tuple(rows),
         pl.DataFrame(data),
-        "The best mean first, and in grey how many others are tied for best. *Any*: all are tied."
-        " *Alike*: all have the same values. Means and intervals are in the tables"
-        " below. In this table's file, `beaten` is the probability that another policy is ahead so"
-        " clearly although this one is the best (p-value, corrected).",
+        "The policy with the best mean comes first; in grey: the number of others that are tied"
+        " for best. *Any*: all are tied. *Alike*: all have the same values. The tables below have"
+        " means and intervals. In this table's file, `beaten` is the corrected p-value of the"
+        " hypothesis that no other policy is better.",
         tuple(sections[1:]),
         keys=2,
     )
@@ -278,8 +280,8 @@ def _pictures(suites: Sequence[Suite]) -> Section:
     behind = relative(suites, measures)
     blocks: list[Block] = [
         Text(
-            "Choose a suite and a metric below each picture; a policy has the same colour in all. On paper, each"
-            " workload that is of no study has its pictures."
+            "Choose a suite and a metric below each chart. A policy has the same colour in all"
+            " charts. Printed pages show a chart for each workload that belongs to no study."
         ),
         replace(chooser(suites, measures), still=means_of_user_workloads(suites, measures)),
         replace(behind, still=charts_by_metric(behind, suites, measures)),
@@ -288,7 +290,7 @@ def _pictures(suites: Sequence[Suite]) -> Section:
     if both:
         two = trade_off(both, _measures(both))
         blocks.append(replace(two, still=charts_by_workload(two, both)))
-    return Section("To look at", tuple(blocks))
+    return Section("Charts", tuple(blocks))
 
 
 # --- tables
@@ -306,8 +308,8 @@ def _tables(suites: Sequence[Suite]) -> Section:
         sections.append(Section(title, tables))
     meanings = [f"- *{measure.title}*: {measure.ideal}" for measure in _measures(suites)]
     how = Text(
-        f"Means over the seeds, with their intervals of 95 %. {_MARK} the winner or tied for best, where"
-        " others are worse. What each metric is:\n\n" + "\n".join(meanings)
+        f"Means over the seeds with 95 % intervals. {_MARK} marks the winner or the policies"
+        " tied for best, if others are worse. Metrics:\n\n" + "\n".join(meanings)
     )
     return Section("All means", (how,), tuple(sections))
 
@@ -396,5 +398,5 @@ def _long(suite: Suite, policy: str) -> Iterable[dict[str, object]]:
 def _conditions(tests: Sequence[Suite]) -> str:
     counts = sorted({len(suite.seeds) for suite in tests})
     words = " or ".join(map(str, counts))
-    seeds = "1 seed: exact for it, and without an interval" if counts == [1] else f"{words} seeds"
+    seeds = "1 seed: no interval" if counts == [1] else f"{words} seeds"
     return f"{tests[0].machine}, tick {format_time(tests[0].tick_ns)}, {seeds}."

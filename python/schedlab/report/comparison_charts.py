@@ -72,9 +72,10 @@ def chooser(suites: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         "One metric of one suite",
         picture.add_params(suite_choice, metric_choice),
         rows,
-        "Points: means over the seeds; lines: their intervals of 95 %. The axis need not begin at zero. Arrow"
-        " in the metric's name: what is better. An interval that seems missing is narrower than its point.",
-        f"Means of all policies in a suite and metric that can be chosen; at first {named(metric)}"
+        "Points: means over the seeds; lines: 95 % intervals. The axis may not begin at zero. The"
+        " arrow in the metric's name shows the better direction. An interval that seems missing"
+        " is narrower than its point.",
+        f"Means of all policies for a selected suite and metric; initially {named(metric)}"
         f" of {label(start)}: {_interval_text(start, metric)}.",
     )
 
@@ -130,15 +131,13 @@ def relative(suites: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
     )
     return Chart(
         "comparison-relative",
-        "How far from the best of the suite",
+        "Ratio to the best mean of the suite",
         picture.add_params(metric_choice),
         rows,
-        f"1.00 is the best mean of the row; the stronger the colour, the worse ({_WORST:.0f} times"
-        " and more are alike). Pale numbers are worse. What is smaller than these"
-        " counts as these: a step of the clock, an overhead of 0.001 %, a share error of 0.1"
-        " points.",
-        "A field for each suite and policy: how many times as bad as the best of the suite it is,"
-        " in a metric that can be chosen.",
+        f"1.00 is the best mean of the row. A stronger colour is worse, up to {_WORST:.0f} times"
+        " the best. Pale numbers are significantly worse. Values below a step of the clock, an"
+        " overhead of 0.001 % or a share error of 0.1 points are raised to these.",
+        "A field for each suite and policy: its ratio to the best mean of the suite, for a selected metric.",
     )
 
 
@@ -195,11 +194,11 @@ def trade_off(suites: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         "One metric against another",
         picture.add_params(*choices),
         rows,
-        "Bars: intervals of 95 %. The axes need not begin at zero. Arrows in the metrics' names: what is"
-        " better; a policy with none further that way on both axes is a choice that one can"
-        " defend.",
-        f"Points of all policies of a suite, two metrics that can be chosen against each other; at"
-        f" first {named(across)} and {named(up)} of {label(start)}.",
+        "Bars: 95 % intervals. The axes may not begin at zero. The arrows in the metrics' names"
+        " show the better direction. A policy is Pareto-optimal if no other policy is better on"
+        " both axes.",
+        f"Points of all policies of a suite for two selected metrics; initially {named(across)}"
+        f" and {named(up)} of {label(start)}.",
     )
 
 

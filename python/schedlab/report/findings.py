@@ -37,7 +37,7 @@ _PHRASES = {
     "wakeup-99th": "99 % of woken tasks run within {}",
     "response": "a new task first runs after {} on average",
     "turnaround": "a task ends after {} on average",
-    "share-error": "shares differ from the promised ones by {} at most",
+    "share-error": "shares differ from their ideal by {} at most",
     "wakeup-median": "half of all woken tasks run within {}",
     "completion": "all tasks have ended after {}",
     "throughput": "the throughput is {}",
@@ -257,7 +257,7 @@ def settled(contest: Sequence[Suite]) -> str:
         )
     if near:
         sentences.append(
-            f"In {counted(near, 'tie')}, policies are less than 1 % apart, which no seeds settle."
+            f"In {counted(near, 'tie')}, policies differ by less than 1 %; more seeds would not settle these."
         )
     return " ".join(sentences)
 

@@ -394,10 +394,11 @@ def strip(suites: Sequence[Suite]) -> Chart | None:
         "Which policy for what",
         _strip(data, names, [measure.title for measure in measures]),
         data.drop("place"),
-        "A bar shows a policy's comparisons of a metric: full where it is the winner, hatched where it is tied"
-        " for best, empty where it is worse. The numbers are those of winner or tied for best. On the right:"
-        " comparisons without a winner, and how many seeds would settle half of those whose policies are 1 % apart"
-        " or more. [All policies compared](#comparison) lists each comparison.",
+        "A bar shows a policy's comparisons of a metric: full if it is the winner, hatched if it"
+        " is tied for best, empty if it is worse. The numbers count winner and tied for best. On"
+        " the right: comparisons without a winner, and how many seeds would settle half of those"
+        " whose policies differ by 1 % or more. [All policies compared](#comparison) lists each"
+        " comparison.",
         " ".join(_read_aloud(measure.title, rows) for measure in measures),
     )
 

@@ -97,7 +97,7 @@ def _trial_note(trials: Mapping[str, Trial]) -> str:
     differs = listed(
         list(dict.fromkeys(trial.differs for trial in trials.values() if trial.differs))
     )
-    note = f" Its runs differ from these: {differs}." if differs else ""
+    note = f" Its runs differ in: {differs}." if differs else ""
     link = f"[Try it]({TRIAL}{next(iter(trials))})"
     return f"\n\n{link} opens both policies in a page that needs no installation.{note}"
 
@@ -109,8 +109,8 @@ def _lead(collection: Collection, failed: Sequence[StoredRun]) -> str:
     ending = f"**{counted(len(failed), 'run')} failed.**" if failed else "None failed."
     return (
         f"{counted(len(collection), 'run')} of {workloads} under {policies} on"
-        f" {cpus(setup.cpus for setup in setups)}. {ending} A policy or preset counts once, whatever the values"
-        " of its tunables."
+        f" {cpus(setup.cpus for setup in setups)}. {ending} A policy or preset counts once, for"
+        " all values of its tunables."
     )
 
 
@@ -156,7 +156,7 @@ def _table(collection: Collection) -> Table:
                 for setup in setups
             ]
         ),
-        caption="Seeds: those of one setup, from the fewest to the most.",
+        caption="Seeds: the smallest and the largest number of seeds of one configuration.",
     )
 
 
@@ -189,7 +189,7 @@ def _row(name: str, setups: Sequence[Repeated]) -> Row:
 
 def _failures(failed: Sequence[StoredRun]) -> Text:
     if not failed:
-        return Text("Nothing: every run ended as it should.")
+        return Text("No run failed.")
     lines = [
         f"- {literal(run.setup.experiment)}, {literal(run.setup.policy_title)},"
         f" {cpus([run.setup.cpus])}, seed {run.seed}: **{literal(run.status)}**,"
@@ -197,8 +197,8 @@ def _failures(failed: Sequence[StoredRun]) -> Text:
         for run in failed
     ]
     return Text(
-        "A setup with a run that failed has no mean in this report: its cells show the failure."
-        " [All runs](#runs) gives each message in full.\n\n" + "\n".join(lines),
+        "A configuration with a failed run has no mean in this report: its cells show the"
+        " failure. [All runs](#runs) gives each message in full.\n\n" + "\n".join(lines),
         "warning",
     )
 

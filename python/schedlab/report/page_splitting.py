@@ -73,7 +73,7 @@ def _leading_to(part: Page, section: Section) -> Section:
     sentence = f" It has {listed(within)}." if within else ""
     link = f"[{title_markdown(part.title)}](#{part.name})"
     return Section(
-        section.title, (Text(f"{link}, on a page of its own: {_counted(section)}.{sentence}"),)
+        section.title, (Text(f"{link}, on a separate page: {_counted(section)}.{sentence}"),)
     )
 
 

@@ -66,8 +66,7 @@ def write(report: Report, folder: Path) -> None:
         shutil.copyfile(PAGE, folder / PAGE.name)
     except OSError as error:
         raise WrongUsage(
-            f"{PAGE}: {error.strerror}; reports need it to play runs: create it with "
-            "./schedlab page"
+            f"{PAGE}: {error.strerror}; reports need it to play runs; run ./schedlab page"
         ) from None
     if recordings:
         (folder / FOLDER).mkdir()

@@ -26,7 +26,7 @@ LEAST = 0.01
 _TONES: dict[str, Tone] = {"helps": "good", "harms": "bad", "does nothing": "muted"}
 _COLUMNS = (
     Column("#"),
-    *(Column(title, align="left") for title in ("study", "it proposes", "looked at", "verdict")),
+    *(Column(title, align="left") for title in ("study", "proposal", "test", "verdict")),
     Column("change, %"),
     Column("off", "means"),
     Column("on", "means"),
@@ -59,9 +59,7 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """`helps`, `harms` or `does nothing`; `not told apart` if the
-        interval permits several of these.
-        """
+        """`helps`, `harms` or `does nothing`; `not significant` if the interval permits several of these."""
         change = self.change
         if change is None:
             return self.on.missing if self.off.values else self.off.missing
@@ -73,7 +71,7 @@ class Outcome:
         if high < 0 and -sign * change.change >= least:
             return "harms"
         small = max(abs(low), abs(high)) < 5 * least
-        return "does nothing" if small else "not told apart"
+        return "does nothing" if small else "not significant"
 
 
 def page(collection: Collection) -> Page | None:
@@ -88,7 +86,7 @@ def page(collection: Collection) -> Page | None:
         "What the studies proposed",
         _lead(tested, len(every) - len(tested)),
         (
-            Section("One by one", (_table(tested),)),
+            Section("All tests", (_table(tested),)),
             Section("How to read it", (Text(prose("proposals")),)),
         ),
     )
@@ -127,15 +125,15 @@ def _setup(collection: Collection, test: Test, policy: str) -> Repeated | None:
 
 
 def _lead(outcomes: list[Outcome], not_run: int) -> str:
-    words = ("helps", "harms", "does nothing", "not told apart")
+    words = ("helps", "harms", "does nothing", "not significant")
     counts = {word: sum(outcome.verdict == word for outcome in outcomes) for word in words}
     left = len(outcomes) - sum(counts.values())
     built = len({(outcome.proposal.study, outcome.proposal.name) for outcome in outcomes})
     return (
-        f"{built} proposals of the studies, and bundles of them, in {len(outcomes)} tests:"
+        f"{len(outcomes)} tests of {built} proposals, single or combined:"
         f" {counts['helps']} help, {counts['harms']} harm, {counts['does nothing']} do nothing, and"
-        f" {counts['not told apart']} cannot be told apart with so many seeds."
-        + (f" {left} failed, or have one side alone." if left else "")
+        f" {counts['not significant']} are not significant."
+        + (f" {left} failed, or ran only with or only without the proposal." if left else "")
         + (f" {not_run} others were not run." if not_run else "")
     )
 
@@ -170,11 +168,11 @@ def _table(outcomes: list[Outcome]) -> Table:
     )
     return Table(
         f"{NAME}-one-by-one",
-        "Each proposal, without it and with it",
+        "Results without and with each proposal",
         _COLUMNS,
         tuple((Cell(str(number)), *row) for number, row in enumerate(rows, start=1)),
         data,
-        "Better is less, except where ↑ stands. In brackets: the 95 % interval.",
+        "Less is better, except for rows with ↑. In brackets: the 95 % interval.",
         meanings=_MEANINGS,
     )
 

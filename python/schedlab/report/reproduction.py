@@ -301,7 +301,7 @@ def need_guest(request: Request) -> None:
     """Raises MachineUnfit if the guest is not fetched and was not requested."""
     if request.with_column and not cached_packages():
         raise MachineUnfit(
-            "the Linux guest has not been fetched; run `./schedlab reproduce "
+            "the Linux guest is not installed; run `./schedlab reproduce "
             f"study-{LINUX_STUDY}` ({MEGABYTES} MB)"
         )
 

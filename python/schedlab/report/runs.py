@@ -43,12 +43,12 @@ from schedlab.workload.changes import workload_title
 PLAYED_BYTES = 64 << 20
 """Maximum size of the traces that a report includes for playing; some 15 MB compressed."""
 _CAPTION = (
-    "*Took* is time of the host, which says nothing of the scheduler. On the pages in HTML, a"
-    " workload that is a link plays this run: the first of each setup, then others, as far as 64 MiB of"
-    " traces reach. Any other is played by `schedlab.html`: drop the `trace.bin` of its folder on it. A folder"
-    " opens the run's trace, and the commands that show it in the monitor or in Perfetto, or carry it out"
-    " again. Of a run that is played, *Perfetto* is its trace for that program: where these pages are"
-    " served, a click opens it there; of pages that were opened as files, it saves the file, which"
+    "*Took* is time of the host and independent of the scheduler. On HTML pages, a workload with"
+    " a link plays the run: the first run of each configuration, then others, up to 64 MiB of"
+    " traces. To play any other run, drop the `trace.bin` of its folder on `schedlab.html`. A"
+    " click on a folder shows the commands that open its trace in the monitor or in Perfetto, or"
+    " repeat the run. Playable runs also have a trace for Perfetto. If a web server serves these"
+    " pages, a click on *Perfetto* opens the trace there; otherwise it saves the file, which"
     f" [ui.perfetto.dev]({player_pages.PERFETTO}) opens."
 )
 NAME = "runs"
@@ -91,14 +91,13 @@ def _lead(collection: Collection, failed: Sequence[StoredRun]) -> str:
     count = counted(len({setup.experiment for setup in setups}), "workload")
     several = any(len(setup.runs) > 1 for setup in setups.values())
     seeds = (
-        "A mean is followed by its interval of 95 % over seeds: runs of one setup differ because"
-        " their seeds do."
+        "A mean is followed by its 95 % interval over seeds. Runs of one configuration differ only in their seeds."
         if several
-        else "Each setup was run with one seed, so no interval can be given."
+        else "Each configuration ran with one seed, so there are no intervals."
     )
     ending = f" {counted(len(failed), 'run')} did not succeed." if failed else ""
     return (
-        f"What was measured in {counted(len(collection), 'run')} of {count}, each by the same"
+        f"The measurements of {counted(len(collection), 'run')} of {count}, all with the same"
         f" definitions.{ending} {seeds}"
     )
 
@@ -133,7 +132,7 @@ def _workloads(workloads: Sequence[Workload]) -> Table:
             ],
             schema_overrides={"study": pl.Int64},
         ),
-        caption="A workload leads to its page: its metrics, its groups, and the commands that run it again.",
+        caption="A workload's page has its metrics, its groups, and the commands that repeat its runs.",
         is_list=True,
     )
 
@@ -256,7 +255,7 @@ def _list(collection: Collection) -> Table:
     columns = ("workload", "policy", "CPUs", "seed", "machine", "status", "took", "folder")
     return Table(
         name="all-runs",
-        title="All runs, in the order in which they were read",
+        title="All runs in reading order",
         columns=tuple(
             Column(title, align="right" if title in ("CPUs", "seed", "took") else "left")
             for title in columns

@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 
 NOT_RUN = "not run"
 NOT_EXPLAINED = "This difference from the study is not explained."
-GAVE_A_CONSTANT = "One of the cells from which the costs are, so that it agrees by definition."
+GAVE_A_CONSTANT = "The costs are derived from this cell, so it agrees by definition."
 REST_NOT_EXPLAINED = "The rest of the difference is not explained."
 EXPLAINED_BY_COSTS = (
-    """Operations are slower there. With the study's costs it is near: see *study costs*."""
+    "Operations are slower on the study's machine. With its costs the value is near: see *study"
+    " costs*."
 )
 
 Numbers = Mapping[Path, float]
@@ -113,7 +114,7 @@ def measure(
         return Measured((), how, _failures(repeated.failed), failed=True, runs=runs)
     values = tuple(run for run in runs if run is not None)
     if len(values) < len(runs):
-        return Measured((), NOTHING, "The run was whole, but holds no such value.", runs=runs)
+        return Measured((), NOTHING, "The run succeeded, but has no such value.", runs=runs)
     return Measured(values, within=within, runs=runs)
 
 

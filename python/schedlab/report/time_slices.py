@@ -34,7 +34,7 @@ def section(collection: Collection, contest: Sequence[Suite]) -> Section | None:
     turns = _turns(collection, suite)
     processes = equal[suite.experiment, suite.cpus]
     return Section(
-        "Why: the length of a turn",
+        "Why: the length of time slices",
         (Text(_words(suite, turns, processes)), _table(suite, turns, processes)),
     )
 
@@ -95,18 +95,18 @@ def _words(suite: Suite, turns: dict[str, Estimate], processes: int) -> str:
     ratio = suite.means[long, "turnaround"].mean / suite.means[highest, "turnaround"].mean
     bound = (processes + suite.cpus) / (2 * processes)
     return (
-        f"`{suite.title}` on {_cpus(suite)} is {processes} processes of equal work that never"
-        " block. If n such processes advance together on m CPUs, all end at the end; if one ends"
-        " after the other, the mean turnaround is (n + m) ÷ 2n of that, here"
-        f" {percent(bound)}. The highest mean is that of `{highest}`, in turns of {turn(highest)}:"
-        f" {words_of(highest, TURNAROUND)}. The longest turns, those of `{long}` ({turn(long)}), give"
-        f" {words_of(long, TURNAROUND)}: {percent(ratio)}. Where turns are short, but chance or levels"
-        " let some get ahead of others, it is between. The price of long turns is the wait for the"
-        f" first one, {words_of(long, RESPONSE)} against {words_of(highest, RESPONSE)} on average, and the"
-        f" gain is overhead, {words_of(long, OVERHEAD)} against {words_of(highest, OVERHEAD)}. That is a"
-        " setting more than an algorithm: with a tunable for the length of a turn (a slice"
-        " or a quantum) a policy can be moved along this line. Where processes"
-        " sleep and wake up, long turns of others are what they wait for."
+        f"`{suite.title}` on {_cpus(suite)} runs {processes} processes of equal work that never"
+        " block. If n such processes advance together on m CPUs, all end last. If they run one"
+        f" after the other, the mean turnaround is (n + m) ÷ 2n of that, here {percent(bound)}."
+        f" `{highest}` has the highest mean, with time slices of {turn(highest)}:"
+        f" {words_of(highest, TURNAROUND)}. `{long}` has the longest time slices ({turn(long)}):"
+        f" {words_of(long, TURNAROUND)}, or {percent(ratio)}. Policies with short time slices are"
+        " between the two if chance or levels let some processes get ahead. Long time slices cost"
+        f" response, {words_of(long, RESPONSE)} instead of {words_of(highest, RESPONSE)} on"
+        f" average, and save overhead, {words_of(long, OVERHEAD)} instead of"
+        f" {words_of(highest, OVERHEAD)}. This is a property of a setting rather than of an"
+        " algorithm: a tunable for the time slice moves a policy between the two. Processes that"
+        " sleep and wake up have to wait for the long time slices of others."
     )
 
 
@@ -115,7 +115,7 @@ def _cpus(suite: Suite) -> str:
 
 
 def _table(suite: Suite, turns: dict[str, Estimate], processes: int) -> Table:
-    columns = [("turn", TURNAROUND.quantity, turns)] + [
+    columns = [("time slice", TURNAROUND.quantity, turns)] + [
         (
             measure.title,
             measure.quantity,
@@ -148,7 +148,7 @@ def _table(suite: Suite, turns: dict[str, Estimate], processes: int) -> Table:
     ]
     return Table(
         "comparison-turns",
-        f"Turns of {suite.title}, {_cpus(suite)}",
+        f"Time slices of {suite.title}, {_cpus(suite)}",
         (
             Column("policy", align="left"),
             *(
@@ -158,6 +158,5 @@ def _table(suite: Suite, turns: dict[str, Estimate], processes: int) -> Table:
         ),
         tuple(rows),
         pl.DataFrame(data),
-        f"By the length of a turn: running time ÷ times picked. {processes} processes,"
-        f" {len(suite.seeds)} seeds.",
+        f"Sorted by time slice: running time ÷ times picked. {processes} processes, {len(suite.seeds)} seeds.",
     )

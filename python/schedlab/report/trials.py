@@ -37,10 +37,10 @@ TICK_NS = 10_000_000
 """The page's tick in ns."""
 _LINES = 400
 """Maximum number of lines of a workload in an address."""
-_OTHER_COSTS = "operations as quick as on our kernel"
-_ALIKE = "CPUs that are alike"
-_FILE_REASON = "a workload file in place of the program"
-_NEAREST = "the workload file that is nearest to the command"
+_OTHER_COSTS = "operations as fast as in the schedlab kernel"
+_ALIKE = "identical CPUs"
+_FILE_REASON = "a workload file instead of the program"
+_NEAREST = "the workload file that is most similar to the command"
 _AS_IT_IS = "the file without its changes"
 
 

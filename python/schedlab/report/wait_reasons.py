@@ -83,9 +83,7 @@ def _blocks(
     if not waited:
         return
     seeds = sorted({setup.runs[0].seed for setup, _ in waited})
-    caption = (
-        f"All waits in what is measured, of one run of each: seed {', '.join(map(str, seeds))}."
-    )
+    caption = f"All waits in the measured window, from one run of each policy: seed {', '.join(map(str, seeds))}."
     data = pl.concat(
         explained.delays.select(pl.lit(_name(setup, several)).alias("setup"), pl.all())
         for setup, explained in waited
@@ -94,7 +92,7 @@ def _blocks(
         charts.causes,
         f"causes-{workload.stem}",
         data,
-        title=f"{workload.title}: what waiting went by with",
+        title=f"{workload.title}: causes of waiting",
         caption=caption,
     )
     yield waits_table(
@@ -103,7 +101,7 @@ def _blocks(
         [(_setup(setup), explained.longest[0]) for setup, explained in waited],
     )
     yield from pictures
-    yield Text(f"More of any run: {code(_command(waited[0][0].runs[0]))}.")
+    yield Text(f"For more, explain a run: {code(_command(waited[0][0].runs[0]))}.")
 
 
 def _those_shown(tables: TraceTables, longest: Wait) -> Iterator[tuple[Sequence[str], str, Wait]]:
@@ -208,11 +206,11 @@ def waits_table(
             Column("after", align="left"),
             Column("at, ms"),
             Column("waited"),
-            Column("went by with", align="left"),
+            Column("caused by", align="left"),
         ),
         rows=tuple(_row(begin, wait) for begin, wait in waits),
         data=pl.DataFrame([part for begin, wait in waits for part in _parts(begin, wait)]),
-        caption="The parts of a wait add up to it exactly; the largest are told here, all in the data.",
+        caption="The causes of a wait sum to it exactly. The table shows the largest; its files have all.",
         keys=len(lead),
     )
 
@@ -220,8 +218,8 @@ def waits_table(
 AFTER = {
     "response": "its fork",
     "wake-up": "a wake-up",
-    "turn": "a turn",
-    "found": "the beginning",
+    "turn": "a time slice",
+    "found": "the trace's beginning",
 }
 
 

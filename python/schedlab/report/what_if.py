@@ -119,14 +119,14 @@ class WhatIf:
             literal(str(self.recorded[0].manifest["policy"])),
             literal(self.reference.policy),
         )
-        whose = f"The recording, replayed under its own policy, {policy}, is off"
+        whose = f"A replay under the recording's policy, {policy}, differs from the recording"
         if not self.is_of_user:
             choice = self.reference.choice
             likewise = known_policies()[choice.name].shares_under(choice.preset) == "nice"
-            of = "ours that shares the CPU likewise" if likewise else "those that were asked for"
+            of = "built-in policies that share by nice values" if likewise else "requested policies"
             whose = (
-                f"The recording ran under {policy}, which the simulator does not have, so its own policy cannot be"
-                f" replayed. The nearest of {of} is {nearest}: its replay is off"
+                f"The simulator does not have the recording's policy, {policy}. Of the {of},"
+                f" {nearest} is the most similar: its replay differs"
             )
         texts = [
             f"in {figure} by {percent(off)}"
@@ -134,11 +134,12 @@ class WhatIf:
             if off is not None
         ]
         if not texts:
-            return f"{whose} by nothing that can be told: the recording has neither turnaround nor waiting."
+            return (
+                f"{whose} by an unknown amount: the recording has neither turnaround nor waiting."
+            )
         return (
-            f"{whose} {', '.join(texts)} (the means of groups, each weighed by its processes). What differs"
-            f" less between"
-            " policies than that is not told by these replays."
+            f"{whose} {', '.join(texts)} (the mean over groups, weighted by their processes)."
+            " Smaller differences between policies are not significant."
         )
 
     @property
@@ -151,13 +152,13 @@ class WhatIf:
     @property
     def _worst(self) -> str:
         if not self.explained.longest:
-            return "No process waited for a CPU, as far as the recording tells."
+            return "According to the recording, no process waited for a CPU."
         longest = self.explained.longest[0]
         share = longest.shares[0]
         part = percent(share.duration_ns / longest.wait.duration_ns)
         return (
             f"**The longest wait** was {literal(longest.name)}'s, after {AFTER[longest.wait.kind]}:"
-            f" {duration(longest.wait.duration_ns)}, of which {part} went by while {literal(share.words)}."
+            f" {duration(longest.wait.duration_ns)}. For {part} of it, {literal(share.words)}."
         )
 
     @property
@@ -169,15 +170,14 @@ class WhatIf:
         )
         total_ns = int(causes["duration_ns"].sum())
         if not total_ns:
-            return "No process delayed another one, as far as the recording tells."
+            return "According to the recording, no process delayed another one."
         cause, spent = str(causes["because_of"][0]), int(causes["duration_ns"][0])
         words = (
             f"{literal(cause)} ran" if not cause.startswith("(") else f"a CPU was {literal(cause)}"
         )
         return (
-            f"**Of all {duration(total_ns)} that processes waited** for a CPU, {percent(spent / total_ns)}"
-            f" went by while"
-            f" {words}."
+            f"**Processes waited {duration(total_ns)}** for a CPU in total. For"
+            f" {percent(spent / total_ns)} of this time, {words}."
         )
 
     @property
@@ -187,14 +187,14 @@ class WhatIf:
         off = self.errors["waiting"]
         against = f"{literal(self.reference.policy)}, replayed"
         if best is None:
-            return "**Under another policy** nothing can be said of waiting."
+            return "**Other policies**: there is no result on waiting."
         change = f"{percent(abs(best['change']))} {'less' if best['change'] < 0 else 'more'}"
         least = f"**Under {literal(best['policy'])}** processes would have waited {change} than under {against}"
         if off is None:
-            return f"{least}; the recording does not tell how far a replay is off."
+            return f"{least}; the error of a replay is unknown."
         if best["is_told"]:
             return f"{least}: more than the replay's own error of {percent(off)}."
-        return f"{least}: not told from none, as the replay's own error is {percent(off)}."
+        return f"{least}: not significant, because the replay's own error is {percent(off)}."
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all results for JSON."""
@@ -225,9 +225,9 @@ def page(answer: WhatIf) -> Page:
         "In short": [Text("\n".join(f"- {finding}" for finding in answer.findings), "note")],
         "What happened": list(_happened(answer)),
         "The worst waits": list(_worst_waits(answer)),
-        "Who delays whom": list(_delays(answer)),
+        "Delays": list(_delays(answer)),
         "Under other policies": list(_policies(answer)),
-        "Again": [Text(f"More of it is told by\n\n{listing(_commands(answer))}")],
+        "More": [Text(f"These commands show more:\n\n{listing(_commands(answer))}")],
     }
     recorded = answer.recorded[0]
     return Page(
@@ -235,8 +235,8 @@ def page(answer: WhatIf) -> Page:
         title=TITLE,
         lead=(
             f"{literal(recorded.setup.experiment)}, recorded on {counted(recorded.setup.cpus, 'CPU')} under"
-            f" {literal(recorded.setup.policy_title)}: what happened, why it waited, and what other policies would have"
-            " made of the same demand, in the simulator."
+            f" {literal(recorded.setup.policy_title)}: what happened, why tasks waited, and how"
+            " other policies serve the same demand in the simulator."
         ),
         sections=tuple(
             Section(title, tuple(blocks)) for title, blocks in sections.items() if blocks
@@ -269,19 +269,19 @@ def _delays(answer: WhatIf) -> Iterator[Block]:
         charts.causes,
         "causes",
         delays.select(pl.lit("recorded").alias("setup"), pl.all()),
-        title="What waiting went by with",
-        caption="All waits for a CPU in what is measured.",
+        title="Causes of waiting",
+        caption="All waits for a CPU in the measured window.",
     )
     total = delays["duration_ns"].sum()
     largest = delays.sort("duration_ns", descending=True).head(_PAIRS)
     yield Table(
         name="delays",
-        title="Who delays whom most",
+        title="Largest delays",
         columns=(
             Column("waiting", align="left"),
-            Column("went by with", align="left"),
+            Column("caused by", align="left"),
             Column("time"),
-            Column("of all waiting"),
+            Column("share of all waiting"),
         ),
         rows=tuple(
             (
@@ -293,7 +293,7 @@ def _delays(answer: WhatIf) -> Iterator[Block]:
             for row in largest.iter_rows(named=True)
         ),
         data=delays,
-        caption=f"The {_PAIRS} largest; all are in the data.",
+        caption=f"The {_PAIRS} largest; the files have all.",
     )
 
 
@@ -338,12 +338,13 @@ def _policies(answer: WhatIf) -> Iterator[Block]:
         data=pl.DataFrame(answer.rows),
         sections=(1,),
         caption=(
-            f"The change is against {literal(answer.reference.policy)}, replayed. All is of processes whose groups the"
-            " recording measured, except switches, which are those of the whole machine."
-            f" {counted(len(answer.recorded), 'replay')} each in the simulator, as long as the recording where that is"
-            " of a whole machine. A change that is smaller than the replay's own error is grey."
+            f"The change is relative to a replay of {literal(answer.reference.policy)}. All columns"
+            " except switches cover the processes whose groups the recording measured; switches"
+            f" are those of the whole machine. {counted(len(answer.recorded), 'replay')} per"
+            " policy in the simulator, as long as the recording if it covers a whole machine. A"
+            " change below the replay's own error is grey."
         ),
-        meanings={"good": "waits less", "bad": "waits more", "muted": "not told from none"},
+        meanings={"good": "waits less", "bad": "waits more", "muted": "not significant"},
     )
     yield _near(answer)
 
@@ -352,7 +353,7 @@ def _near(answer: WhatIf) -> Table:
     groups = answer.groups.sort("waiting_ns", descending=True, nulls_last=True)
     return Table(
         name="nearness",
-        title=f"How near the replay under {answer.reference.policy} comes to the recording",
+        title=f"The replay under {answer.reference.policy} compared with the recording",
         columns=(
             Column("group", align="left"),
             Column("processes"),
@@ -372,8 +373,8 @@ def _near(answer: WhatIf) -> Table:
         ),
         data=groups,
         caption=(
-            f"Means of the {_GROUPS} groups that waited longest; all are in the data. Turnaround is of processes that"
-            " were forked and ended in it."
+            f"Means of the {_GROUPS} groups that waited longest; the files have all. Turnaround"
+            " covers processes that were forked and ended in the recording."
         ),
     )
 

@@ -104,7 +104,7 @@ def provenance(setups: Sequence[Repeated], *, brackets: bool = True) -> str:
     if max(len(setup.runs) for setup in setups) > 1:
         if brackets:
             words.append("In brackets: the 95 % interval of the mean over seeds.")
-        words.append("Runs of one setup differ because their seeds do.")
+        words.append("Runs of one configuration differ only in their seeds.")
     doubtful = sorted({e.setup.machine for e in setups if not repeatable([e])})
     if doubtful:
         names = literal(listed(doubtful))
@@ -136,7 +136,7 @@ def seeds(setups: Sequence[Repeated]) -> str:
     if len(all_of_them) == 1:
         return f"seed {all_of_them[0]}"
     counts = sorted({len(setup.runs) for setup in setups})
-    suffix = "" if counts == [len(all_of_them)] else f" ({ranges(counts)} for each setup)"
+    suffix = "" if counts == [len(all_of_them)] else f" ({ranges(counts)} per configuration)"
     return f"seeds {ranges(all_of_them)}{suffix}"
 
 
@@ -149,5 +149,5 @@ def failure_cells(repeated: Repeated, count: int) -> list[Cell]:
     """Returns the cells of a row with a failed run. The other runs' mean is not shown."""
     run = repeated.failed[0]
     few = f"{len(repeated.failed)} of {counted(len(repeated.runs), 'run')}"
-    why = f"{few} did not succeed. Seed {run.seed}: {literal(message(run))}"
+    why = f"{few} failed. Seed {run.seed}: {literal(message(run))}"
     return [Cell(run.status, "failed", why), *(Cell(NOTHING, "failed") for _ in range(count - 1))]

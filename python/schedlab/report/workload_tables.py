@@ -212,10 +212,10 @@ def _mean(setup_rows: pl.DataFrame, metric: Metric, unit: Quantity) -> Estimate 
 
 
 _SINGLE = (
-    f"After the warm-up, without the tenth of the processes that came first: of a single run, in brackets, the"
-    f" 95 % interval of its mean by {BATCHES} batches. "
+    "After the warm-up, without the first tenth of the processes. In brackets, for a single run:"
+    f" the 95 % interval of its mean by {BATCHES} batches. "
 )
-_LINKED = "A linked number leads to the wait that it is, in the run with the first seed. "
+_LINKED = "A linked number leads to its wait, in the run with the first seed. "
 
 
 def _with_tails(summary: pl.DataFrame, processes: pl.DataFrame) -> pl.DataFrame:
@@ -257,7 +257,7 @@ def groups_table(collection: Collection, workload: Workload) -> Table | None:
     largest = running.sort("running_ns", "group", descending=[True, False])["group"].to_list()
     names = sorted(largest[:_GROUPS_SHOWN])
     left_out = len(largest) - len(names)
-    more = f"{counted(left_out, 'group')} that ran less: see the files. " if left_out else ""
+    more = f"The files also have {counted(left_out, 'group')} that ran less. " if left_out else ""
     return Table(
         name=f"groups-{workload.stem}",
         title=f"{workload.title}: each group's share of the CPUs{mark(workload.setups)}",
@@ -271,7 +271,7 @@ def groups_table(collection: Collection, workload: Workload) -> Table | None:
         ),
         data=data,
         caption=(
-            f"A share is off its ideal from {NOTABLE_POINTS:.0f} percentage point on. {more}"
+            f"A share is off its ideal if it differs by at least {NOTABLE_POINTS:.0f} percentage point. {more}"
             + provenance(workload.setups)
         ),
         sections=workload.sections,

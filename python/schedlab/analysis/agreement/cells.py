@@ -24,7 +24,7 @@ NEARNESS = 0.02
 """Largest relative difference that counts as near. A difference of one tick is near, too."""
 KERNEL, SIMULATOR = "spike", "sim"
 
-Verdict = Literal["near", "not told apart", "off", "failed"]
+Verdict = Literal["near", "not significant", "off", "failed"]
 COMPLETION = "completion"
 TURNAROUND = "turnaround of "
 SHARE = "share of "
@@ -108,7 +108,7 @@ class Cell:
             return "failed"
         if abs(self.change) <= self.allowed:
             return "near"
-        return "off" if self.p_value < 1 - CONFIDENCE else "not told apart"
+        return "off" if self.p_value < 1 - CONFIDENCE else "not significant"
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the cell for JSON, CSV and Parquet."""

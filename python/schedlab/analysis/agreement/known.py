@@ -26,7 +26,7 @@ from schedlab.errors import FileRefused
 FILE = Path(__file__).with_name("known.csv")
 _COLUMNS = ["experiment", "policy", "cpus", "what", "reason"]
 
-Judgement = Verdict | Literal["known", "microseconds", "near after all"]
+Judgement = Verdict | Literal["known", "microseconds", "unexpectedly near"]
 
 
 @dataclass(frozen=True)
@@ -42,30 +42,32 @@ class Reason:
 _ALL = (
     Reason(
         "journal",
-        "The kernel's journal lets all that stand in line into one transaction, and the last of them"
-        " to end writes it for all. The file has a lock, which one process gets after the other. So"
-        " the two interactive processes wait for each other at other times; where a policy lets them"
-        " wait long for their turn, they end at other times, too.",
+        "The kernel's journal puts all waiting operations into one transaction, and the last one"
+        " to end writes it for all. The workload file has a lock instead, which one process after"
+        " the other takes. So the two interactive processes wait for each other at other times."
+        " If a policy lets them wait long for their time slices, they also end at other times.",
     ),
     Reason(
         "turns by time",
-        "Under some policies a turn is a time, or the next task is found by the time that each has"
-        " run: where two are equal but for the microseconds that ticks cost, or for a step of Spike's"
-        " clock, half a microsecond, which is next depends on these. The machines drift apart by half a"
-        " microsecond a tick.",
+        "Some policies measure time slices in nanoseconds, or choose the next task by its run"
+        " time. If two tasks differ only by the microseconds that ticks cost, or by half a"
+        " microsecond, a step of Spike's clock, these decide which task is next. The machines"
+        " drift apart by half a microsecond per tick.",
     ),
     Reason(
         "not explained",
-        "No run has shown why. An I/O-bound process, which runs for 11 µs at a time, has up to a tenth"
-        " more in the simulator. The processes of a lottery test begin within 10 µs of each other, on"
-        " the kernel woken by those that are awake, in the simulator all by their parent; where a"
-        " policy moves few, the first switch of the window already differs.",
+        "The cause is unknown. An I/O-bound process, which runs for 11 µs at a time, has up to 10"
+        " % more CPU time in the simulator. The processes of a lottery test start within 10 µs of"
+        " each other: in the kernel, awake processes wake the others; in the simulator, their"
+        " parent wakes all. If a policy migrates few tasks, the first switch of the window"
+        " already differs.",
     ),
     Reason(
-        "what is left of a tick",
-        "The mixed ones sleep until the tick after each burst: one that ends a little later sleeps"
-        " nearly a tick more. Their bursts are steps on the kernel, with a call after each; the file"
-        " has one that is longer by the mean of these calls.",
+        "rest of a tick",
+        "The mixed processes sleep until the next tick after each burst: a burst that ends a"
+        " little later adds nearly a tick of sleep. In the kernel, a burst has several steps with"
+        " a call after each; in the workload file it is one step, longer by the mean cost of"
+        " these calls.",
     ),
 )
 REASONS: Mapping[str, Reason] = {difference.name: difference for difference in _ALL}
@@ -116,12 +118,12 @@ class Judged:
         """Returns the verdict, refined by what is known.
 
         `microseconds`: off, but the range over cost variants includes the kernel's value. `known`:
-        off, with a known reason. `near after all`: a reason is listed, but the cell is near.
+        off, with a known reason. `unexpectedly near`: a reason is listed, but the cell is near.
         """
         verdict = self.cell.verdict
         has_reason = self.known is not None and not self.known.is_class
         if verdict == "near" and has_reason:
-            return "near after all"
+            return "unexpectedly near"
         if verdict != "off" or has_reason:
             return "known" if verdict == "off" else verdict
         if self.range and self.range.spans(self.cell):
@@ -131,7 +133,7 @@ class Judged:
     @property
     def is_wrong(self) -> bool:
         """True if the cell is off without a known reason, has failed, or its listed reason is outdated."""
-        return self.judgement in ("off", "failed", "near after all")
+        return self.judgement in ("off", "failed", "unexpectedly near")
 
 
 @cache

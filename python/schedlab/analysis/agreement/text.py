@@ -66,12 +66,12 @@ def summary(cells: Sequence[Judged]) -> str:
         counts[cell.judgement] = counts.get(cell.judgement, 0) + 1
     words = {
         "near": "near",
-        "known": "off, for a reason that is known",
+        "known": "off, for a known reason",
         "microseconds": "off, where microseconds decide",
-        "not told apart": "further apart, but not further than chance allows",
-        "off": "off, for no known reason",
-        "near after all": "near, though a reason is given why not",
-        "failed": "without a figure on both sides",
+        "not significant": "not significantly off",
+        "off": "off, not explained",
+        "unexpectedly near": "near, although a reason for a difference is listed",
+        "failed": "without a figure from one of the machines",
     }
     parts = [f"{counts[name]:,} {text}" for name, text in words.items() if name in counts]
     return f"{len(cells):,} figures: {'; '.join(parts)}"

@@ -34,8 +34,8 @@ _WORDS: dict[Verdict, tuple[str, str]] = {
     "better": ("better", "green"),
     "worse": ("worse", "red"),
     "changed": ("changed", "bold"),
-    "slight": ("{}, too little to matter", "dim"),
-    "chance": ("may be chance", "dim"),
+    "slight": ("{}, below the threshold", "dim"),
+    "chance": ("not significant", "dim"),
     "perhaps": ("perhaps {}", ""),
     "one seed": ("{} with this seed", ""),
     "not repeatable": ("one run each", "yellow"),
@@ -59,7 +59,9 @@ def listing(comparison: Comparison, everything: bool) -> Iterator[RenderableType
             f"{title(same_match, comparison.across)}: the same, byte for byte{_left_out(same_match)}"
         )
     if len(same) > _VALUES_SHOWN and not everything:
-        yield Text(f"… and {len(same) - _VALUES_SHOWN} more setups: the same, byte for byte")
+        yield Text(
+            f"… and {len(same) - _VALUES_SHOWN} more configurations: the same, byte for byte"
+        )
     for same_match in comparison.matches:
         if same_match.failed:
             yield failure(same_match, comparison.across)
@@ -98,7 +100,8 @@ def _explanations(comparison: Comparison) -> Iterator[Text]:
     if len(comparison.across) > 1:
         names = ", ".join(comparison.across)
         yield Text(
-            f"Several things differ at once ({names}): no one of them explains it.", "yellow"
+            f"Several properties differ at once ({names}), so none of them alone explains a change.",
+            "yellow",
         )
     for side, alone in (("before", comparison.alone_before), ("after", comparison.alone_after)):
         if alone:
@@ -133,7 +136,7 @@ def title(match: Match, across: Sequence[str]) -> str:
 
 def failure(match: Match, across: Sequence[str]) -> Text:
     """Returns why configurations are not compared. A mean over successful runs only would mislead."""
-    text = Text(f"{title(match, across)}: not compared, as runs failed", "red")
+    text = Text(f"{title(match, across)}: not compared, because runs failed", "red")
     for run in match.failed:
         side = "before" if run in match.before.runs else "after"
         reason = str(run.manifest.get("message") or run.status).splitlines()[0]
@@ -157,7 +160,7 @@ def match_table(match: Match, across: Sequence[str], everything: bool) -> Iterat
 
 def _wide(heading: Text, rows: Sequence[Row]) -> Table:
     """Returns a table with one line per row."""
-    figures = (">before", ">after", ">difference", ">relative", ">by chance")
+    figures = (">before", ">after", ">difference", ">relative", ">p-value")
     table = new_table(heading, "group", "metric", *figures, "")
     for number, row in enumerate(rows):
         first = number == 0 or rows[number - 1].group != row.group
@@ -168,7 +171,7 @@ def _wide(heading: Text, rows: Sequence[Row]) -> Table:
 
 def _narrow(heading: Text, rows: Sequence[Row]) -> Table:
     """Returns a table with two lines per row, below its group, without the intervals of means."""
-    columns = (">before", ">after,\nrelative", ">difference,\ninterval", "verdict,\nby chance")
+    columns = (">before", ">after,\nrelative", ">difference,\ninterval", "verdict,\np-value")
     table = new_table(heading, "metric", *columns)
     for number, row in enumerate(rows):
         group, metric, before, after, difference, relative, p_value, verdict = _cells(row, True)
@@ -210,7 +213,10 @@ def only_one_side(match: Match) -> Iterator[Text]:
     for side, parts in (("before", match.only_before), ("after", match.only_after)):
         if parts:
             names = "; ".join(_part(*part) for part in parts)
-            yield Text(f"Not compared, as only the runs {side} all have it: {names}", "yellow")
+            yield Text(
+                f"Not compared, because all runs have it only on one side ({side}): {names}",
+                "yellow",
+            )
 
 
 def on_no_side(match: Match, metrics: Sequence[str]) -> Iterator[Text]:
@@ -220,9 +226,9 @@ def on_no_side(match: Match, metrics: Sequence[str]) -> Iterator[Text]:
     for name in metrics:
         if name not in present:
             least = needed(BY_NAME[name].column) if name in BY_NAME else 1
-            why = f": it takes {least:,} processes in each run" if least > 1 else ""
+            why = f"; it needs at least {least:,} processes in each run" if least > 1 else ""
             yield Text(
-                f"Not compared, as not all runs of either side have it: {_part(None, name)}{why}",
+                f"Not compared, because some runs on both sides lack it: {_part(None, name)}{why}",
                 "yellow",
             )
 
@@ -236,8 +242,8 @@ def _part(group: str | None, metric: str | None) -> str:
 
 def _hidden(rows: Sequence[Row]) -> str:
     counts = {
-        "too little changed to matter": sum(row.verdict == "slight" for row in rows),
-        "may differ by chance": sum(row.verdict == "chance" for row in rows),
+        "below the threshold": sum(row.verdict == "slight" for row in rows),
+        "not significant": sum(row.verdict == "chance" for row in rows),
         "the same": sum(row.verdict == "same" for row in rows),
     }
     return "Metrics not shown: " + ", ".join(
@@ -248,7 +254,7 @@ def _hidden(rows: Sequence[Row]) -> str:
 def _seeds(match: Match) -> str:
     if not match.paired:
         counts = [len(setup.runs) for setup in (match.before, match.after)]
-        return f"other seeds on each side, not paired: {counts[0]} and {counts[1]}"
+        return f"different seeds on each side, not paired: {counts[0]} and {counts[1]}"
     count = len(match.seeds)
     words = f"seed {match.seeds[0]}" if count == 1 else f"{count} seeds, paired"
     return words + _left_out(match)
@@ -257,7 +263,9 @@ def _seeds(match: Match) -> str:
 def _left_out(match: Match) -> str:
     if not match.left_out:
         return ""
-    return f"; left out, as only one side has them: seeds {', '.join(map(str, match.left_out))}"
+    return (
+        f"; excluded, because only one side has them: seeds {', '.join(map(str, match.left_out))}"
+    )
 
 
 def _cells(row: Row, first: bool) -> tuple[str | Text, ...]:
@@ -304,32 +312,31 @@ def _notes(comparison: Comparison) -> Iterator[Text]:
     verdicts = {row.verdict for row in rows}
     if any(row.p_value is not None for row in rows):
         yield Text(
-            "Means over seeds [95 % intervals]. By chance: how probable so large a difference is if"
-            " there is none, corrected for the number of metrics (Holm); below 5 % it is more than"
-            " chance.",
+            "Means over seeds [95 % intervals]. A difference with a p-value below 5 % is"
+            " significant. P-values are corrected for the number of metrics (Holm).",
             "dim",
         )
     if any(row.at_floor for row in rows):
         yield Text(
-            "(floor): of so few seeds no smaller one can come; rows that stand there are not to be compared by it.",
+            "(floor): the smallest p-value that this number of seeds can give; do not rank rows by it.",
             "dim",
         )
     if "perhaps" in verdicts:
         few = any(row.verdict == "perhaps" and row.difference.count < FEW for row in rows)
         yield Text(
-            "Perhaps: more than chance if it were the only metric; of so many, one may be so by"
-            f" chance.{' More seeds would tell (`seeds=10`).' if few else ''}",
+            "Perhaps: significant only without the correction for the number of"
+            f" metrics.{' More seeds would decide (`seeds=10`).' if few else ''}",
             "dim",
         )
     if "one seed" in verdicts:
         yield Text(
-            "One seed each: on this machine the differences are exact for that seed. Whether other"
-            " seeds show the same cannot be told: run both sides with `seeds=10`.",
+            "One seed each: on this machine the differences are exact for this seed, and unknown"
+            " for other seeds. Run both sides with `seeds=10`.",
             "yellow",
         )
     if "not repeatable" in verdicts:
         yield Text(
-            "One run each on a machine that never repeats itself: chance alone may explain any of"
-            " this. Run both sides with `seeds=10`, or on spike.",
+            "One run each on a machine that is not repeatable: no difference is significant. Run"
+            " both sides with `seeds=10`, or on spike.",
             "yellow",
         )

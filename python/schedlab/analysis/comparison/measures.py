@@ -85,8 +85,8 @@ def reported_value_measure(name: str) -> Measure:
 
     It has no direction, because only the program knows which values are good.
     """
-    title = f"told by the program: {name.removeprefix(REPORTED_PREFIX)}"
-    return measure_of(name, title, name, None, "what the program says")
+    title = f"reported by the program: {name.removeprefix(REPORTED_PREFIX)}"
+    return measure_of(name, title, name, None, "a value that the program reports")
 
 
 def measured(collection: Collection, names: Iterable[str] | None = None) -> pl.DataFrame:

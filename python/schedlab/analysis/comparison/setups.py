@@ -90,12 +90,12 @@ def no_match(before: Mapping[Key, Repeated], after: Mapping[Key, Repeated]) -> s
         if not set(sides[0]) & set(sides[1]) and min(map(len, sides)) > 1:
             words = " against ".join(", ".join(side) for side in sides)
             return (
-                f"no setup of one side has a partner on the other: {name}: {words}; name folders"
-                " that have one value each, or values in common"
+                f"no configurations match: {name} differs: {words}; name folders with one value"
+                " each, or with common values"
             )
     return (
-        "no setup of one side has a partner on the other that differs in one thing alone; name"
-        " folders of the same workload, CPUs, tick and machine"
+        "no configurations match in all properties but one; name folders of the same workload,"
+        " CPUs, tick and machine"
     )
 
 

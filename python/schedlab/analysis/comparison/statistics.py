@@ -122,9 +122,9 @@ def checked(values: Sequence[float] | Floats) -> Floats:
     """Returns the values as an array. Raises ValueError for an empty sample or a value that is not finite."""
     sample = np.asarray(values, np.float64)
     if not len(sample):
-        raise ValueError("there is no value to take the mean of")
+        raise ValueError("a mean needs at least one value")
     if not np.isfinite(sample).all():
-        raise ValueError("a value is not a number; a run without one cannot be part of a mean")
+        raise ValueError("a value is not a number; exclude runs without a value")
     return sample
 
 
@@ -252,7 +252,7 @@ def difference(
     noise = NOISE * max(float(np.abs(first).max()), float(np.abs(second).max()))
     if paired:
         if len(first) != len(second):
-            raise ValueError("paired values must be as many before as after")
+            raise ValueError("paired values must have equal counts before and after")
         if np.abs(second - first).max() <= noise:
             second = first
         low, high, by_student, by_permutation = _paired(second - first, resolution, noise)

@@ -90,7 +90,7 @@ def describe_blame(part: Blame, names: Called) -> str:
     if part.cause == Cause.BLOCKED:
         return f"{subject or 'it'} {_BLOCKED.get(part.reason, f'waited for: {part.reason}')}"
     if part.cause == Cause.UNKNOWN:
-        return f"{subject or 'it'}: the trace does not tell"
+        return f"{subject or 'it'}: unknown, not in the trace"
     if part.chain and part.life == part.chain[-1]:
         return f"{subject} ran on CPU {part.cpu}"
     meanwhile = _meanwhile(part, names)

@@ -64,10 +64,10 @@ class Gate:
                 yield f"{name}, seed {run.seed}: {run.manifest.get('message') or run.status}"
             for group, metric in match.only_before:
                 of = f" of {group}" if group else ""
-                yield f"{name}: {metric or 'all metrics'}{of}: not all runs have it now"
+                yield f"{name}: {metric or 'all metrics'}{of}: some runs lack it now"
             if match.left_out:
                 seeds = ", ".join(map(str, match.left_out))
-                yield f"{name}: seeds that only one side has: {seeds}"
+                yield f"{name}: seeds of only one side: {seeds}"
 
     @property
     def passes(self) -> bool:
@@ -85,14 +85,14 @@ class Gate:
             f"{better} better",
             *([f"{open_ones} perhaps"] if open_ones else []),
             *(
-                [f"{same} of {len(self.comparison.matches)} setups the same byte for byte"]
+                [f"{same} of {len(self.comparison.matches)} configurations the same, byte for byte"]
                 if same
                 else []
             ),
         ]
         missing = sum(1 for _ in self.unjudged())
         if missing:
-            parts.append(f"{missing} that cannot be compared any more")
+            parts.append(f"{missing} no longer comparable")
         return f"{'passed' if self.passes else 'not passed'}: {', '.join(parts)}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,8 +155,8 @@ def _lines(gate: Gate) -> Iterator[str]:
     if len(drawn) > _ROWS_MAX:
         yield f"… and {len(drawn) - _ROWS_MAX} more, below."
     if any(row.at_floor for _, row in gate.rows("perhaps")):
-        yield "\nSo few seeds cannot tell among so many figures: make both sides with `seeds=10` or more."
-    yield from _listed("Cannot be compared any more", gate.unjudged())
+        yield "\nToo few seeds for this number of metrics: run both sides with `seeds=10` or more."
+    yield from _listed("No longer comparable", gate.unjudged())
     yield from _listed("Instructions of one pick and one enqueue", map(_count, _changed(gate)))
     if shown:
         yield from (
@@ -224,7 +224,7 @@ def _name(row: Row) -> str:
 
 
 def _table(rows: Rows, across: Sequence[str]) -> Iterator[str]:
-    yield "| setup | figure | before | after | verdict |"
+    yield "| configuration | metric | before | after | verdict |"
     yield "|---|---|---|---|---|"
     for match, row in rows:
         sides = (side_text(row, row.measure, side) for side in ("before", "after"))
@@ -238,7 +238,7 @@ def _changed(gate: Gate) -> list[Count]:
 
 def _count(count: Count) -> str:
     if count.after is None:
-        return f"{count.policy}: there is no such policy any more"
+        return f"{count.policy}: the policy no longer exists"
     change = count.after - count.before
     return (
         f"{count.policy}, {count.tasks:,} tasks: {count.before:,} → {count.after:,} ({change:+,})"

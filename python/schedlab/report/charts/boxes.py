@@ -75,7 +75,7 @@ def boxes(
         behind,
         sentences(
             caption,
-            "Boxes: from the first to the third quartile, with the median; lines: to the least and the most.",
+            "Boxes: first to third quartile, with the median; lines: minimum and maximum.",
         ),
         _words(behind, x_title),
     )

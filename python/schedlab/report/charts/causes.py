@@ -84,7 +84,7 @@ def _panel(rows: pl.DataFrame, styles: Styles, setups: Sequence[str], *, is_last
             order=alt.Order("order:Q"),
             tooltip=[
                 alt.Tooltip("setup:N", title="policy"),
-                alt.Tooltip("series:N", title="went by with"),
+                alt.Tooltip("series:N", title="caused by"),
                 alt.Tooltip("ms:Q", title="ms", format=NUMBERS),
             ],
         )
@@ -98,4 +98,4 @@ def _words(rows: pl.DataFrame) -> str:
         f"{row['waiting']} under {row['setup']} for {duration(row['ms'] * 1e6)} while {row['series']}"
         for row in largest.iter_rows(named=True)
     ]
-    return "What waiting went by with, by group and policy; the most: " + "; ".join(parts) + "."
+    return "Causes of waiting by group and policy; the largest: " + "; ".join(parts) + "."

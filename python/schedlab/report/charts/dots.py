@@ -144,7 +144,7 @@ def _remarks(behind: pl.DataFrame) -> list[str]:
     return [
         f"Filled: measured{', the mean with its 95 % interval' if several else ''}.",
         "Hollow: published." if (behind["kind"] == "published").any() else "",
-        "A cross on the left: a run failed or has no such value, so there is no mean."
+        "A cross at the left edge: a run failed or has no such value, so there is no mean."
         if (measured["failed"] > 0).any()
         else "",
     ]

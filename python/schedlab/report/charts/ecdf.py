@@ -97,7 +97,7 @@ def ecdf(
     remarks = [
         "Thick: all runs together; thin: each run." if rows["run"].n_unique() > 1 else "",
         axis.remark,
-        "A ring is a single wait: on a page, a click on it leads to its picture." if marks else "",
+        "A ring is a single wait; on a page, a click shows its chart." if marks else "",
     ]
     return Chart(
         name,
@@ -138,7 +138,11 @@ class _Axis:
 
     @property
     def remark(self) -> str:
-        return f"Values below {self.least:,.3g} stand on the left." if self.separates_low else ""
+        return (
+            f"Values below {self.least:,.3g} are drawn at the left edge."
+            if self.separates_low
+            else ""
+        )
 
     def place(self, values: Floats) -> Floats:
         """Returns the position of each value, from 0 on the left to 1 on the right."""

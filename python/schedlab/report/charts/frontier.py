@@ -63,8 +63,9 @@ def frontier(
         data,
         sentences(
             caption,
-            f"On the line: the {len(members)} of {len(data)} setups that no other surpasses in"
-            " both, with their 95 % intervals and their places in the table. Faint: the others.",
+            f"On the line: the {len(members)} of {len(data)} configurations that no other"
+            " surpasses in both metrics, with their 95 % intervals and their ranks in the table."
+            " Faint: the others.",
             CUT if cut else "",
         ),
         _words(members, x_title, y_title),
@@ -137,7 +138,7 @@ def _numbers(members: pl.DataFrame, reaches: dict[str, Reach], x: alt.X, y: alt.
 
 def _tooltip(x_title: str, y_title: str) -> list[alt.Tooltip]:
     return [
-        alt.Tooltip("setup:N", title="setup"),
+        alt.Tooltip("setup:N", title="configuration"),
         alt.Tooltip("x:Q", title=x_title, format=",.4~g"),
         alt.Tooltip("y:Q", title=y_title, format=",.4~g"),
     ]

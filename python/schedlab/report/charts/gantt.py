@@ -218,10 +218,12 @@ def _remarks(processes: ChartProcesses, span: Span, visits: pl.DataFrame) -> lis
     )
     total_ns = processes.window.elapsed_ns
     return [
-        f"Drawn are {begin} to {end} of {duration(total_ns)}." if span.length_ns < total_ns else "",
+        f"The chart shows {begin} to {end} of {duration(total_ns)}."
+        if span.length_ns < total_ns
+        else "",
         "A thin line: idle.",
-        "The strip below each CPU: the part of the time that the scheduler took, "
-        f"darkest {percent(_most(visits))}."
+        "The strip below each CPU: the scheduler's share of the time; the darkest is"
+        f" {percent(_most(visits))}."
         if len(visits)
         else "",
     ]

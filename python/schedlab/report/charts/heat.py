@@ -73,7 +73,9 @@ def heat(
         title,
         alt.layer(*layers).properties(width=WIDTH, height=height),
         data,
-        sentences(caption, "Fields without a colour were not run." if _has_gaps(data) else ""),
+        sentences(
+            caption, "Configurations without a colour were not run." if _has_gaps(data) else ""
+        ),
         f"{value_title} by {x_title} and {y_title}. Least: {_cell_text(least)}; most: {_cell_text(most)}.",
     )
 

@@ -109,7 +109,7 @@ def _thinned(part: pl.DataFrame) -> pl.DataFrame:
 
 def _remarks(processes: int, shown: int) -> list[str]:
     return [
-        "Above 0: service is owed to the process; below: it has had more than its part.",
+        "Above 0: the process received less than its part; below 0: more.",
         f"The {shown} of {processes} processes whose lag was farthest from 0."
         if shown < processes
         else "",

@@ -131,7 +131,7 @@ def _series(activity: Activity, processes: ChartProcesses) -> tuple[pl.Expr, lis
     if levels:
         ordered = sorted(levels, reverse=levels_rise(stays_of(processes)))
         names = [f"level {level}" for level in ordered]
-        level_text = pl.format("level {}", "level").fill_null("level not told")
+        level_text = pl.format("level {}", "level").fill_null("level unknown")
         others = "later levels"
     else:
         names = sorted(activity.intervals["group"].unique())
@@ -165,7 +165,9 @@ def _lanes(shown: pl.DataFrame, marks: dict[str, pl.DataFrame], most: int) -> tu
         texts = f"{len(rows) - len(shown_labels)} of {len(rows)} processes"
     return (
         shown_labels,
-        f"Left out, as they waited less than others of their group: {texts}." if texts else "",
+        f"Not shown, because they waited less than others of their group: {texts}."
+        if texts
+        else "",
     )
 
 
@@ -273,15 +275,13 @@ def _drawn_part(processes: ChartProcesses, span: Span) -> str:
     begin, end = (
         duration(time - processes.window.begin_ns) for time in (span.begin_ns, span.end_ns)
     )
-    return f"Drawn are {begin} to {end} of {duration(processes.window.elapsed_ns)}."
+    return f"The chart shows {begin} to {end} of {duration(processes.window.elapsed_ns)}."
 
 
 def _colours(activity: Activity) -> str:
     if not activity.intervals["level"].count():
         return "Colours are groups."
-    return (
-        "Colours are levels: of a run, as the process was picked; of a wait, as it is picked next."
-    )
+    return "Colours are levels: the level at the pick, for a run; the level at the next pick, for a wait."
 
 
 def _marked(
@@ -293,8 +293,9 @@ def _marked(
     texts = []
     if len(starves):
         texts.append(
-            f"Framed: starvation, a wait of over {STARVING_TICKS} ticks for each process that is ready at a"
-            f" CPU (at least {READY_LEAST}), {counted(len(starves), 'time')} in all."
+            f"Framed: starvation, {counted(len(starves), 'time')} in all: a wait of more than"
+            f" {STARVING_TICKS} ticks for each process that is ready on a CPU (at least"
+            f" {READY_LEAST} of them)."
         )
     waits = activity.intervals.filter(pl.col("state") == "runnable")
     if len(waits):
@@ -302,16 +303,17 @@ def _marked(
         row = waits.sort(length, "begin_ns", descending=[True, False]).row(0, named=True)
         longest = row["end_ns"] - row["begin_ns"]
         since = duration(row["begin_ns"] - processes.window.begin_ns)
-        none = "" if len(starves) else ", which is no starvation"
+        none = "" if len(starves) else ", not long enough for starvation"
         texts.append(
             f"The longest wait: {duration(longest)}, of {row['label']} from {since} on{none}."
         )
     if len(inverted):
         length_ns = (inverted["end_ns"] - inverted["begin_ns"]).sum()
         texts.append(
-            f"Line below a lane: priority inversion, in which a process of worse {activity.order} runs while"
-            " this one waits, or the one that it is blocked on, for longer than a tick"
-            f" ({duration(tick_ns)}): {counted(len(inverted), 'time')}, {duration(length_ns)} in all."
+            f"Line below a lane: priority inversion, {counted(len(inverted), 'time')},"
+            f" {duration(length_ns)} in all. For longer than a tick ({duration(tick_ns)}), a"
+            f" process of worse {activity.order} runs while this process, or the process that"
+            " blocks it, waits."
         )
     return texts
 

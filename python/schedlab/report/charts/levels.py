@@ -34,7 +34,7 @@ from schedlab.report.charts.theme import ANNOTATION, PALETTE, WIDTH
 from schedlab.report.model import Chart
 from schedlab.trace import Kind, Trace
 
-NO_POLICY = "policy not told"
+NO_POLICY = "policy unknown"
 LEVEL_HEIGHT, PROCESS_HEIGHT = 26, 11
 
 
@@ -293,7 +293,7 @@ def _remarks(stays: pl.DataFrame, marks: pl.DataFrame) -> list[str]:
     return [
         f"Levels: {order}." if order else "",
         "" if _few(stays) else "Within a level, a line for each CPU.",
-        "A boost is marked where the first process rose." if boosted else "",
+        "A boost is marked at the time of its first raised process." if boosted else "",
     ]
 
 
@@ -303,7 +303,7 @@ def _words(stays: pl.DataFrame, marks: pl.DataFrame, span: Span) -> str:
     parts = [f"{row} {duration(time)}" for row, time in sums.iter_rows()]
     boosted = int((marks["what"] == "boost").sum())
     return (
-        f"Which process ran at which level over {duration(span.length_ns)}: "
+        f"Levels of the running processes over {duration(span.length_ns)}: "
         + ", ".join(parts)
         + (f"; {boosted} boosts." if boosted else ".")
     )

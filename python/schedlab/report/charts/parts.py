@@ -281,4 +281,4 @@ def values_of(behind: pl.DataFrame) -> list[float | None]:
     return [value for name in columns for value in behind[name]]
 
 
-CUT = "Intervals that end at the edge of the picture go on beyond it."
+CUT = "Intervals that end at the chart's edge continue beyond it."

@@ -146,8 +146,8 @@ def drawable(frame: pl.DataFrame, keys: list[str], span: Span) -> tuple[pl.DataF
     if not merged:
         return drawn, ""
     return drawn, (
-        f"{merged:,} intervals of less than {duration(least_ns)} are drawn together with others of "
-        "their colour and row within that time, as long as they were in sum."
+        f"{merged:,} intervals shorter than {duration(least_ns)} are merged with neighbours of the"
+        " same colour and row; the total length is unchanged."
     )
 
 

@@ -37,7 +37,7 @@ def schedules(
     NothingToDraw if `turns` is empty.
     """
     if turns.is_empty():
-        raise NothingToDraw(f"chart {name}: there is no turn")
+        raise NothingToDraw(f"chart {name}: there is no time slice")
     place = pl.when(pl.col("row") == "").then("kind").otherwise(pl.format("{}, {}", "row", "kind"))
     behind = turns.with_columns(line=place)
     distinct = behind.select("row", "kind", "line").unique()
@@ -113,7 +113,7 @@ def _chart(behind: pl.DataFrame, order: list[str], x_title: str) -> Any:
 
 def _words(turns: pl.DataFrame, x_title: str) -> str:
     texts = [
-        f"{kind}: {len(rows)} turns of {rows['series'].n_unique()} processes"
+        f"{kind}: {len(rows)} time slices of {rows['series'].n_unique()} processes"
         for (kind,), rows in turns.group_by("kind", maintain_order=True)
     ]
-    return f"Turns over {x_title}. " + "; ".join(texts) + "."
+    return f"Time slices over {x_title}. " + "; ".join(texts) + "."

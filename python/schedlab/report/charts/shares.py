@@ -152,7 +152,7 @@ def _chart(data: pl.DataFrame, axis: TimeAxis, groups: list[str], sliding: bool)
         alt.Tooltip("series:N", title="group"),
         alt.Tooltip("at:Q", title=f"at ({axis.unit})", format=NUMBERS),
         alt.Tooltip("share:Q", title="since the beginning (%)"),
-        alt.Tooltip("sliding_share:Q", title="of late (%)"),
+        alt.Tooltip("sliding_share:Q", title="recently (%)"),
         alt.Tooltip("ideal_share:Q", title="ideal (%)"),
     ]
     late = drawn.mark_line(strokeWidth=1, clip=True).encode(

@@ -20,7 +20,7 @@ _COLUMNS = (
     "compared",
     "near",
     f"within {CLOSE:.0%}".replace("%", " %"),
-    "near by the tick alone",
+    "near only by the tick",
     "compared, study costs",
     "near, study costs",
 )
@@ -114,8 +114,9 @@ def section(study: int, counts: Sequence[Count]) -> Section | None:
         (Column("place", align="left"), *map(Column, _COLUMNS)),
         tuple(rows),
         data,
-        """Calibrated: figures that gave a constant, or that no scheduler made. They are left out of all counts to
-        the right. A published figure that is not compared was not run, or has no counterpart of ours.""",
+        """Calibrated: figures from which a constant was derived, or that do not depend on the scheduler. The counts
+        to the right exclude them. A published figure that is not compared was not run, or schedlab does not measure
+        it.""",
         keys=1,
     )
     return Section(TITLE, (Text(RULE), table))

@@ -137,8 +137,8 @@ class MixedBenchmark(queries.Queries):
         ):
             return ""
         times = self.at_phases(experiment).values
-        return line(f"""Explained by when the round begins between two boosts: begun at {len(times)} moments, it takes
-        {min(times):.0f} to {max(times):.0f} ticks.""")
+        return line(f"""Explained by the start of the round between two boosts: started at {len(times)} moments, it
+        takes {min(times):.0f} to {max(times):.0f} ticks.""")
 
     def published_within_phases(self, experiments: Iterable[str]) -> list[str]:
         """Returns the experiments whose published value lies between

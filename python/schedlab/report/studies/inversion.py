@@ -188,8 +188,8 @@ def picture(policy: str, story: Story) -> Chart:
         trace,
         title=f"The reader's first wait under {policy}",
         caption=f"Seed {run.seed}. The reader blocks at {first.begin_ns / 1e6:.1f} ms and runs "
-        f"again at {first.end_ns / 1e6:.1f} ms; hogs run for {first.hogs:.1f} of the "
-        f"{first.length:.1f} ticks between.",
+        f"again at {first.end_ns / 1e6:.1f} ms; hogs run for {first.hogs:.1f} of the"
+        f" {first.length:.1f} ticks in between.",
         groups=_BY_RANK,
         causes=_WAITS_FOR,
         begin_ns=max(0, first.begin_ns - around),

@@ -20,7 +20,7 @@ from schedlab.trace import Trace
 _MS = 1e6
 _KINDS = {
     "[": "threads of the kernel",
-    "schedlab": "schedlab's own, which reads the trace",
+    "schedlab": "schedlab's process that reads the trace",
     "sysbench": "the benchmark's other threads",
 }
 """Descriptions of threads by the start of their names. Names of kernel threads are in brackets."""
@@ -104,10 +104,10 @@ def rows_of(queries: Queries, experiment: str) -> list[Row]:
 
 def table_of(queries: Queries, experiment: str, rows: Sequence[Row]) -> Table:
     """Returns a table with a row for each run."""
-    columns = ("waits", "all of them, ms", "the longest, ms", "who ran during the longest, ms")
+    columns = ("waits", "all waits, ms", "longest wait, ms", "ran during the longest wait, ms")
     return Table(
         f"{experiment.replace('s5', 'study-5')}-waits",
-        "What the thread waited for while it could have run",
+        "Causes of the thread's waiting",
         (
             Column("scheduler", align="left"),
             Column("run", align="left"),
@@ -138,7 +138,7 @@ def table_of(queries: Queries, experiment: str, rows: Sequence[Row]) -> Table:
                 for name, seed, waits in rows
             ]
         ),
-        f"By the traces. Names in brackets are kernel threads. {queries.how(experiment)}",
+        f"From the traces. Names in brackets are kernel threads. {queries.how(experiment)}",
     )
 
 

@@ -23,24 +23,24 @@ def about_time(q: Queries, why: str, suite: str, test: str, count: int) -> str:
 def _not_the_same_work(q: Queries, suite: str, test: str, count: int) -> str:
     takes = known(
         lambda: (
-            f"""it takes {q.without_bursts(count):.1f} ticks here, and with forks as slow as theirs
-        {q.without_bursts(count, True):.1f} (theirs: {q.printed(suite, test, count)})."""
+            f"""it takes {q.without_bursts(count):.1f} ticks, and {q.without_bursts(count, True):.1f} with study costs
+            (published: {q.printed(suite, test, count)})."""
         )
     )
-    return line(f"""Not the same work: the loop of the bursts has no effect, and their compiler deletes it. Without
-    bursts {takes}""")
+    return line(f"""The work differs: the loop of the bursts has no effect, and the study's compiler deletes it.
+    Without bursts {takes}""")
 
 
 def _parent_starves(q: Queries, suite: str, test: str, count: int) -> str:
     by_ticks = known(
         lambda: (
-            f"""Where tasks age by ticks instead of passes, it takes
-        {q.in_a_row(test, count, "complete", q.agings[1], True):.1f} ticks."""
+            f"""If tasks age by ticks instead of passes, it takes
+            {q.in_a_row(test, count, "complete", q.agings[1], True):.1f} ticks."""
         )
     )
-    return line(f"""In a row, the process that starts the others has risen to level 0, and level 5 runs first. So on
-    its CPU it waits for its children and starts the next ones late. {by_ticks} The rest of the difference is not
-    explained.""")
+    return line(f"""If the tests run in a row, the process that starts the others has risen to level 0, and level 5
+    runs first. So it waits for its children on its CPU and starts the next ones late. {by_ticks} The rest of the
+    difference is not explained.""")
 
 
 def constant(q: Queries, suite: str, test: str = "", count: int = 0) -> str:
@@ -48,16 +48,16 @@ def constant(q: Queries, suite: str, test: str = "", count: int = 0) -> str:
     all_ended = known(
         lambda: f"On one CPU all have ended after {q.completion(suite, 'mixed', 1):.1f} ticks."
     )
-    return line(f"""The study's programs return the number 50 as the time of this test, whatever happened; according to
-    the text it is the shortest time of a process. Ours report that shortest time, which is a sleeper's and says
-    nothing about the processes that compute. {all_ended}""")
+    return line(f"""The study's programs always return the number 50 as the time of this test. According to the text
+    it is the shortest time of a process. schedlab's programs report that shortest time; it is a sleeper's, and
+    independent of the processes that compute. {all_ended}""")
 
 
 def sleepers_wait_first(q: Queries, suite: str, test: str = "", count: int = 0) -> str:
     """Returns how long sleepers wait before they start to sleep."""
     waits = [f"{e.ticks:.0f} ticks on {cpus([e.count])}" for e in q.waits_of_sleepers(suite)]
-    return line(f"""The processes that are to sleep set the lowest priority for themselves first. Then they wait for
-    all of higher priority on their CPU, the longest for {listed(waits)}, and only then begin to sleep.""")
+    return line(f"""The processes that will sleep first set the lowest priority for themselves. Then they wait for all
+    processes of higher priority on their CPU, at most {listed(waits)}, before they begin to sleep.""")
 
 
 def stays(q: Queries, suite: str, test: str, count: int = 0) -> str:
@@ -66,8 +66,8 @@ def stays(q: Queries, suite: str, test: str, count: int = 0) -> str:
         f"{stay.busiest:.1f} on {stay.count} CPUs ({stay.ideal:.1f})"
         for stay in q.staying(suite, test)
     ]
-    return line(f"""Here no process changes its CPU after its fork, and the busiest CPU has more than its share of
-    work: {listed(busiest)}, in ticks, with the ideal in brackets.""")
+    return line(f"""No process changes its CPU after its fork, and the busiest CPU has more than its share of work:
+    {listed(busiest)}, in ticks, with the ideal in brackets.""")
 
 
 TIMES: Mapping[str, Callable[[Queries, str, str, int], str]] = {
@@ -95,40 +95,42 @@ def not_to_be_met(q: Queries, test: str, group: str) -> str:
     if not off:
         return ""
     if not q.all_compute(test):
-        return line("""No scheduler can meet that: a process that sleeps or ends asks for less than its tickets say, and
-        leaves it to the others.""")
+        return line("""No scheduler can meet this expectation: a process that sleeps or ends uses less than its
+        tickets allow, and the others use the rest.""")
     places = [f"on {cpus(row.counts)} (ideal {row.ideal:.1f} %)" for row in off]
-    return f"No scheduler can meet that {listed(places)}."
+    return f"No scheduler can meet this expectation {listed(places)}."
 
 
 def _chance(q: Queries, test: str, group: str, count: int) -> str:
     chance = q.chance_of_share(test, group)
     if chance is None:
         return ""
-    return line(f"""No more than chance allows: with {chance.draws:.0f} draws a run, the mean of
-    {counted(chance.runs, "run")} may come out {chance.points:.1f} points off.""")
+    return line(f"""Chance explains the difference: with {chance.draws:.0f} draws per run, the mean of
+    {counted(chance.runs, "run")} can differ by {chance.points:.1f} points.""")
 
 
 def _laid_out(q: Queries, test: str, group: str, count: int) -> str:
     def layouts() -> str:
         picked_layout = " : ".join(f"{q.picked(test, group, count):.1f}" for group in "ABC")
         if_counted = " : ".join(f"{q.picked_if_counted(group, count):.1f}" for group in "ABC")
-        return f"""Which processes share a CPU is settled at the forks, by the tickets that wait: one that runs does
-        not count. Here B runs when C is placed. So C is put beside it, and A : B : C are picked for
-        {picked_layout} %. If B
-        counts, as it does while it waits between two bursts, they are picked for {if_counted} % (the same program with
-        `placement` 0). {_published_layouts(q, test, count)}"""
+        return f"""A fork places the new process on the CPU with the fewest waiting tickets; a running process does
+        not count. In the measured runs, B runs when C is placed. So C shares B's CPU, and A : B : C are picked for
+        {picked_layout} %. If B counted, as it does while it waits between two bursts, they would be picked for
+        {if_counted} % (the same program with `placement` 0). {_published_layouts(q, test, count)}"""
 
     return line(known(layouts))
 
 
 def _published_layouts(q: Queries, test: str, count: int) -> str:
     if q.printed_as_counted(count):
-        return f"""So were A and C there. B's {q.share_printed(test, "B", count)} % cannot be right: the column adds up
-        to {q.printed_sum(test, count):.1f} %."""
+        return f"""The published A and C agree with this. B's {q.share_printed(test, "B", count)} % cannot be right,
+        because the column adds up to {q.printed_sum(test, count):.1f} %."""
     if q.printed_between_layouts(count):
-        return "Theirs of A and C, means of five runs, lie between the two. How many were which is not known."
-    return "Theirs of A and C do not lie between the two, which is not explained."
+        return (
+            "The published shares of A and C, means of five runs, lie between the two. The study does"
+            " not say how many runs had each placement."
+        )
+    return "The published shares of A and C do not lie between the two; this is not explained."
 
 
 def _work_had_ended(q: Queries, test: str, group: str, count: int) -> str:
@@ -136,9 +138,9 @@ def _work_had_ended(q: Queries, test: str, group: str, count: int) -> str:
         f"{e.finished:.3g} of {e.of:.0f} of {e.group} (picked {e.picks_per_task:.0f} times each)"
         for e in q.ended(test, count)
     )
-    return line(f"""The program's processes end after a set number of yields. Here, on {cpus([count])}, these had ended
-    when the window did: {ended}. From then on only the others are counted. The CPU's speed decides how many end in
-    time.""")
+    return line(f"""The program's processes end after a fixed number of yields. On {cpus([count])}, these had ended
+    before the end of the window: {ended}. After that, only the others are counted. The CPU's speed decides how many
+    end in time.""")
 
 
 SHARES: Mapping[str, Callable[[Queries, str, str, int], str]] = {
@@ -157,8 +159,9 @@ def about_table(q: Queries, test: str) -> str:
     if test == "starve" and q.ended(test, 1):
         shares = known(
             lambda: (
-                f"""While all compete, the same lottery gives
-            {" : ".join(f"{q.share(test, group, THESIS, 1):.1f}" for group in q.lotteries[test].rows)} % on one CPU."""
+                f"""While all processes compete, the same lottery gives
+            {" : ".join(f"{q.share(test, group, THESIS, 1):.1f}" for group in q.lotteries[test].rows)} % on one
+            CPU."""
             )
         )
         return f"**The table measures a lack of work.** {_work_had_ended(q, test, '', 1)} {line(shares)}"
@@ -170,15 +173,15 @@ def _on_one_cpu(q: Queries, test: str) -> str:
         f"{q.picked(test, group, 1):.1f} ({q.share_printed(test, group, 1)})"
         for group in q.lotteries[test].rows
     ]
-    return f"""On one CPU the study's program is picked here, and in brackets there, for {listed(picked)} %; from two
-    CPUs on it depends on which processes were forked to which CPU."""
+    return f"""On one CPU, the processes are picked for {listed(picked)} % (published shares in brackets). On two or
+    more CPUs, the shares depend on which processes were forked to which CPU."""
 
 
 def _the_program(q: Queries, test: str) -> str:
     computing, sleeping, mixed, short = (
         q.picks_per_task(test, group, 1) for group in ("CPU", "I/O", "mixed", "short")
     )
-    return f"""**The table is the program, not the scheduler.** Of its processes, those that compute end after
-    {computing:.0f} picks each, those that sleep from tick to tick are picked {sleeping:.0f} and {mixed:.0f} times each
-    in the window, the short-lived {short:.0f} times; the one CPU is idle for {q.idle(q.original(test), 1):.0f} % of
-    it. Where hardly any process has to wait, tickets decide next to nothing."""
+    return f"""**The table shows the program, not the scheduler.** In the window, processes that compute end after
+    {computing:.0f} picks each. Processes that sleep from tick to tick are picked {sleeping:.0f} and {mixed:.0f} times
+    each, the short-lived ones {short:.0f} times. The only CPU is idle for {q.idle(q.original(test), 1):.0f} % of the
+    window. If hardly any process has to wait, tickets decide hardly anything."""

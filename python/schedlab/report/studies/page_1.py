@@ -44,8 +44,8 @@ def make(q: Queries) -> Page:
         _lottery(page, q)
     page.section("All policies in the same tests")
     page.text("""
-    The study's own presets come first, then every built-in policy. The comparison shows which is best for what, and
-    whether a difference is significant.""")
+    The study's presets come first, then every built-in policy. The comparison shows the winner by
+    metric, and whether a difference is significant.""")
     for suite in _SUITES:
         if q.suite_ran(suite):
             _all_policies(page, q, suite)
@@ -53,7 +53,7 @@ def make(q: Queries) -> Page:
         _all_policies_in_lottery(page, q)
     _proposals(page, q)
     _future_work(page, q)
-    page.section("What else does not fit together")
+    page.section("Other contradictions")
     page.other_doubts()
     return page.page(q.trials)
 
@@ -64,7 +64,7 @@ def _by_cpus(q: Queries, cell: Callable[..., Measured | MeasuredCell | float]) -
 
 
 def _lead(page: Writer, q: Queries) -> None:
-    page.lead("""Its times show the cost of a fork and the CPU to which a process is forked, and little about its
+    page.lead("""Its times mainly show the cost of a fork and the choice of a CPU at the fork, and little about its
     schedulers.""")
     page.lead(q.failures())
 
@@ -76,22 +76,24 @@ def _in_short(page: Writer, q: Queries) -> None:
         for suite in ("priority", "timing")
     )
     page.text(f"""
-    **Claimed.** Priorities serve I/O better than round-robin: its test takes {with_priorities} ticks with them and
-    {without} without. A lottery shares the CPU by tickets, less exactly the more CPUs there are: shares were
-    off by up to {q.most_off_expected(1):.0f} percentage points on one CPU and {q.most_off_expected(5):.0f} on five.
-    The study put both schedulers into xv6, and ran seven tests and six lotteries on one to five CPUs.""")
+    **Claimed.** Priorities serve I/O better than round-robin: the I/O test takes {with_priorities}
+    ticks with priorities and {without} without. A lottery shares the CPU by tickets, but less exactly on more CPUs:
+    shares were off by up to {q.most_off_expected(1):.0f} percentage points on one CPU and
+    {q.most_off_expected(5):.0f} on five. The study built both schedulers into xv6, and ran seven tests and six
+    lotteries on one to five CPUs.""")
     with page.known():
         page.text(f"""
-        **Came out.** The study's lottery program gives shares that are {q.shares_off_printed():.1f} points off theirs
-        on one CPU. Mixed Load is a constant in the study's programs, so its times are not counted below.""")
+        **Measured.** On one CPU, the study's lottery program gives shares that differ from the
+        published ones by {q.shares_off_printed():.1f} points. Mixed Load is a constant in the study's programs, so
+        its times are not counted below.""")
     page.text("""
-    **Teaches.** Two schedulers can only be compared by the same work; the study's two I/O tests differ. Three of its
-    seven tests do little but fork, so they time a fork under any scheduler.""")
+    **Teaches.** A comparison of two schedulers needs the same work under both; the study's two I/O
+    tests differ. Three of its seven tests mainly fork, so they measure the time of a fork under any scheduler.""")
     _curves(
         page,
         q,
         "study-1-in-short",
-        "As the study ran it, beside what it printed",
+        "Measured with study costs, and published",
         {
             f"{q.rows[test]}, {q.policies[suite]}": Curve(
                 partial(q.reported_time, suite, test, with_study_costs=True),
@@ -100,8 +102,8 @@ def _in_short(page: Writer, q: Queries) -> None:
             for suite in q.suites
             for test in ("io-bound", "starvation")
         },
-        """Ticks from the first fork to the last exit, with forks as slow as on the study's machine; the priority tests
-        in a row and without the bursts that its compiler deletes.""",
+        """Ticks from the first fork to the last exit, with study costs. The priority tests run in a row and without
+        the bursts that the study's compiler deletes.""",
         policies=False,
     )
 
@@ -132,36 +134,37 @@ def _curves(
 
 def _how_to_read(page: Writer, q: Queries) -> None:
     page.section("How to read this page")
-    page.item("""**study**: the study's printed figures. **rerun**: figures of the study's programs, run again for
-    schedlab on an emulator on a host of two CPUs. **measured**: our figures, the mean over seeds; in brackets, its
-    interval of 95 %. **study costs**: the tests as the study ran them, with forks as slow as on its machine
-    (below). **ideal**: a bound for any scheduler, if only the processes' own work and sleeps take time.
-    **expected**: what the study considers fair.""")
-    page.item(f"**Ticks.** A tick is {q.tick_ms():.0f} ms there.")
+    page.item("""**study**: the published figures. **rerun**: figures of the study's programs, run again for schedlab
+    on an emulator on a host of two CPUs. **measured**: schedlab's figures, the mean over seeds with its 95 % interval
+    in brackets. **study costs**: measured as the study ran the tests, with forks as slow as on its machine (below).
+    **ideal**: a bound for any scheduler, if only the processes' own work and sleeps take time. **expected**: the
+    shares that the study considers fair.""")
+    page.item(f"**Ticks.** A tick is {q.tick_ms():.0f} ms in the study.")
     if lengths := q.tick_texts():
-        page.more(f"Here it is {listed(lengths)}.")
+        page.more(f"In schedlab it is {listed(lengths)}.")
     if of_program := q.tick_texts(True):
-        page.more(f"For the study's own lottery program it is {listed(of_program)} here.")
-    page.more("""Work, sleeps and time slices have the same ratio to a tick, so ticks can be compared. The kernel's
-    own time does not: a fork takes ten times as much of a tick of 1 ms as of a tick of 10 ms.""")
-    page.item("""A sleep of n ticks ends at the n-th tick after its start. So it can be up to a tick shorter, here
-    and in the study, and a time can be a little below the ideal.""")
-    page.item(f"""The unit of work comes from the study: CPU-heavy on one CPU, under round-robin, is
-    {q.ideal("timing", "cpu-heavy", 1):.0f} ticks of work, as in the study.""")
+        page.more(f"For the study's lottery program it is {listed(of_program)}.")
+    page.more("""Work, sleeps and time slices have the same ratio to a tick, so ticks can be compared. Kernel
+    operations do not scale: a fork takes ten times as much of a 1 ms tick as of a 10 ms tick.""")
+    page.item("""A
+    sleep of n ticks ends at the n-th tick after its start, in schedlab and in the study. So it can be up to a tick
+    shorter, and a time can be slightly below the ideal.""")
+    page.item(f"""The unit of work comes from the study:
+    CPU-heavy on one CPU under round-robin is {q.ideal("timing", "cpu-heavy", 1):.0f} ticks of work.""")
     longer = {
         (suite, count): f"{q.longer('fork', q.policies[suite], count):.2f}"
         for suite in _SUITES
         for count in (1, 5)
     }
-    page.item(f"""**Study costs.** On the study's machine a fork took longer, relative to a tick, than here: by
+    page.item(f"""**Study costs.** On the study's machine a fork took longer, relative to a tick, than in schedlab: by
     {longer["timing", 1]} ticks on one CPU and {longer["timing", 5]} on five under round-robin and the lottery, by
-    {longer["priority", 1]} and {longer["priority", 5]} under priorities, and in between in proportion. These values
-    are chosen so that Switch Overhead, 200 forks in a row, agrees on one CPU and on five. These four cells, and the
-    cell that gives the unit of work, agree by definition and are not counted. Why a fork takes longer on more CPUs
-    there is not known.""")
-    page.item(f"""**Colours.** Our figure is marked good if it is near the ideal: a time within {q.near_percent:.0f} %,
-    or a tick; a share within 3.5 standard errors, as if each tick of each CPU were a draw. On the
-    study's costs it is marked good if it is near the published one.""")
+    {longer["priority", 1]} and {longer["priority", 5]} under priorities, interpolated for other numbers of CPUs. With
+    these values, Switch Overhead, 200 forks in a row, agrees on one CPU and on five. These four cells, and the cell
+    that gives the unit of work, agree by definition and are not counted. It is not known why the study's forks take
+    longer on more CPUs.""")
+    page.item(f"""**Colours.** A measured figure is marked good if it is near the ideal: a
+    time within {q.near_percent:.0f} % or a tick; a share within 3.5 standard errors, as if each tick of each CPU were
+    a draw. With study costs, a figure is marked good if it is near the published one.""")
 
 
 # --- tables 1 and 2
@@ -222,8 +225,8 @@ def _times(page: Writer, q: Queries, suite: str, caption: str) -> None:
             for count in q.counts
         },
         {"completion, ticks": completion, "context switches": switches},
-        f"""Under `{q.policies[suite]}`. {caption} A context switch is a pick, as the study counts it, even if the
-        process that is picked ran before.""",
+        f"""Under `{q.policies[suite]}`. {caption} A context switch is a pick, as in the study, even if the picked
+        process was already running.""",
     )
 
 
@@ -233,26 +236,27 @@ def _how_suite(q: Queries, suite: str) -> str:
 
 def _round_robin(page: Writer, q: Queries) -> None:
     page.section("Round-robin: table 1")
-    page.item("""**Three tests measure a fork.** Switch Overhead, Process Creation and Low Process Count do little
-    else under any scheduler; I/O-bound does nothing but fork and sleep.""")
+    page.item("""**Three tests measure a fork.** Switch Overhead, Process Creation and Low Process Count mainly fork,
+    under any scheduler; I/O-bound only forks and sleeps.""")
     measured, theirs = partial(q.completion, "timing"), partial(q.printed, "timing")
     slow = partial(measured, with_study_costs=True)
     with page.known(page.more):
-        page.more(f"""With forks as slow as theirs, Process Creation takes {slow("creation", 1):.1f} ticks on one CPU
-        instead of {measured("creation", 1):.1f} (theirs: {theirs("creation", 1)}), Low Process Count
-        {slow("short", 1):.1f} instead of {measured("short", 1):.1f} ({theirs("short", 1)}), I/O-bound
-        {slow("io-bound", 1):.1f} instead of {measured("io-bound", 1):.1f} ({theirs("io-bound", 1)}).""")
+        page.more(f"""With study costs, Process Creation takes {slow("creation", 1):.1f} ticks on one CPU instead of
+        {measured("creation", 1):.1f} (published: {theirs("creation", 1)}), Low Process Count {slow("short", 1):.1f}
+        instead of {measured("short", 1):.1f} ({theirs("short", 1)}), I/O-bound {slow("io-bound", 1):.1f} instead of
+        {measured("io-bound", 1):.1f} ({theirs("io-bound", 1)}).""")
     page.item(f"**Mixed Load is a constant.** {notes.constant(q, 'timing')}")
     if worst := q.farthest_from_ideal("timing", "cpu-heavy"):
-        page.item(f"""**Where processes compute, round-robin is ideal** to {100 * (worst.ticks / worst.ideal - 1):.1f}
-        %: CPU-heavy takes {worst.ticks:.1f} ticks on {cpus([worst.count])}, where {worst.ideal:.1f} are needed.""")
-    page.item("**Several CPUs make a fork slower there.**")
+        page.item(f"""**For processes that compute, round-robin is within {100 * (worst.ticks / worst.ideal - 1):.1f}
+        % of the ideal**: CPU-heavy takes {worst.ticks:.1f} ticks on {cpus([worst.count])}, where {worst.ideal:.1f}
+        are needed.""")
+    page.item("**In the study, several CPUs make a fork slower.**")
     with page.known(page.more):
-        page.more(f"""{q.rows["switch"]} has one process at a time, so more CPUs should neither help nor hurt. On one
-        and on five it takes {measured("switch", 1):.1f} and {measured("switch", 5):.1f} ticks here. There it took
-        {theirs("switch", 1)} and {theirs("switch", 5)}; run again on a host of two CPUs,
-        {theirs("switch", 1, source="rerun")} and {theirs("switch", 5, source="rerun")}. Why is not explained: our
-        forks take as long on five CPUs as on one.""")
+        page.more(f"""{q.rows["switch"]} has one process at a time, so the number of CPUs should not matter. On one
+        and on five CPUs it takes {measured("switch", 1):.1f} and {measured("switch", 5):.1f} ticks (published:
+        {theirs("switch", 1)} and {theirs("switch", 5)}; rerun on a host of two CPUs:
+        {theirs("switch", 1, source="rerun")} and {theirs("switch", 5, source="rerun")}). The difference is not
+        explained: schedlab's forks take as long on five CPUs as on one.""")
     _times(page, q, "timing", _how_suite(q, "timing"))
     page.doubts("table 1")
 
@@ -263,8 +267,8 @@ def _priorities(page: Writer, q: Queries) -> None:
     if q.waits_of_sleepers("priority"):
         page.item(f"**What the constant hides.** {notes.sleepers_wait_first(q, 'priority')}")
     ran = [suite for suite in q.suites if q.suite_ran(suite)]
-    page.item("""**No process starves in the Starvation Check.** The study prints when all six have ended. The light
-    process, which the test is about, is forked first. On one CPU it takes, from fork to exit:""")
+    page.item("""**No process starves in the Starvation Check.** The study prints when all six have ended. The test is
+    about the light process, which is forked first. On one CPU, its turnaround is:""")
     for suite in ran:
         with page.known(page.more):
             time = q.group_time("turnaround_mean_ns", "light", suite, "starvation", 1)
@@ -272,24 +276,24 @@ def _priorities(page: Writer, q: Queries) -> None:
             page.more(f"{time:.2f} ticks under `{q.policies[suite]}`{end}")
     if turnarounds := q.turnarounds(q.proposed[:2]):
         page.item(f"""**Priority 0 is not the highest.** Level 5 runs first. In I/O-bound on
-        {cpus([turnarounds.count])}, processes of priority 0 and of priority 5 take
-        {_turnarounds(q, q.proposed[:2])}, in
-        mean ticks from fork to exit; those of priority 5 are forked first.""")
+        {cpus([turnarounds.count])}, the mean turnarounds of priority 0 and of priority 5 are
+        {_turnarounds(q, q.proposed[:2])}, in ticks; processes of priority 5 are forked first.""")
     in_a_row = q.ran(q.in_a_row_name)
     if in_a_row:
         _tests_in_a_row(page, q)
-    page.item("""**What starves is the process that starts the others.** According to the text the scheduler ages
-    waiting tasks every 50 ticks. The code, which produced the table, counts passes of any CPU through the scheduler
-    instead, and idle CPUs pass all the time; tasks that run or sleep age, too. So the program that starts the tests is
-    soon at level 0, and its children stay at level 5, which runs first. A child on its CPU keeps it from starting the
-    next one.""")
+    page.item("""**The process that starts the others starves.** According to the text, the scheduler ages waiting
+    tasks every 50 ticks. The code that produced the table counts passes of any CPU through the scheduler instead, and
+    idle CPUs pass all the time. Tasks that run or sleep also age. So the program that starts the tests is soon at
+    level 0, while its children stay at level 5, which runs first. A child on its CPU keeps it from starting the next
+    one.""")
     with page.known(page.more):
         passes, ticks = (
             q.in_a_row("starvation", 5, "complete", aging, True).value for aging in q.agings
         )
-        page.more(f"""Run in a row on five CPUs with forks as slow as theirs, the Starvation Check takes {passes:.1f}
-        ticks by passes and {ticks:.1f} by ticks (theirs: {q.printed("priority", "starvation", 5)}).""")
-    page.more(f"So the table's preset is `{q.agings[0]}`; `{q.agings[1]}` is the text's.")
+        page.more(f"""Run in a row on five CPUs with study costs, the Starvation Check takes {passes:.1f} ticks if
+        tasks age by passes, and {ticks:.1f} if they age by ticks (published:
+        {q.printed("priority", "starvation", 5)}).""")
+    page.more(f"So `{q.agings[0]}` is the table's preset, and `{q.agings[1]}` the text's.")
     for test in ("cpu-heavy", "starvation"):
         if q.staying("priority", test):
             sentence = notes.stays(q, "priority", test)
@@ -300,7 +304,7 @@ def _priorities(page: Writer, q: Queries) -> None:
         q,
         "priority",
         f"""Measured: each test by itself. {_how_suite(q, "priority")} Study costs: all tests in a row, five times
-        each, the bursts of I/O-bound deleted. {row}""",
+        each, without the bursts of I/O-bound. {row}""",
     )
     if in_a_row:
         _tables_in_a_row(page, q)
@@ -315,10 +319,10 @@ def _turnarounds(q: Queries, policies: Sequence[str]) -> str:
 
 
 def _tests_in_a_row(page: Writer, q: Queries) -> None:
-    page.item("""**Tests in a row.** In the column *measured* each test is a separate run, so the priorities it sets
-    have an effect. The study ran all seven in a row, five times each: after the second, PIDs are above 100, and its
-    scheduler takes their priorities away. Its compiler deletes the bursts of I/O-bound, too. Run so on one CPU, in
-    ticks:""")
+    page.item("""**Tests in a row.** In the column *measured*, each test is a separate run, so that its priorities
+    have an effect. The study ran all seven tests in a row, five times each. After the second test, PIDs are above
+    100, and its scheduler ignores their priorities. Its compiler also deletes the bursts of I/O-bound. Such a run on
+    one CPU takes, in ticks:""")
     for test, name, more, end in (
         ("io-bound", "complete", "", ";"),
         ("mixed", "ticks", "", ";"),
@@ -334,12 +338,12 @@ def _tables_in_a_row(page: Writer, q: Queries) -> None:
     policy = q.policies["priority"]
     page.measured(
         "study-1-in-a-row",
-        "All tests in a row: ticks that each tells",
+        "All tests in a row: ticks that each test reports",
         ["test"],
         {q.rows[test]: test for test in q.tests},
         _by_cpus(q, lambda count, test: q.in_a_row(test, count)),
-        f"""Under `{policy}`. Whole ticks, by the kernel's clock: the mean of five times each. The bursts of I/O-bound
-        are deleted.""",
+        f"""Under `{policy}`. The mean of five times, in whole ticks of the kernel's clock, without the bursts of
+        I/O-bound.""",
     )
 
     def printed(test: str, count: int) -> MeasuredCell:
@@ -352,18 +356,17 @@ def _tables_in_a_row(page: Writer, q: Queries) -> None:
 
     page.measured(
         "study-1-starvation-in-a-row",
-        "Starvation Check in a row, under two agings",
+        "Starvation Check in a row, under two rules of aging",
         ["what is run"],
         ["published", *q.agings],
         _by_cpus(q, starvation),
-        f"""Ticks until all six have ended, with forks as slow as theirs.
-        {q.how([q.on_their_costs(q.in_a_row_name)])}""",
+        f"""Ticks until all six have ended, with study costs. {q.how([q.on_their_costs(q.in_a_row_name)])}""",
     )
 
     alone = q.ran(q.on_their_costs("s1-priority-cpu-heavy"))
     page.measured(
         "study-1-agings",
-        "Two agings, as far from table 2",
+        "Two rules of aging: difference from table 2",
         ["policy", "run"],
         {
             (aging, "all in a row" if in_a_row else "by itself"): (aging, in_a_row)
@@ -371,8 +374,8 @@ def _tables_in_a_row(page: Writer, q: Queries) -> None:
             for in_a_row in ((False, True) if alone else (True,))
         },
         _by_cpus(q, lambda count, aging, in_a_row: q.off_by_aging(aging, in_a_row, count)),
-        """By how many percent our times are off the study's with forks as slow as theirs: the mean over the six tests
-        that are not a constant. By itself: each test alone, bursts of I/O-bound included.""",
+        """Difference between measured times with study costs and published times, in percent: the mean over the six
+        tests that are not a constant. By itself: each test alone, including the bursts of I/O-bound.""",
     )
     rows: dict[str, Callable[[int], Measured | MeasuredCell]] = {
         "published": partial(printed, "io-bound"),
@@ -401,8 +404,8 @@ def _priority_pictures(page: Writer, q: Queries) -> None:
         "study-1-mixed-sleepers",
         f"Mixed Load on one CPU under {policy}",
         q.first_trace(q.experiment("priority", "mixed"), policy, 1),
-        caption="""The processes that are to sleep 50 ticks (mix-io) have set the lowest priority, and get to their
-        sleep only when those that compute (mix-cpu) have ended. First seed.""",
+        caption="""The processes that will sleep 50 ticks (mix-io) have set the lowest priority, and begin to sleep
+        only after those that compute (mix-cpu) have ended. First seed.""",
         colour="group",
         unit="ticks",
     )
@@ -412,8 +415,8 @@ def _priority_pictures(page: Writer, q: Queries) -> None:
             "study-1-idle-beside-busy",
             f"Starvation Check on {cpus([count])} under {policy}",
             q.first_trace(q.experiment("priority", "starvation"), policy, count),
-            caption="""Nothing moves a process once it has been forked: CPUs are idle while processes wait for each
-            other on another one. First seed.""",
+            caption="""No process migrates after its fork: some CPUs are idle while processes wait for each other on
+            another CPU. First seed.""",
             colour="process",
             unit="ticks",
         )
@@ -460,7 +463,7 @@ def _over_cpus(page: Writer, q: Queries) -> None:
             for suite in q.suites
             for test in ("io-bound", "mixed")
         },
-        "Picks, as the study counts them. Its kernel wakes all that sleep at every tick.",
+        "Picks, as in the study, whose kernel wakes all sleeping processes at every tick.",
         "context switches",
         policies=False,
     )
@@ -482,7 +485,7 @@ def _completion(page: Writer, q: Queries, test: str) -> None:
             )
             for suite in _BOTH
         },
-        _FROM_FORK + ("" if is_published else " The study does not tell when all had ended."),
+        _FROM_FORK + ("" if is_published else " The study does not say when all had ended."),
         ideal=partial(q.ideal, _BOTH[0], test, until_all_ended=True),
     )
 
@@ -501,19 +504,19 @@ def _picks_by_habit(q: Queries, habit: str, suite: str, test: str) -> str:
 def _context_switches(page: Writer, q: Queries) -> None:
     page.section("Where the context switches come from")
     if not q.accounted("published") or not q.accounted("measured"):
-        page.text("The runs that would tell are missing.")
+        page.text("The necessary runs are missing.")
         return
     page.text(f"""
-    On one CPU, the context switches of tables 1 and 2 follow from two things: what the test does (each start and each
-    waking is a pick), and how long it takes (each tick is another). The sum is within {q.near_percent:.0f} % of the
-    count in {q.accounted_well("published")} of {q.accounted("published")} cells of the study, and in
-    {q.accounted_well("measured")} of {q.accounted("measured")} of ours. So these counts reflect forks and ticks, not
-    schedulers.""")
+    On one CPU, the context switches of tables 1 and 2 follow from the test (each start and each
+    wake-up is a pick) and from its duration (each tick is a pick). The sum is within {q.near_percent:.0f} % of the
+    count in {q.accounted_well("published")} of {q.accounted("published")} published cells and in
+    {q.accounted_well("measured")} of {q.accounted("measured")} measured cells. So these counts reflect forks and
+    ticks, not schedulers.""")
     for suite, test in (("timing", "io-bound"), ("timing", "mixed"), ("priority", "mixed")):
         with page.known():
             counts_text = _picks_by_habit(q, "recheck", suite, test)
-            page.item(f"""**Sleepers are woken at each tick** in xv6, and look whether their time is over. With that
-            habit, {q.rows[test]} of {q.suites[suite].place} has, in picks: {counts_text}.""")
+            page.item(f"""**xv6 wakes sleepers at each tick**, and they check whether their time is over. With this
+            behaviour, {q.rows[test]} of {q.suites[suite].place} has this many picks: {counts_text}.""")
     for test in ("io-bound", "starvation"):
         with page.known():
             counts_text = _picks_by_habit(q, "changes-wait", "priority", test)
@@ -522,9 +525,9 @@ def _context_switches(page: Writer, q: Queries) -> None:
     for test in IDLE_TESTS:
         with page.known():
             counts_text = _picks_by_habit(q, "scan", "timing", test)
-            page.item(f"""**Idle CPUs scan the table of processes** in xv6. So one of them often continues a process
-            that a tick has stopped, and its own tick stops the process again before a whole tick is over. With that
-            habit, {q.rows[test]} of table 1 has, in picks: {counts_text}.""")
+            page.item(f"""**Idle CPUs of xv6 scan the table of processes.** So an idle CPU often continues a process
+            that a tick has stopped, and its tick stops the process again before a whole tick has passed. With this
+            behaviour, {q.rows[test]} of table 1 has this many picks: {counts_text}.""")
 
     def to_another(suite: str, test: str) -> Measured:
         return q.number("context_switches", suite, test, 1)
@@ -552,10 +555,10 @@ def _context_switches(page: Writer, q: Queries) -> None:
             ),
             Quantity("of them to another process", to_another, "measured", 0),
         ],
-        """A context switch is a pick, as the study's kernel counts it. Starts and wakes: how often a process was
-        started or woken, where the parent waits for each also that one, and here each priority that was set. Ticks:
-        those at which a process was running. Mixed Load has no sum there, as the study does not tell when all had
-        ended.""",
+        """A context switch is a pick, as in the study's kernel. Starts and wakes: how often a process was started or
+        woken, including the parent if it waits for each child, and, for measured values, each change of a priority.
+        Ticks: ticks at which a process was running. Published Mixed Load has no sum, because the study does not say
+        when all had ended.""",
     )
 
 
@@ -567,15 +570,15 @@ def _lottery(page: Writer, q: Queries) -> None:
     command = q.original_command()
     page.text(
         f"""
-    Each test was run in two ways. First, as **the study's program** has it
+        Each test ran in two ways. First, as **the study's program** runs it
     {f"({code(command)} and the like)" if command else ""}""".rstrip()
     )
-    page.more(""": processes compete as soon as they are forked and yield after each burst, some have little to do, and
-    the measure is how often each group was picked. Second, as a competition: all start together, **all compete** until
-    the end, and the measure is CPU time, which can be compared with the ideal share. `lottery:thesis` is the study's
-    lottery, which has a queue for each CPU and never moves a process; `lottery` is ours. In table 6, the work between
-    two yields is calibrated for each number of CPUs: so two of the three shares of each column are compared, and the
-    third follows.""")
+    page.more(""": processes compete as soon as they are forked and yield after each burst, and some have little work.
+    The measure is how often each group was picked. Second, as a competition: all start together, and **all compete**
+    until the end. The measure is CPU time, which can be compared with the ideal share. `lottery:thesis` is the
+    study's lottery, which has a queue for each CPU and never migrates a process; `lottery` is the built-in one. In
+    table 6, the work between two yields is calibrated for each number of CPUs, so that two of the three shares of
+    each column are compared and the third follows.""")
 
     def off(count: int, test: str, what: str) -> Measured:
         if what in q.lotteries_run:
@@ -583,13 +586,13 @@ def _lottery(page: Writer, q: Queries) -> None:
         return q.off_printed_shares(test, count, what != "measured")
 
     whats = {
-        "the study's program, off the published shares": "measured",
-        "the study's program with study costs, off the published shares": "study costs",
+        "the study's program, difference from the published shares": "measured",
+        "the study's program with study costs, difference from the published shares": "study costs",
         **{f"{policy}, all compete, off the ideal": policy for policy in q.lotteries_run},
     }
     page.measured(
         "study-1-shares-off",
-        "Percentage points off, mean over the groups of a table",
+        "Differences in percentage points, mean over the groups of a table",
         ["table", "off"],
         {
             (f"{lottery.table}: {lottery.title}", label): (test, what)
@@ -597,7 +600,7 @@ def _lottery(page: Writer, q: Queries) -> None:
             for label, what in whats.items()
         },
         _by_cpus(q, off),
-        "Of each group, how far its mean share is off; the mean over the groups.",
+        "The difference of each group's mean share, averaged over the groups.",
     )
     figure_3 = {
         f"{q.lotteries[test].rows[group]} of table {q.lotteries[test].table}": (test, group)
@@ -612,7 +615,7 @@ def _lottery(page: Writer, q: Queries) -> None:
             title: Curve(partial(q.picked, *which), partial(q.share_printed, *which))
             for title, which in figure_3.items()
         },
-        "Selections by the study's own program, under `lottery:thesis`.",
+        "Selections by the study's program, under `lottery:thesis`.",
         "share (%)",
         {title: partial(q.ideal_group_share, *which) for title, which in figure_3.items()},
         policies=False,
@@ -627,26 +630,26 @@ def _shares(page: Writer, q: Queries, test: str) -> None:
     page.subsection(f"Table {lottery.table}: {lottery.title}")
     if off := q.unmeetable(test):
         groups = list(dict.fromkeys(group for groups in off.values() for group in groups))
-        page.item(f"""On {cpus(off)}, no scheduler can meet what the study expects of {listed(groups)}: no process
-        gets more than one CPU, or more than it asks for, and the others share the rest.""")
+        page.item(f"""On {cpus(off)}, no scheduler can meet the study's expectation for {listed(groups)}: no process
+        gets more than one CPU or more than it asks for, and the others share the rest.""")
     else:
-        page.item("What the study expects can be met here, on each number of CPUs.")
+        page.item("A scheduler can meet the study's expectation on each number of CPUs.")
     page.item(notes.about_table(q, test))
     if idle := q.idle_without_need(test):
         page.item(
             f"`lottery:thesis` leaves {idle.idle:.0f} % of the time of {cpus([idle.count])} idle"
         )
         if idle.least:
-            page.more(f"({idle.least:.0f} % are more than the processes can use)")
-        page.more(""": when each process was forked, all earlier ones were waiting for the start, so every queue was
-        empty; and processes are never moved later.""")
+            page.more(f"(the processes cannot use {idle.least:.0f} %)")
+        page.more(""": at each fork, all earlier processes were waiting for the start, so every queue was empty; and
+        processes never migrate.""")
     if worst := q.worst_of_shipped(test):
         page.item("`lottery` is")
         with page.known(page.more):
             page.more(f"""{q.off_ideal_share(test, SHIPPED, worst):.1f} points off the ideal at worst, on
             {cpus([worst])}""")
             if q.all_compute(test):
-                page.more(f""", where independent draws, a tick each, would be {q.by_chance(test, SHIPPED, worst):.1f}
+                page.more(f"""; independent draws, one per tick, would be {q.by_chance(test, SHIPPED, worst):.1f}
                 points off""")
             page.more(".")
     _shares_table(page, q, test)
@@ -654,19 +657,19 @@ def _shares(page: Writer, q: Queries, test: str) -> None:
         page.picture(
             shares_over_time,
             "study-1-two-share-a-cpu",
-            "The study's table 3 on two CPUs, as time goes on",
+            "The study's table 3 on two CPUs, over time",
             q.first_trace(q.competition(test), THESIS, 2),
-            caption="""All compete, first seed. A process stays on the CPU that it was forked to: longer runs come no
+            caption="""All compete, first seed. A process stays on the CPU where it was forked, so longer runs are not
             nearer to the ideal.""",
         )
     if test == "starve":
         page.picture(
             shares_over_time,
             "study-1-work-runs-out",
-            "The study's table 6 on one CPU, as time goes on",
+            "The study's table 6 on one CPU, over time",
             q.first_trace(q.original(test), THESIS, 1),
-            caption="""The study's program, first seed. Those with most tickets are done first, and what is left goes
-            to the others.""",
+            caption="""The study's program, first seed. The processes with most tickets finish first, and then the
+            others get all the time.""",
             sliding_ticks=5,
         )
     page.doubts(f"table {lottery.table}")
@@ -694,8 +697,8 @@ def _shares_table(page: Writer, q: Queries, test: str) -> None:
         )
 
     def cpu_time(policy: str, group: str, count: int) -> Comparison:
-        why = """By what the processes asked for in these runs, system calls included; under another policy it may
-        differ by a little."""
+        why = """Derived from the processes' demand in these runs, including system calls; it may differ slightly
+        under another policy."""
         return Comparison(
             measured=q.share(test, group, policy, count),
             ideal=q.ideal_share(test, group, policy, count),
@@ -758,55 +761,57 @@ def _all_policies_in_lottery(page: Writer, q: Queries) -> None:
             for policy in q.policies_run(q.competition(test))
         },
         _by_cpus(q, lambda count, test, policy: q.off_ideal_share(test, policy, count)),
-        """Tickets are what is wished for, also under a policy that knows none. A turn of `wrr` is 10 ms for each unit
-        of weight, 50 ms by default: in a short window few processes have one. Policies without a row were not run.""",
+        """The ideal follows from the tickets, also under policies without tickets. A time slice of `wrr` is 10 ms for
+        each unit of weight, 50 ms by default, so few processes run in a short window. Policies without a row were not
+        run.""",
     )
 
 
 def _proposals(page: Writer, q: Queries) -> None:
     page.section("What the study proposes (section 8)")
     page.text(f"""
-    Section 8 of the study proposes improvements. All but finer locks, or none, are here, as tunables that can be set
-    while the system runs.
+    Section 8 of the study proposes improvements. schedlab has all of them except finer locks, or none, as tunables
+    that can be set while the system runs.
 
     - **Section 8.1**: measured together, `priority:proposed` against `priority`.
         - Age faster while a process waits for over 100 ticks: tunables `stalled_after` and `stalled_interval`.
-        - Give priorities by behaviour, up for a process that sleeps and down for one that computes: tunable
+        - Adjust priorities by behaviour, up for a process that sleeps and down for a process that computes: tunable
           `behaviour`.
         - Place new processes by the sum of 10 − priority: tunable `placement`.
-        - Fewer levels, and a bitmap of those that are not empty: tunable `level_width`; the bitmap is in all presets
-          of `priority`. Tunable `scan` looks at each level's list instead, as the study does.
-    - **Section 8.2**: tunables of `lottery:thesis`. Those that `lottery` as shipped has are measured with the rest of
-      it, against `lottery:thesis` in tables 3 to 8; the page of proposals has each alone, and all together.
-        - Move processes between CPUs, so that the sums of tickets stay even: `balance`, 1 as proposed, 2 for fair
-          shares, as `lottery` has them.
+        - Fewer levels, and a bitmap of the non-empty ones: tunable `level_width`; the bitmap is in all presets of
+          `priority`. Tunable `scan` looks at each level's list instead, as the study does.
+    - **Section 8.2**: tunables of `lottery:thesis`. Tables 3 to 8 compare `lottery`, which has some of them by
+      default, with `lottery:thesis`. The page of proposals has each alone, and all together.
+        - Migrate processes so that the CPUs' sums of tickets stay equal: `balance`, 1 as proposed, 2 for fair shares,
+          as in `lottery`.
         - Let counts of selections decay faster, and let no process wait beyond a limit: `decay_interval`,
           `recent_penalty`, `wait_limit`.
-        - A first turn for each new process within 10 ticks: `newcomer_limit`.
-        - A better random number generator, such as a Mersenne Twister: `generator`. Here it is SplitMix64 instead.
-        - More tickets for a process that waits for I/O, fewer for one that computes: `adaptation`. In `lottery`,
-          `compensation` does so for processes that sleep.
+        - A first time slice for each new process within 10 ticks: `newcomer_limit`.
+        - A better random number generator, such as a Mersenne Twister: `generator`; schedlab uses SplitMix64 instead.
+        - More tickets for a process that waits for I/O, fewer for a process that computes: `adaptation`. In
+          `lottery`, `compensation` has this effect for processes that sleep.
     - **Section 8.3**
         - Levels of priority, and a lottery within each: the policy `hybrid`, measured against `priority`. A call of
           `setpriority` or `settickets_pid` with a PID of -n sets them for all processes of group n.
-        - Balance the load of all CPUs periodically: `priority:thesis`, tunable `balancing`, measured with the rest as
-          `priority` against `{q.policies["priority"]}`; `lottery:thesis`, tunable `balance`, as above.
+        - Balance the load of all CPUs periodically: `priority:thesis`, tunable `balancing`, measured together with
+          the others as `priority` against `{q.policies["priority"]}`; `lottery:thesis`, tunable `balance`, as above.
         - A system call for figures of processes and CPUs: `getstats`, `getpinfo`, `getcpustats`, `sched_status`, and
-          the event trace, of which this report is made.
-        - Finer locks for the queues, or none: a run queue has one lock. Where each CPU has a queue, CPUs wait for
-          these locks for 0.1 % of their time at most (`./schedlab dev bench contention`), so finer ones could gain no
-          more; where all share one, for up to 1.4 %.""")
+          the event trace, from which this report is made.
+        - Finer locks for the queues, or none: a run queue has one lock. If each CPU has a queue, CPUs wait for these
+        locks for at most 0.1 % of their time (`./schedlab dev bench contention`), so finer locks could gain no more.
+        If all CPUs share one queue, they wait for up to 1.4 %.""")
     if q.suite_ran("priority"):
         _proposed_priorities(page, q)
     if q.lottery_ran():
         for count in q.counts:
             if both := q.both_lotteries(count):
-                page.item(f"""`lottery` against `lottery:thesis` on {cpus([count])}: shares are {both.new:.1f} points
-                off the ideal, instead of {both.old:.1f} (mean over {both.tables} of {len(q.lotteries)} tables).""")
+                page.item(f"""`lottery` and `lottery:thesis` on {cpus([count])}: shares differ from the ideal by
+                {both.new:.1f} points instead of {both.old:.1f} (mean over {both.tables} of {len(q.lotteries)}
+                tables).""")
         page.text("""
-        This competition is ours: a gate holds all processes until the last is forked, so every queue is empty at each
-        fork. The study's own program has no gate, so these differences do not tell what the proposals would gain in
-        it.""")
+        This competition is schedlab's: a gate holds all processes until the last is forked, so every
+        queue is empty at each fork. The study's program has no gate, so these differences do not show what the
+        proposals would gain in it.""")
 
 
 def _future_work(page: Writer, q: Queries) -> None:
@@ -815,13 +820,14 @@ def _future_work(page: Writer, q: Queries) -> None:
         return
     page.section("Network-bound work and energy (section 9)")
     page.text("""
-    Section 9 names both as work to be done. Packets come by a card's interrupts; eight servers take one each, compute
-    for it, and wait a tick for another machine, beside a process that always computes. Energy is a proxy: the CPUs'
-    time in use, a tenth of their idle time, and 20 µs for each CPU that wakes from idle.""")
+    Section 9 names both as future work. A network card's interrupts deliver packets. Each of eight
+    servers takes a packet, computes for it, and waits a tick for another machine; another process always computes.
+    Energy is a proxy: the CPUs' busy time, a tenth of their idle time, and 20 µs for each wake-up of a CPU from
+    idle.""")
     columns = {
         "wake-up latency, median (ms)": ("wakeup_latency_median_ns", 1e-6),
         "99th percentile (ms)": ("wakeup_latency_p99_ns", 1e-6),
-        "CPUs that wake": ("switches_from_idle", 1),
+        "CPU wake-ups": ("switches_from_idle", 1),
         "idle (CPU-s)": ("idle_ns", 1e-9),
         "energy, proxy (CPU-s)": ("energy_proxy_ns", 1e-9),
     }
@@ -836,7 +842,7 @@ def _future_work(page: Writer, q: Queries) -> None:
 
     page.measured(
         "study-1-network",
-        "Eight network-bound servers beside a process that computes",
+        "Eight network-bound servers and a process that computes",
         ["CPUs", "policy"],
         {
             (count, policy): (name, policy)
@@ -858,7 +864,7 @@ def _proposed_priorities(page: Writer, q: Queries) -> None:
 
     page.measured(
         "study-1-proposed-completion",
-        "The priority tests with what section 8 proposes: ticks until all have ended",
+        "The priority tests with the proposals of section 8: ticks until all have ended",
         ["test", "CPUs"],
         {
             (q.rows[test], count): (test, count)
@@ -870,16 +876,15 @@ def _proposed_priorities(page: Writer, q: Queries) -> None:
             *(Quantity(policy, partial(completion, policy)) for policy in q.proposed),
             Quantity("ideal", partial(q.ideal, "priority", until_all_ended=True), muted=True),
         ],
-        """`priority` is as we ship it, without the study's quirks; `priority:proposed` is that, and what section 8.1
-        proposes. Where `priority:passes` alone was run, there is no row.""",
+        """`priority` is the built-in policy, without the study's quirks; `priority:proposed` also has the proposals
+        of section 8.1. Tests that ran only under `priority:passes` have no row.""",
     )
     by_passes, shipped, proposed, hybrid = q.proposed
     for before, after in ((by_passes, proposed), (shipped, proposed), (shipped, hybrid)):
         _changes(page, q, before, after)
     if turnarounds := q.turnarounds(q.proposed):
-        page.item(f"""What priorities are for: in I/O-bound on {cpus([turnarounds.count])}, processes of
-        priority 0 and of
-        priority 5 take, in mean ticks from fork to exit, {_turnarounds(q, q.proposed)}.""")
+        page.item(f"""The effect of priorities: in I/O-bound on {cpus([turnarounds.count])}, the mean turnarounds of
+        priority 0 and of priority 5 are {_turnarounds(q, q.proposed)}, in ticks.""")
 
 
 def _changes(page: Writer, q: Queries, before: str, after: str) -> None:
@@ -887,8 +892,8 @@ def _changes(page: Writer, q: Queries, before: str, after: str) -> None:
     if not changes.setups:
         page.item(f"`{after}` and `{before}` were not both run, so they cannot be compared.")
         return
-    page.item(f"`{after}` against `{before}`, in ticks until all have ended:")
-    setups = counted(changes.setups, "setup")
+    page.item(f"`{after}` compared with `{before}`, in ticks until all have ended:")
+    setups = counted(changes.setups, "configuration")
     if not changes.shorter and not changes.longer:
         page.more(f"none of {setups} changes by over {q.notable_percent:.0f} %.")
         return

@@ -20,13 +20,13 @@ def make(q: Queries) -> Page:
     """Returns the page."""
     page = Writer(q.study, "Study 2: first notes on priorities in xv6")
     rows = q.rows
-    page.lead(f"""Its two lists do not compare two schedulers, since
-    {listed([rows["switch"], rows["mixed"], rows["creation"]])} did other work in the second one""")
+    page.lead(f"""Its two lists do not compare two schedulers, because
+    {listed([rows["switch"], rows["mixed"], rows["creation"]])} did different work in the second list""")
     page.lead(".")
     page.lead(q.failures())
     _in_short(page, q)
     _before_and_after(page, q)
-    page.section("What does not fit together")
+    page.section("Contradictions")
     page.other_doubts()
     return page.page(q.trials)
 
@@ -39,16 +39,16 @@ def _in_short(page: Writer, q: Queries) -> None:
     if changes := q.changes():
         least, most = changes[0], changes[-1]
         page.text(f"""
-        **Came out.** In the {counted(len(changes), "test")} whose work stayed the same, priorities change the time by
-        {least.percent} % ({least.row}) to {most.percent} % ({most.row}).""")
+        **Measured.** In the {counted(len(changes), "test")} whose work stayed the same, priorities change
+        the time by {least.percent} % ({least.row}) to {most.percent} % ({most.row}).""")
     else:
-        page.text("**Came out.** The runs do not show which of the two is faster.")
+        page.text("**Measured.** The runs do not show which of the two is faster.")
     page.text("""
-    **Teaches.** A comparison of two schedulers needs the same work under both: if a test changes in between, the
-    comparison is of two tests.""")
+    **Teaches.** A comparison of two schedulers needs the same work under both. If the test changes, the
+    comparison is between two tests.""")
     page.dotted(
         "study-2-in-short",
-        "Both lists beside ours, with forks as slow as theirs",
+        "Both lists, published and measured with study costs",
         "ticks",
         {
             f"{q.rows[test]}, {when}": (
@@ -70,10 +70,10 @@ def _before_and_after(page: Writer, q: Queries) -> None:
         ["test", "CPUs"],
         {(q.rows[test], count): (test, count) for test in q.tests for count in q.counts()},
         {title: partial(_comparison, q, when) for when, title in q.lists.items()},
-        f"""Before: `rr:table-scan`. After: `priority` with `aging_interval` 0: strict priorities and nothing else. The
-        study does not say on how many CPUs it ran; its figures are compared with ours on {q.cpus} CPUs. A tick is
-        {q.tick_ms():.0f} ms there and {listed(q.tick_lengths(q.all_experiments()))} here, with the same ratio of work
-        to tick. {q.how(q.all_experiments())}""",
+        f"""Before: `rr:table-scan`. After: `priority` with `aging_interval` 0: strict priorities and nothing else.
+        The study does not say on how many CPUs it ran; its figures are compared with measurements on {q.cpus} CPUs. A
+        tick is {q.tick_ms():.0f} ms in the study and {listed(q.tick_lengths(q.all_experiments()))} in schedlab, with
+        the same ratio of work to tick. {q.how(q.all_experiments())}""",
     )
     for test, title in (
         ("switch", "Fewer processes, not faster switches"),
@@ -86,18 +86,19 @@ def _before_and_after(page: Writer, q: Queries) -> None:
                     measure(when, test, q.cpus).value for measure in (q.completion, q.processes)
                 )
                 theirs = q.printed(when, test)
-                page.more(f"""{when} {made:.0f} in {theirs} ticks, {value_of(theirs) / made:.2f} each (here {took:.1f},
-                {took / made:.3f}){";" if when == "before" else "."}""")
+                page.more(f"""{when} {made:.0f} in {theirs} ticks, {value_of(theirs) / made:.2f} each (measured
+                {took:.1f}, {took / made:.3f}){";" if when == "before" else "."}""")
     with page.known(page.more):
         without, slow = (q.completion_with_exec(exec_is_slow) for exec_is_slow in (False, True))
-        page.more(f"""According to section 5.1 the 42 ticks between 60 and 18 are those of `echo hi`, which 50 processes
-        become before: {q.longer("exec", "rr:table-scan"):.2f} ticks each. With an exec that takes so much longer than
-        ours, the test takes {slow:.1f} ticks here; without, {without:.1f}. No other test starts a program, so no other
-        figure can confirm that an exec takes so long.""")
+        page.more(f"""According to section 5.1, the 42 ticks between 60 and 18 are the cost of `echo hi`, which 50
+        processes execute in the first list: {q.longer("exec", "rr:table-scan"):.2f} ticks each. If an exec takes this
+        much longer than schedlab's, the test takes {slow:.1f} measured ticks; otherwise {without:.1f}. No other test
+        starts a program, so no other figure can confirm this cost.""")
     if q.timed_twice("mixed"):
-        page.item(f"""**Mixed load has two different times.** Before, it is the time until all have ended; here
+        page.item(f"""**Mixed load has two different times.** Before, it is the time until all have ended, measured
         {q.completion("before", "mixed", q.cpus):.1f} ticks. After, it is the shortest time of a process that sleeps.
-        Measured as before, it is {q.completion("after", "mixed", q.cpus):.1f} ticks under priorities here""")
+        The time until all have ended is {q.completion("after", "mixed", q.cpus):.1f} measured ticks under
+        priorities""")
         if (q.sleepers_wait("after", q.cpus).mean or 0) >= 1:
             page.more(f""": the sleepers first set the lowest priority for themselves, and wait up to
             {q.sleepers_wait("after", q.cpus):.0f} ticks for the others before they begin to sleep.""")
@@ -128,8 +129,8 @@ def _before_and_after(page: Writer, q: Queries) -> None:
             )
         },
         f"""The study explains its first {first_runs} ticks by "priority misassignment", which pipes corrected: since
-        then each process tells its own time. Measured as before, until all have ended, the same priorities take as long
-        here.""",
+        then, each process reports its own time. The time until all have ended is the same in schedlab under the same
+        priorities.""",
     )
     if any(q.ran(f"s1-timing-{test}") for test in q.tests):
         page.item("""Study 1 completes this work, with seven tests under both schedulers on one to five CPUs:

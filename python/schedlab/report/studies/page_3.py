@@ -27,9 +27,9 @@ def make(q: Queries) -> Page:
     """Returns the page."""
     page = Writer(q.study, "Study 3: three schedulers, six metrics")
     with page.known(page.lead):
-        page.lead(f"""Of the fifteen best values of its tables, the feedback queue (MLFQ) has {q.best("MLFQ"):.0f} here,
-        {q.best_in_texts("MLFQ"):.0f} of these significantly; two of the five tables rank workloads, and not
-        schedulers.""")
+        page.lead(f"""Of the fifteen best values of its tables, the feedback queue (MLFQ) has {q.best("MLFQ"):.0f} in
+        the measurements, {q.best_in_texts("MLFQ"):.0f} of them significantly. Two of the five tables rank workloads,
+        not schedulers.""")
     page.lead(q.failures())
     _in_short(page, q)
     _what_was_measured(page, q)
@@ -45,9 +45,9 @@ def make(q: Queries) -> Page:
     if q.remedies():
         _drawbacks(page, q)
     _inversion(page, q)
-    page.section("The same under the policies as shipped")
+    page.section("The built-in policies")
     page.text("""
-    The work is the same, on three CPUs. Turnarounds of the CPU-bound workload depend on the parent, as said above.""")
+    The same work on three CPUs. Turnarounds of the CPU-bound workload depend on the parent, as explained above.""")
     page.measured(
         "study-3-policies",
         "Mean turnaround and response, ticks",
@@ -85,13 +85,13 @@ def _in_short(page: Writer, q: Queries) -> None:
             mixed("throughput", scheduler="MLFQ").value / mixed("throughput", scheduler="RR").value
         )
         page.text(f"""
-        **Came out.** In the mixed workload a new process waits {mixed("response", scheduler="MLFQ"):.2f} ticks for its
-        first turn under MLFQ (round-robin: {mixed("response", scheduler="RR"):.2f}) and ends after
+        **Measured.** In the mixed workload, a new process waits {mixed("response", scheduler="MLFQ"):.2f} ticks for
+        its first time slice under MLFQ (round-robin: {mixed("response", scheduler="RR"):.2f}) and ends after
         {mixed("turnaround", scheduler="MLFQ"):.1f} ({mixed("turnaround", scheduler="RR"):.1f}); the throughput is
         {times:.2f} times round-robin's.""")
     page.text("""
-    **Teaches.** Throughput and overhead of such a test show when the last process was forked and how long CPUs were
-    idle. A scheduler decides which process waits: response and turnaround show that.""")
+    **Teaches.** Throughput and overhead of such a test depend on when the last process was forked and on how long
+    CPUs were idle. A scheduler decides which process waits, which response and turnaround show.""")
     page.dotted(
         "study-3-in-short",
         "Mean turnaround of the three workloads",
@@ -104,7 +104,7 @@ def _in_short(page: Writer, q: Queries) -> None:
             for workload in q.workloads
             for scheduler in q.schedulers
         },
-        caption=f"Million cycles in the study, ticks here. {_how(q)}",
+        caption=f"Published: million cycles; measured: ticks. {_how(q)}",
     )
 
 
@@ -115,23 +115,24 @@ def _how(q: Queries) -> str:
 def _what_was_measured(page: Writer, q: Queries) -> None:
     page.section("What was measured")
     page.text(f"""
-    - **Workloads.** *CPU-bound*: 40 processes that compute. *IO-bound*: 40 that create and write a file. *Mixed*: 50,
-      of which two thirds compute; they are forked in groups of five, with a sleep after each group. The study gives
-      only the numbers of processes; their work was derived from its tables.
-    - **Units.** The clock of the study's kernel counts a million cycles from one timer tick to the next. So *a million
-      cycles are a tick*, and times on this page are in either.
-    - **Schedulers.** Round-robin over the process table (`rr:table-scan`); a lottery with 100 tickets for each process
-      (`lottery:equal-lfsr`); a feedback queue with quanta of 1, 2 and 4 ticks, none on the lowest level, and no boost
-      (`mlfq:four-quanta`).
+    - **Workloads.** *CPU-bound*: 40 processes that compute. *IO-bound*: 40 processes that create and write a file.
+      *Mixed*: 50 processes, two thirds of which compute; they are forked in groups of five, with a sleep after each
+      group. The study gives only the numbers of processes. Their work was derived from its tables.
+    - **Units.** The clock of the study's kernel counts a million cycles from one timer tick to the next. So *a
+      million cycles are a tick*, and this page uses both units.
+    - **Schedulers.** Round-robin over the process table (`rr:table-scan`); a lottery with 100 tickets for each
+      process (`lottery:equal-lfsr`); a feedback queue with quanta of 1, 2 and 4 ticks, an unlimited quantum on the
+      lowest level, and no boost (`mlfq:four-quanta`).
     - **CPUs.** Three, the default of xv6's makefile. This is our assumption: the study does not say how many it had.
-    - **Time slices.** Section 4.1.3 checks the quantum when a process returns to the scheduler. That it returns at each
-      tick is our reading, since xv6 does so. [Two readings](#two-readings-of-the-time-slice) shows the other one.
+    - **Time slices.** Section 4.1.3 checks the quantum when a process returns to the scheduler. This page assumes
+      that it returns at each tick, as in xv6. [Two readings](#two-readings-of-the-time-slice) shows the other
+      reading.
     - **Study costs.** *Study costs* has forks that take longer, as on the machines of studies 1 and 4: by
       {q.longer("fork", "RR", 3):.2f} ticks under round-robin, {q.longer("fork", "Lottery", 3):.2f} under the lottery
-      and {q.longer("fork", "MLFQ", 3):.2f} under MLFQ, so that the throughput of the CPU-bound workload is the
-      study's. If slow forks explained its other figures, too, ours would be near them.
-    - **Seeds.** The study printed means of ten runs. Our runs differ in their seeds, which change the moments of the
-      forks and the lottery's draws. In brackets: the 95 % interval of the mean.""")
+      and {q.longer("fork", "MLFQ", 3):.2f} under MLFQ. With these, the throughput of the CPU-bound workload equals
+      the study's. If slow forks also explained the study's other figures, the measured figures would be near them.
+    - **Seeds.** The study printed means of ten runs. The measured runs differ in their seeds, which change the times
+    of the forks and the lottery's draws. In brackets: the 95 % interval of the mean.""")
 
 
 def _samples(page: Writer, q: Queries) -> None:
@@ -144,8 +145,8 @@ def _samples(page: Writer, q: Queries) -> None:
         "study-3-figure-1",
         "Round-robin of three tasks: the study's figure 1",
         q.first_trace(rr, "RR", 1),
-        caption=f"""Published: the order A, B, C, which section 3.1.1 states; it gives no lengths, so each turn is drawn
-        as a tick. {q.how(rr)}""",
+        caption=f"""Published: the order A, B, C of section 3.1.1. It gives no lengths, so each time slice is drawn as
+        one tick. {q.how(rr)}""",
         published=q.sample_order(),
     )
     page.dotted(
@@ -156,8 +157,8 @@ def _samples(page: Writer, q: Queries) -> None:
             f"{group}, {tickets}": (q.sample_share(lottery, group), 100 * tickets / 8)
             for group, tickets in (("A", 2), ("B", 1), ("C", 5))
         },
-        caption=f"""Published: the probabilities that section 3.1.2 states; B's is a fifth of C's and half of A's.
-        Each row: a task and its tickets. {q.how(lottery)}""",
+        caption=f"""Published: the probabilities of section 3.1.2; B's is a fifth of C's and half of A's. Each row: a
+        task and its tickets. {q.how(lottery)}""",
     )
 
 
@@ -165,7 +166,7 @@ def _cpu_time(page: Writer, q: Queries) -> None:
     time, overhead = "% of the CPUs' time", "overhead, %"
     page.measured(
         "study-3-cpu-time",
-        "Where the CPUs' time went",
+        "Use of the CPUs' time",
         ["workload, scheduler"],
         {
             f"{workload}, {scheduler}": (workload, scheduler)
@@ -176,8 +177,10 @@ def _cpu_time(page: Writer, q: Queries) -> None:
             Quantity("the processes", partial(q.part_of_time, "running_ns"), time),
             Quantity("the parent", partial(q.part_of_time, "root_running_ns"), time),
             Quantity("idle", partial(q.part_of_time, "idle_ns"), time),
-            Quantity("scheduler, ours", q.overhead, overhead),
-            Quantity("idle counted in, the study's", partial(q.metric, "overhead"), overhead),
+            Quantity("scheduler", q.overhead, overhead),
+            Quantity(
+                "scheduler and idle, as in the study", partial(q.metric, "overhead"), overhead
+            ),
         ],
         f"The first three add up to 100 %; the scheduler's time is part of them. {_how(q)}",
         digits=2,
@@ -207,7 +210,7 @@ def _comparison(q: Queries, name: str, workload: str, scheduler: str) -> Compari
         decimals=METRICS[name].digits,
         counted=not q.gave_a_constant(q.printed(name, workload, scheduler)),
         notes={
-            "study_costs": "One of the cells from which the costs are, so that it agrees by definition."
+            "study_costs": "The costs are derived from this cell, so it agrees by definition."
             if q.gave_a_constant(q.printed(name, workload, scheduler))
             else "",
             "ideal": _about_ideal(q, name) if workload == "CPU-bound" else "",
@@ -217,12 +220,15 @@ def _comparison(q: Queries, name: str, workload: str, scheduler: str) -> Compari
 
 def _about_ideal(q: Queries, name: str) -> str:
     if name == "turnaround":
-        return line(f"""Each process served to its end, in the order of their arrivals in these runs, by three CPUs that
-        do nothing else: of equal processes, no schedule without preemption has a lower mean. Had all come at once:
-        {q.batch.least_turnaround:.1f}; if all share the CPUs equally then: {q.batch.shared_turnaround:.1f}.""")
+        return line(f"""Three CPUs that run nothing else run each process to its end, in the order of arrival of these
+        runs. For equal processes, no schedule without preemption has a lower mean. If all arrived at once:
+        {q.batch.least_turnaround:.1f}; if they also shared the CPUs equally: {q.batch.shared_turnaround:.1f}.""")
     if name == "throughput":
-        return f"40 processes of {q.work} ticks on three CPUs that do nothing else, all there from the start."
-    return "Equal processes that all take equally long." if name == "fairness" else ""
+        return (
+            f"40 processes of {q.work} ticks on three CPUs that run nothing else; all processes"
+            " are present at the start."
+        )
+    return "Equal processes with equal turnarounds." if name == "fairness" else ""
 
 
 def _turnaround(page: Writer, q: Queries) -> None:
@@ -231,21 +237,19 @@ def _turnaround(page: Writer, q: Queries) -> None:
     page.text("**CPU-bound.**")
     with page.known(page.more):
         page.more(f"""The last process is forked {_per_scheduler(q, partial(q.last_fork, "CPU-bound"))}
-        ticks after the first:
-        the parent that forks them competes for the CPUs with its children, and waits for
-        {_per_scheduler(q, partial(q.parent_waits, "CPU-bound"))} ticks in all. The later the children
-        start, the fewer run at a
-        time, and the sooner each ends. So a scheduler gets a short turnaround by making the parent wait; the ideal,
-        which has the same arrivals, is shorter, too. The study says neither when its processes started nor how long
+        ticks after the first: the parent that forks them competes with its children for the CPUs, and waits for
+        {_per_scheduler(q, partial(q.parent_waits, "CPU-bound"))} ticks in all. If the children start later, fewer run
+        at a time, and each ends sooner. So a scheduler gets a short turnaround by making the parent wait. The ideal,
+        which has the same arrivals, is also shorter. The study says neither when its processes started nor how long
         they computed.""")
     with page.known():
         slow = partial(q.metric, "turnaround", "CPU-bound", costs=True)
         theirs = partial(q.printed, "turnaround", "CPU-bound")
         page.text(f"""
-        Slow forks do not explain the study's turnarounds. With forks so slow that the throughput agrees, children
-        start one at a time and end after {slow(scheduler="RR"):.1f} ticks (RR), {slow(scheduler="Lottery"):.1f}
-        (Lottery) and {slow(scheduler="MLFQ"):.1f} (MLFQ), where the study has {theirs("RR")}, {theirs("Lottery")} and
-        {theirs("MLFQ")}: its processes started closer together. Why is not explained.""")
+        Slow forks do not explain the study's turnarounds. With study costs, the throughput agrees, but children start
+        one at a time and end after {slow(scheduler="RR"):.1f} ticks (RR), {slow(scheduler="Lottery"):.1f} (Lottery)
+        and {slow(scheduler="MLFQ"):.1f} (MLFQ); published: {theirs("RR")}, {theirs("Lottery")} and {theirs("MLFQ")}.
+        So the study's processes started closer together. This is not explained.""")
     page.text("**IO-bound.**")
     with page.known(page.more):
         blocked, waiting, running = (
@@ -257,14 +261,13 @@ def _turnaround(page: Writer, q: Queries) -> None:
         runs for {_per_scheduler(q, running, 2)}.""")
     if most := q.mostly_blocked_on():
         page.more(f"""Of the blocked time, {most.part:.0f} % is spent waiting for the {most.cause} (round-robin, seed
-        {most.seed}). That wait is long under any scheduler.""")
+        {most.seed}). This wait is long under any scheduler.""")
     page.text("**Mixed.**")
     with page.known(page.more):
-        page.more(f"""Processes that compute take {_per_scheduler(q, partial(q.group_turnaround, "cpu"))}
-        ticks, and those that
-        write {_per_scheduler(q, partial(q.group_turnaround, "io"))}.""")
+        page.more(f"""Processes that compute take {_per_scheduler(q, partial(q.group_turnaround, "cpu"))} ticks, and
+        processes that write {_per_scheduler(q, partial(q.group_turnaround, "io"))}.""")
         if below := q.waits_below_the_top():
-            page.more(f"""Under MLFQ, processes that compute wait {below.part:.0f} % of their waiting time below the
+            page.more(f"""Under MLFQ, processes that compute spend {below.part:.0f} % of their waiting time below the
             highest level (seed {below.seed}): they have used up their first quantum, and processes that are new or
             return from the disk run first.""")
     page.dotted(
@@ -287,18 +290,17 @@ def _response(page: Writer, q: Queries) -> None:
     page.subsection("Response")
     _table(page, q, "response", "million cycles, or ticks")
     page.text("""
-    **CPU-bound and mixed.** Under MLFQ a new process starts on the highest level, ahead of all processes that have run
-    for a tick. Under the other two it queues with them.""")
+    **CPU-bound and mixed.** Under MLFQ a new process starts on the highest level, ahead of all processes that have
+    run for a tick. Under the other two policies it waits behind them.""")
     with page.known():
         idle = partial(q.part_of_time, "idle_ns", "IO-bound")
         page.text(f"""
-        **IO-bound.** The CPUs are idle for {_per_scheduler(q, idle, 0, " %")} of the time, so a new process
-        mostly gets one at
-        once under any policy: {_per_scheduler(q, partial(q.thousandths, "response", "IO-bound"), 0)}
-    thousandths of a tick.""")
+        **IO-bound.** The CPUs are idle for {_per_scheduler(q, idle, 0, " %")} of the time, so a new process usually
+        gets a CPU at once under any policy: {_per_scheduler(q, partial(q.thousandths, "response", "IO-bound"), 0)}
+        thousandths of a tick.""")
     rr, lottery = (q.printed("response", "IO-bound", scheduler) for scheduler in ("RR", "Lottery"))
-    page.more(f"""In the study the lottery's was {value_of(lottery) / value_of(rr):.0f} times round-robin's. Here it
-    is not; the reason for the study's figure is not known.""")
+    page.more(f"""In the study, the lottery's response was {value_of(lottery) / value_of(rr):.0f} times round-robin's.
+    The measurements do not show this; the published figure is not explained.""")
     page.doubts("table 2")
 
 
@@ -307,35 +309,33 @@ def _throughput(page: Writer, q: Queries) -> None:
     _table(page, q, "throughput", "processes in a million cycles, or in a tick")
     with page.known():
         page.text(f"""
-        **CPU-bound.** {_per_scheduler(q, q.throughput_of_ideal, 1, " % of the ideal")}. The rest is the
-        parent's time and the
-        idle time (the table above), and the time that a process takes to begin and to end. The study's figure of
-        round-robin is lower by the time in which its CPUs schedule and idle: the processes' work was derived from
-        that.""")
+        **CPU-bound.** {_per_scheduler(q, q.throughput_of_ideal, 1, " % of the ideal")}. The rest is the parent's time
+        and the idle time (see the table above), and the time to start and end a process. The study's figure for
+        round-robin is lower by the time in which its CPUs schedule and idle; the processes' work was derived from
+        this figure.""")
     with page.known():
         page.text(f"""
-        **Mixed.** The throughput counts until the last process has ended, so it depends on when that one is forked.
-        The parent waits for a CPU for {_per_scheduler(q, partial(q.parent_waits, "Mixed"))} ticks in all,
-        and forks its last
-        child {_per_scheduler(q, partial(q.last_fork, "Mixed"))} ticks after the first. It sleeps often and
-        gets a new quantum
-        each time, so under MLFQ it stays on a high level: the run ends sooner because this process runs first.""")
+        **Mixed.** The throughput counts until the last process has ended, so it depends on when the last process is
+        forked. The parent waits for a CPU for {_per_scheduler(q, partial(q.parent_waits, "Mixed"))} ticks in all, and
+        forks its last child {_per_scheduler(q, partial(q.last_fork, "Mixed"))} ticks after the first. It sleeps often
+        and gets a new quantum each time, so it stays on a high level under MLFQ. The run ends sooner because the
+        parent runs first.""")
     page.doubts("table 3")
 
 
 def _overhead(page: Writer, q: Queries) -> None:
     page.subsection("Overhead")
-    _table(page, q, "overhead", "% of the CPUs' time, idle time counted in")
+    _table(page, q, "overhead", "% of the CPUs' time, including idle time")
     with page.known():
         parts = [
             f"{q.overhead(workload, 'RR'):.2f} of {q.metric('overhead', workload, 'RR'):.1f} % ({workload})"
             for workload in q.workloads
         ]
         page.text(f"""
-        The study's overhead is all time between two processes, idle time included. The scheduler's own part of it,
-        under round-robin, is {listed(parts)}. In the rest there was nothing to run. So the table ranks workloads and
-        schedulers by idle time; the table of the CPUs' time above separates the two. How much of the study's figures
-        is idle time is not known.""")
+        The study's overhead is all time between two processes, including idle time. Under round-robin, the scheduler
+        itself takes {listed(parts)}. During the rest, there was nothing to run. So the table ranks workloads and
+        schedulers by idle time; the table of the CPUs' time above separates the two. The amount of idle time in the
+        published figures is not known.""")
     page.doubts("table 4")
 
 
@@ -343,14 +343,13 @@ def _fairness(page: Writer, q: Queries) -> None:
     page.subsection("Fairness")
     _table(page, q, "fairness", "Jain's index")
     page.text(
-        "Jain's index of turnaround is 1 if all processes take equally long, even if they ask for different times."
+        "Jain's index of turnaround is 1 if all processes take equally long, even if their work differs."
     )
     with page.known(page.more):
         page.more(f"""In the mixed workload, processes that compute take
-        {_per_scheduler(q, partial(q.group_turnaround, "cpu"))}
-        ticks and those that write {_per_scheduler(q, partial(q.group_turnaround, "io"))}. If the first wait
-        until they take as
-        long as the second, the index is high. It does not show that the CPU was shared more evenly.""")
+        {_per_scheduler(q, partial(q.group_turnaround, "cpu"))} ticks and processes that write
+        {_per_scheduler(q, partial(q.group_turnaround, "io"))}. The index is high if the computing processes wait
+        until they take as long as the others. It does not show that the CPU was shared more evenly.""")
     page.doubts("table 5")
 
 
@@ -369,7 +368,7 @@ def _predictability(page: Writer, q: Queries) -> None:
             **{policy: policy for policy in q.shipped},
         },
         [Quantity(workload, partial(q.spread, workload)) for workload in q.workloads],
-        f"""Of the processes of a run; the mean over runs. Below the study's three: the policies as shipped.
+        f"""Over the processes of a run; the mean over runs. Below the study's three: the built-in policies.
         {q.how(q.workloads.values())}""",
         digits=3,
     )
@@ -436,7 +435,7 @@ def _statements(q: Queries) -> Iterator[tuple[Statement, ...]]:
     printed = [value_of(q.printed("overhead", "Mixed", scheduler)) for scheduler in ("RR", "MLFQ")]
     yield (
         "5.4",
-        "RR's overhead is so many times MLFQ's",
+        "ratio of RR's overhead to MLFQ's",
         "Mixed",
         q.figure("section 5.4", "RR over MLFQ", "Mixed"),
         f"{printed[0] / printed[1]:.1f}",
@@ -456,8 +455,8 @@ def _statements(q: Queries) -> Iterator[tuple[Statement, ...]]:
                 q.ratio(*(q.boosted_overhead(column, which) for which in ("on", "off"))), 2
             ),
         )
-    why = """Not measured but computed, for n = 40: (1 − 1/n)ⁿ, which rises to 1/e = 36.8 % as n grows. In a run the
-        number of those that wait changes from draw to draw."""
+    why = """Computed for n = 40, not measured: (1 − 1/n)ⁿ, which rises to 1/e = 36.8 % as n grows. In a run, the
+    number of waiting processes changes from draw to draw."""
     undrawn = Cell(f"{100 * (1 - 1 / 40) ** 40:.1f}", why=line(why))
     drawn: Figure | None = q.figure("section 5.5", "Lottery", "any")
     yield "5.5", "processes not drawn in n draws among n, %", None, drawn, None, undrawn
@@ -511,7 +510,7 @@ def _two_readings(page: Writer, q: Queries) -> None:
 
     page.measured(
         "study-3-readings",
-        "MLFQ under both readings, beside the study's figures",
+        "MLFQ under both readings, and the published figures",
         ["a process returns"],
         {**readings, "published": None},
         [
@@ -524,17 +523,16 @@ def _two_readings(page: Writer, q: Queries) -> None:
 
 
 def _drawbacks(page: Writer, q: Queries) -> None:
-    page.section("What remedies do against the drawbacks that the study names")
+    page.section("Remedies for the drawbacks that the study names")
     page.text("""
-    Section 3.1.3 names tasks that its feedback queue serves badly, and four remedies, which it had no time to build: a
-    quantum that counts over several rounds, a rise for a task that does much I/O, a rise for a task that has starved,
-    and a rise for the task that a higher one waits for. Here the simulator runs each remedy alone under the study's
-    queue, in a test in which it acts. The last column is `mlfq` as shipped, which has a boost, allotments over all
-    rounds, and credit.""")
+    Section 3.1.3 names tasks that its feedback queue serves badly, and four remedies that the study had no time to
+    build: a quantum that counts over several rounds, and raising a task that does much I/O, that has starved, or that
+    a higher task waits for. The simulator runs each remedy alone under the study's queue, in a test where it has an
+    effect. The last column is the built-in `mlfq`, which has a boost, allotments over all rounds, and credit.""")
     page.measured(
         "study-3-drawbacks",
-        "Each remedy alone, in a test in which it acts",
-        ["remedy", "looked at"],
+        "Each remedy alone, in a test where it has an effect",
+        ["remedy", "metric"],
         {
             (
                 remedy.proposes,
@@ -545,7 +543,7 @@ def _drawbacks(page: Writer, q: Queries) -> None:
         [
             Quantity("without", lambda test: q.drawback(test, test.off)),
             Quantity("with it", lambda test: q.drawback(test, test.on)),
-            Quantity("mlfq as shipped", q.shipped_queue),
+            Quantity("built-in mlfq", q.shipped_queue),
         ],
         f"A share in %, or a time in ticks. {q.how([remedy.test.label for remedy in q.remedies()])}",
         digits=2,
@@ -559,28 +557,29 @@ def _drawbacks(page: Writer, q: Queries) -> None:
         )
 
     measured = q.drawback_of
-    page.item("""**The adversary** computes nine tenths of a tick and sleeps for 20 µs, so that no tick finds it on the
-    CPU and its quantum is never used up.""")
+    page.item("""**The adversary** computes nine tenths of a tick and sleeps for 20 µs, so that it never runs at a
+    tick and never uses up its quantum.""")
     with page.known(page.more):
-        page.more(f"""It has {measured("gamer", "off"):.1f} % of the CPU beside three that compute. If its quantum
-        counts over all rounds, by nanoseconds used, it has {measured("gamer", "on"):.1f} %.""")
+        page.more(f"""It gets {measured("gamer", "off"):.1f} % of the CPU next to three processes that compute. If its
+        quantum counts over all rounds, in nanoseconds used, it gets {measured("gamer", "on"):.1f} %.""")
     draw(
         "study-3-gamer",
         "The adversary is demoted if its quantum counts over several rounds",
         "gamer",
         (0, 40),
-        "First seed. The adversary uses up its quanta as the others do.",
+        "First seed. The adversary uses up its quanta like the others.",
     )
-    page.item("""**The late interactive task** computes 300 ticks, and from then on sleeps for three ticks after each
-    fifth of a tick. It has been demoted to the lowest level.""")
+    page.item("""**The late interactive task** first computes for 300 ticks, which demotes it to the lowest level.
+    Then it alternately computes for a fifth of a tick and sleeps for three ticks.""")
     with page.known(page.more):
-        page.more(f"""There it waits {measured("late", "off"):.1f} ticks after a wake-up, behind those that compute. If
-        blocking raises a task by a level, it waits {measured("late", "on"):.1f} ticks.""")
-    page.item("""**The starved task** computes, while new ones come without end, each of which ends within its first
+        page.more(f"""There it waits {measured("late", "off"):.1f} ticks after a wake-up, behind the processes that
+        compute. If blocking raises a task by a level, it waits {measured("late", "on"):.1f} ticks.""")
+    page.item("""**The starved task** computes, while new tasks keep arriving, each of which ends within its first
     quantum.""")
     with page.known(page.more):
-        page.more(f"""It has {measured("old", "off"):.2f} % of the CPU: its first quanta, after which all new tasks run
-        before it. If it rises to the top after 100 ticks of waiting, it has {measured("old", "on"):.2f} %.""")
+        page.more(f"""It gets {measured("old", "off"):.2f} % of the CPU: its first quanta, after which all new tasks
+        run before it. If it is raised to the top after 100 ticks of waiting, it gets {measured("old", "on"):.2f}
+        %.""")
     draw(
         "study-3-starved",
         "The starved task, raised to the top after 100 ticks",
@@ -588,11 +587,11 @@ def _drawbacks(page: Writer, q: Queries) -> None:
         (90, 130),
         "First seed. New tasks follow each other on the two highest levels.",
     )
-    page.item("""**The urgent task** needs a lock, which a task at the lowest level holds while short tasks come and
-    go.""")
+    page.item("""**The urgent task** needs a lock that a task at the lowest level holds, while short tasks arrive and
+    end.""")
     with page.known(page.more):
-        page.more(f"""It ends after {measured("urgent", "off"):.0f} ticks. If the holder of the lock is served at the
-        level of the task that waits for it, after {measured("urgent", "on"):.0f} ticks.""")
+        page.more(f"""It ends after {measured("urgent", "off"):.0f} ticks, or after {measured("urgent", "on"):.0f}
+        ticks if the lock's holder is served at the level of the task that waits for the lock.""")
 
 
 def _inversion(page: Writer, q: Queries) -> None:
@@ -602,16 +601,16 @@ def _inversion(page: Writer, q: Queries) -> None:
         return
     page.section("Priority inversion, which the study had no time to test")
     page.text(f"""
-    The study names the problem and could not test it (section 4.3.3). Here one process of the highest rank, the
-    **reader**, sleeps a tick, asks for a byte over a pipe and waits for it, five times. The **writer**, of the lowest
-    rank, computes {q.byte_ticks:.0f} ticks and writes the byte. Four **hogs** of ranks between the two compute 50
-    ticks each and need neither. Rank means priority, tickets and weight, so each policy finds its own attribute. All
-    run on one CPU. If the writer were served as if it had the reader's rank, each wait would be its {q.byte_ticks:.0f}
-    ticks.""")
+    The study names the problem and could not test it (section 4.3.3). In schedlab's test, one process of the highest
+    rank, the **reader**, sleeps a tick, asks for a byte over a pipe and waits for it, five times. The **writer**, of
+    the lowest rank, computes {q.byte_ticks:.0f} ticks and writes the byte. Four **hogs** of ranks between the two
+    compute 50 ticks each and need neither. A rank sets priority, tickets and weight, so that each policy finds its
+    attribute. All run on one CPU. If the writer were served with the reader's rank, each wait would last its
+    {q.byte_ticks:.0f} ticks.""")
     wait, hogs = "a wait, ticks", "hogs while it waits"
     page.measured(
         "study-3-inversion",
-        "How long the reader waits for a byte",
+        "The reader's waits for a byte",
         ["policy"],
         q.inverted_policies(),
         [
@@ -621,11 +620,11 @@ def _inversion(page: Writer, q: Queries) -> None:
             ),
             Quantity("ideal", lambda policy: q.byte_ticks, wait, 0),
             Quantity("of the time, %", q.hogs_part, hogs),
-            Quantity("longest turn, ticks", q.hogs_turn, hogs),
+            Quantity("longest time slice, ticks", q.hogs_turn, hogs),
             Quantity("reader's response, ticks", q.readers_response),
         ],
-        f"""From the traces: a wait is from when the reader blocks on the pipe until it runs again. *Response*: from its
-        fork until it first runs; what comes before its first wait. {q.how("s3-inversion")}""",
+        f"""From the traces: a wait is the time from the reader's block on the pipe until it runs again. *Response*:
+        the time from its fork until it first runs, before its first wait. {q.how("s3-inversion")}""",
     )
     for policy in (
         "priority",
@@ -645,9 +644,9 @@ def _inversion(page: Writer, q: Queries) -> None:
 
 _INVERTED = {
     "priority": "**Strict priorities** (`priority`)",
-    "rr:table-scan": "**Round-robin** (`rr:table-scan`) knows no rank, and so no inversion",
+    "rr:table-scan": "**Round-robin** (`rr:table-scan`) has no ranks, and so no inversion",
     "mlfq:four-quanta": "**The study's feedback queue** (`mlfq:four-quanta`)",
-    "mlfq:whole-quanta": "**The same with slices of a whole quantum** (`mlfq:whole-quanta`)",
+    "mlfq:whole-quanta": "**The same with time slices of a whole quantum** (`mlfq:whole-quanta`)",
     "lottery": "**By tickets** (`lottery`)",
     "stride": "**By tickets** (`stride`)",
     "wrr": "**Weighted round-robin** (`wrr`)",
@@ -659,11 +658,11 @@ def _inverted(q: Queries, policy: str) -> str:
     if policy == "priority":
         return f"""in the first wait of {q.wait(policy, "first"):.1f} ticks, hogs have the CPU for
         {q.hogs_in_first(policy):.1f}: all the rest of their work, which no process of a higher rank needs. The policy
-        does not know that the reader waits for the writer. The last wait, without hogs, is
+        does not know that the reader waits for the writer. The last wait, when the hogs have ended, is
         {q.wait(policy, "last"):.1f} ticks."""
     if policy == "rr:table-scan":
-        return f"""the writer has turns like the hogs (of at most {q.hogs_turn(policy):.1f} ticks), and a
-        wait is {q.wait(policy, "mean"):.1f} ticks."""
+        return f"""the writer gets time slices like the hogs (of at most {q.hogs_turn(policy):.1f} ticks), and a wait
+        is {q.wait(policy, "mean"):.1f} ticks."""
     if policy == "mlfq:four-quanta":
         return f"""a wait takes up to {q.wait(policy, "longest"):.1f} ticks. Writer and hogs are all demoted to the
         lowest level, where they alternate tick by tick."""
@@ -672,9 +671,10 @@ def _inverted(q: Queries, policy: str) -> str:
         lowest level, whose quantum has no end: there a hog has the CPU for up to {q.hogs_turn(policy):.1f} ticks
         without a break."""
     if policy == "wrr":
-        ended_note = ", and by then the hogs have ended. The waits show an idle machine."
-        return f"""a wait takes {q.wait(policy, "mean"):.1f} ticks, but before the first of them the reader waits
-        {q.readers_response(policy):.1f} ticks for its first turn{ended_note if q.no_hog_was_left(policy) else "."}"""
+        ended_note = ", after the hogs have ended. So the waits are those of an idle machine."
+        return f"""a wait takes {q.wait(policy, "mean"):.1f} ticks, but before its first wait the reader waits
+        {q.readers_response(policy):.1f} ticks for its first time
+        slice{ended_note if q.no_hog_was_left(policy) else "."}"""
     return f"""while the reader is blocked, its tickets do not count, and the writer has 1 of 41, or {100 / 41:.1f} %.
-    In the first wait of {q.wait(policy, "first"):.1f} ticks the hogs have {q.hogs_part_of_first(policy):.1f} % of the
-    time."""
+    In the first wait of {q.wait(policy, "first"):.1f} ticks, the hogs have {q.hogs_part_of_first(policy):.1f} % of
+    the time."""

@@ -18,20 +18,21 @@ _SAMPLES = (
     (
         "short-job",
         "1-left",
-        "A short job beside a long one: the study's figure 1, left",
-        "a long CPU-bound job is on the lowest level, and a short interactive one enters on the highest and ends soon.",
+        "A short job next to a long one: the study's figure 1, left",
+        "a long CPU-bound job is on the lowest level; a short interactive job enters on the"
+        " highest level and ends soon.",
     ),
     (
         "interactive",
         "1-right",
-        "An interactive job beside a long one: the study's figure 1, right",
-        "a job that does I/O often keeps its high priority, as it gives the CPU back before its time is used up.",
+        "An interactive job next to a long one: the study's figure 1, right",
+        "a job that often does I/O keeps its high priority, because it blocks before its time is used up.",
     ),
     (
         "two-jobs",
         "2",
         "Two long jobs: the study's figure 2",
-        "the lower the priority, the longer the turns.",
+        "the lower the priority, the longer the time slices.",
     ),
 )
 """Simulated experiments that reproduce the study's figures 1 and 2:
@@ -45,13 +46,13 @@ def make(q: Queries) -> Page:
     """Returns the page."""
     page = Writer(q.study, "Study 4: from round-robin to a feedback queue")
     with page.known(page.lead):
-        page.lead(f"""Interactive processes beside {_MOST} that compute end after
+        page.lead(f"""Interactive processes next to {_MOST} that compute end after
         {q.compared_turnaround("interactive", "MLFQ", _MOST):,.0f} ticks under the feedback queue (MLFQ) and after
         {q.compared_turnaround("interactive", "RR", _MOST):,.0f} under round-robin""")
         page.lead(
-            ": it serves them first once the others have been demoted below them."
+            ": MLFQ serves them first after the others have been demoted below them."
             if q.feedback_is_quicker(_MOST)
-            else ", so it does not serve them first here."
+            else ", so MLFQ does not serve them first in these runs."
         )
     page.lead(q.failures())
     _in_short(page, q)
@@ -76,21 +77,22 @@ def make(q: Queries) -> Page:
 def _in_short(page: Writer, q: Queries) -> None:
     page.section("In short")
     page.text(f"""
-    **Claimed.** A feedback queue with four levels and a boost keeps interactive processes quick, however many others
-    compute. Next to {_MOST} of these they end after {q.authors("interactive", "MLFQ", _MOST)} ticks, under round-robin
-    after {q.authors("interactive", "RR", _MOST)}.""")
+    **Claimed.** A feedback queue with four levels and a boost serves interactive processes quickly, regardless of how
+    many others compute. Next to {_MOST} processes that compute, they end after
+    {q.authors("interactive", "MLFQ", _MOST)} ticks; under round-robin after
+    {q.authors("interactive", "RR", _MOST)}.""")
     with page.known():
         page.text(f"""
-        **Came out.** They end after {q.compared_turnaround("interactive", "MLFQ", _MOST):,.0f} and
-        {q.compared_turnaround("interactive", "RR", _MOST):,.0f} ticks here, of which
-        {q.ideal("interactive", _MOST):.0f} are their own sleeps.""")
+        **Measured.** They end after {q.compared_turnaround("interactive", "MLFQ", _MOST):,.0f} and
+        {q.compared_turnaround("interactive", "RR", _MOST):,.0f} ticks, of which they sleep
+        {q.ideal("interactive", _MOST):.0f}.""")
     page.text("""
-    **Teaches.** A feedback queue learns what processes are like by running them. A process that computes is served
-    like all others until it has used up its time on the highest level, and again after each boost. So each such
-    process makes interactive processes slower, by an amount that depends on when they start between two boosts.""")
+    **Teaches.** A feedback queue has to run a process to learn how it behaves. A process that computes is served like
+    all others until it has used up its time on the highest level, and again after each boost. So each such process
+    delays interactive processes, by an amount that depends on when they start between two boosts.""")
     page.curves(
         "study-4-in-short",
-        "Interactive processes beside those that compute",
+        "Interactive processes next to processes that compute",
         q.sizes,
         "CPU-bound processes",
         "mean turnaround, ticks",
@@ -101,7 +103,7 @@ def _in_short(page: Writer, q: Queries) -> None:
             )
             for scheduler in q.schedulers
         },
-        caption=f"Mean time from fork to end. {q.how(q.benchmark_runs())}",
+        caption=f"Mean turnaround. {q.how(q.benchmark_runs())}",
         ideal=partial(q.ideal, "interactive"),
         policies=False,
         order=list(q.schedulers),
@@ -114,30 +116,27 @@ def _what_was_measured(page: Writer, q: Queries) -> None:
     page.section("What was measured")
     page.text(f"""
     - **Schedulers.** Round-robin over the process table (`rr:table-scan`), and the study's feedback queue
-      (`mlfq:allotment-boost`): four levels with slices of 2, 4, 8 and 32 ticks and allotments of 8, 16 and 32; every
-      480 ticks all processes are boosted. There is one CPU. This is our
-      assumption: the study does not say how many it had.
+      (`mlfq:allotment-boost`): four levels with time slices of 2, 4, 8 and 32 ticks and allotments of 8, 16 and 32;
+      every 480 ticks all processes are boosted. One CPU is assumed, because the study does not say how many it had.
     - **Experiments.** Three CPU-bound processes, traced tick by tick; two interactive processes next to 2 to 40
       CPU-bound ones; a process that sleeps 5 ticks next to 20 CPU-bound ones.
-    - **Work.** The study's CPU-bound process counts to 200 million. In its authors' output 2 of them take {few} ticks
-      under round-robin and 20 take {many}: ({many} − {few}) ÷ 18 = {per_process:.1f} for each. So ours
-      compute {q.work:.0f}
-      ticks; for the trace, which shows two boosts, 344, as in the authors' output. It begins at the same moment
-      between two boosts.""")
+    - **Work.** The study's CPU-bound process counts to 200 million. In the authors' output, 2 of them take {few}
+    ticks under round-robin and 20 take {many}: ({many} − {few}) ÷ 18 = {per_process:.1f} for each. So the measured
+    processes compute {q.work:.0f} ticks, or 344 for the trace, which shows two boosts, as in the authors' output. It
+    begins at the same moment between two boosts.""")
 
 
 def _samples(page: Writer, q: Queries) -> None:
     """Adds its figures 1 and 2, which its text explains without numbers."""
     if not any(q.ran(f"s4-sample-{which}") for which, *_ in _SAMPLES):
         return
-    page.section("Feedback in examples: figures 1 and 2")
+    page.section("Examples of feedback: figures 1 and 2")
     for which, name, title, description in _SAMPLES:
         page.schedule(
             f"study-4-figure-{name}",
             title,
             q.first_trace(f"s4-sample-{which}", "MLFQ"),
-            caption=f"""Published in words alone: {description} The levels are the study's four, of which 3
-            is the highest.
+            caption=f"""Published as text only: {description} There are four levels; 3 is the highest.
             {q.how(f"s4-sample-{which}", [q.schedulers["MLFQ"]])}""",
         )
 
@@ -145,37 +144,39 @@ def _samples(page: Writer, q: Queries) -> None:
 def _correctness(page: Writer, q: Queries) -> None:
     page.section("Correctness: figures 7 and 8")
     page.text("""
-    The study's kernel printed at each tick which process ran and on what level. Here the trace shows it: the process
-    that has the CPU in the middle of each tick, and the policy's annotation when it picked the process.""")
+    The study's kernel printed the running process and its level at each tick. The measured values come from the
+    trace: the process that runs in the middle of each tick, and the policy's annotation when it picked the
+    process.""")
     if q.traced("RR"):
         _schedule(page, q, "RR", 8, _SHOWN_TICKS)
         turn, same = q.usual_turn("RR"), q.tick_by_tick("RR")
         page.text(f"""
-        In the study each of the three runs for {q.figure("section 4.1", "RR", "turn")} tick at a time. Here
-        {100 * turn.part:.0f} % of the turns last {turn.length}. At {same.same} of the {same.of} ticks of the authors'
-        output the same process runs here. At the others theirs run later, because another process had a tick.""")
+        In the study, each of the three processes runs for {q.figure("section 4.1", "RR", "turn")} tick at a time. In
+        the measurements, {100 * turn.part:.0f} % of the time slices last {turn.length}. At {same.same} of the
+        {same.of} ticks of the authors' output, the same process runs. At the other ticks, the study's processes run
+        later, because another process had a tick.""")
     else:
         page.text(f"Figure 8: {q.why_not_traced('RR')}.", "note")
     if q.traced("MLFQ"):
         _schedule(page, q, "MLFQ", 7)
         same = q.tick_by_tick("MLFQ")
         page.text(f"""
-        At {same.same:,} of the {same.of:,} ticks of the authors' output the same process runs here on the same level.
-        The others are where the first process ends: theirs after 342 ticks, ours after 344.""")
+        At {same.same:,} of the {same.of:,} ticks of the authors' output, the same process runs on the same level. The
+        other ticks are where the first process ends: published after 342 ticks, measured after 344.""")
         page.show(q.levels_table())
         first, second = (
             q.figure("section 4.1", "boost", moment)
             for moment in ("first, before", "second, after")
         )
         page.text(f"""
-        In the study all processes are boosted before tick {first} and again after tick {second}.""")
+        In the study, all processes are boosted before tick {first} and again after tick {second}.""")
         if boosts := q.boosts_seen():
-            page.more(f"""Here they are boosted at the machine's ticks {listed([str(boost) for boost in boosts])},
-            multiples of {q.figure("section 3.2.1", "boost", "period")}; the run begins at tick {q.run_begins()}, so
-            these are its ticks {listed([str(boost - q.run_begins()) for boost in boosts])}. The authors' processes
-            are boosted at ticks 331 and 811 of their output. If boosts are counted from the start of the machine,
-            which the text does not say, the first process started 150 ticks after a boost, as when a command is typed
-            at a shell.""")
+            page.more(f"""In the measurements, they are boosted at the machine's ticks
+            {listed([str(boost) for boost in boosts])}, multiples of {q.figure("section 3.2.1", "boost", "period")}.
+            The run begins at tick {q.run_begins()}, so these are its ticks
+            {listed([str(boost - q.run_begins()) for boost in boosts])}. The authors' processes are boosted at ticks
+            331 and 811 of their output. If boosts are counted from the start of the machine, which the text does not
+            say, the first process started 150 ticks after a boost, as if the command was typed at a shell.""")
         else:
             page.more("In this trace no process is boosted.")
     else:
@@ -201,9 +202,10 @@ def _mixed_benchmark(page: Writer, q: Queries) -> None:
     page.text(f"""
     Two **interactive** processes write a line to a file and sleep 5 ticks, twenty times. Next to them, 2 to 40
     **CPU-bound** ones compute {q.work:.0f} ticks each, on one CPU. The measure is the mean time from fork to end.
-    Ideally an interactive process needs {q.ideal("interactive", 2):.0f} ticks, however many compute, and n CPU-bound
-    ones that share the CPU equally all need n × {q.work:.0f}. The study's text has the curves without numbers: *study*
-    is the output of its authors, *rerun* the output of their programs on another machine.""")
+    Ideally, an interactive process needs {q.ideal("interactive", 2):.0f} ticks regardless of the number of CPU-bound
+    processes, and n CPU-bound processes that share the CPU equally all need n × {q.work:.0f}. The study's text has
+    the curves without numbers: *study* is the output of its authors, *rerun* the output of their programs on another
+    machine.""")
     in_one_boot = q.ran(q.rounds_experiment)
     for scheduler, figure in _FIGURES.items():
         page.curves(
@@ -219,7 +221,7 @@ def _mixed_benchmark(page: Writer, q: Queries) -> None:
                 )
                 for kind in q.kinds
             },
-            caption=f"Mean time from fork to end{', all rounds in one boot' if in_one_boot else ''}.",
+            caption=f"Mean turnaround{', all rounds in one boot' if in_one_boot else ''}.",
             ideal=partial(q.ideal, "interactive"),
             policies=False,
             order=list(q.kinds),
@@ -253,13 +255,13 @@ def _mixed_benchmark(page: Writer, q: Queries) -> None:
             for shape in ("growth", "slope")
             for whose in ("published", "rerun", "measured", "ideal")
         ],
-        f"""Growth: published and measured, from the fewest to the most; of the rerun from {q.rerun_sizes()}.
-        Measured: the numbers of processes that were run.""",
+        f"""Growth: published and measured, from the smallest to the largest number of processes; for the rerun from
+        {q.rerun_sizes()}. Measured: the numbers of processes that were run.""",
     )
     page.text(f"""
-    The authors' output has each process of the 20 rounds, {2 * 460} in all. Ours are compared with them one by one: in
-    each round the shortest time with the shortest, and so on. Under MLFQ the time of interactive processes depends on
-    when a round begins between two boosts (below).""")
+    The authors' output has each process of the 20 rounds, {2 * 460} in all. The measured processes are compared one
+    by one: in each round the shortest time with the shortest, and so on. Under MLFQ, the time of interactive
+    processes depends on when a round begins between two boosts (below).""")
     _process_times(page, q, curves)
 
 
@@ -293,8 +295,8 @@ def _process_times(page: Writer, q: Queries, curves: dict[str, tuple[str, str]])
             for with_study_costs, group in ((False, "measured"), (True, "study costs"))
             for what in ("near", "off")
         ],
-        f"""All rounds in one boot. Near: within 15 %, or a tick. Off: the mean over all processes of a kind, in
-        percent of the published time. {how}""",
+        f"""All rounds in one boot. Near: within 15 %, or a tick. Off: the mean difference over all processes of a
+        kind, in percent of the published time. {how}""",
     )
 
     def extreme(which: int, whose: str, scheduler: str, kind: str, size: int) -> Measured:
@@ -325,21 +327,21 @@ def _process_times(page: Writer, q: Queries, curves: dict[str, tuple[str, str]])
 def _reasons(page: Writer, q: Queries) -> None:
     rr, mlfq = q.story_of_round_robin(), q.story_of_feedback()
     if not rr and not mlfq:
-        page.text("*The reasons are read from traces; there is none of this benchmark.*")
+        page.text("*There is no trace of this benchmark, so there are no causes.*")
         return
-    page.text("The reasons, from the traces:")
+    page.text("Causes, from the traces:")
     if rr:
         page.item(f"**RR**, {rr.size} CPU-bound (seed {rr.seed}):")
         if rr.sleeps and rr.back:
             page.more(
-                f"""after each sleep and each wait for the disk, an interactive process waits for a turn of all
+                f"""after each sleep and each wait for the disk, an interactive process waits for a time slice of all
                 others, {rr.back:.1f} ticks (median)."""
             )
         page.more(
             f"""So it has begun {rr.started_sleeps:.1f} of its {rr.sleeps:.0f} sleeps when the last CPU-bound process
-            ends, and ends itself {rr.later:.0f} ticks later: interactive processes outlast CPU-bound ones, and each
-            additional CPU-bound process adds all of its work to their time. In {q.authors_outlasting()} of the authors'
-            {len(q.sizes)} rows, too, the interactive ones take longer than the CPU-bound ones."""
+            ends, and ends {rr.later:.0f} ticks later: interactive processes outlast CPU-bound ones, and each
+            additional CPU-bound process adds all of its work to their time. The interactive processes also take longer
+            in {q.authors_outlasting()} of the authors' {len(q.sizes)} rows."""
             if rr.sleeps
             else "no interactive process is in the trace."
         )
@@ -348,7 +350,7 @@ def _reasons(page: Writer, q: Queries) -> None:
         page.more(
             f"""(seed {mlfq.seed}): the CPU-bound ones stay on the highest level until each has used its allotment of
             {mlfq.allotment} ticks there, for {mlfq.lasted:.0f} ticks in all; the interactive ones share it with them,
-            and have begun {mlfq.started_sleeps:.1f} of their {mlfq.sleeps:.0f} sleeps by then. From there on they go
+            and have begun {mlfq.started_sleeps:.1f} of their {mlfq.sleeps:.0f} sleeps by then. After that they run
             first, and a round of writing and sleeping takes {mlfq.round:.1f} ticks. So their time grows by the
             {mlfq.allotment} ticks of each additional CPU-bound process."""
             if mlfq.allotment
@@ -357,54 +359,51 @@ def _reasons(page: Writer, q: Queries) -> None:
     page.item("**CPU-bound**:")
     with page.known(page.more):
         page.more(f"""{_MOST} of them take {q.turnaround("CPU-bound", "RR", _MOST):,.0f} ticks under RR, and the ideal
-        is {_MOST * q.work:,.0f}. In the ideal all begin together; here the last is forked {q.fork_distance(_MOST):.0f}
-        ticks after the first, and the time of each counts from its own fork.""")
+        is {_MOST * q.work:,.0f}. In the ideal, all begin together; in the measurements, the last is forked
+        {q.fork_distance(_MOST):.0f} ticks after the first, and the time of each counts from its fork.""")
 
 
 def _moments_and_forks(page: Writer, q: Queries) -> None:
     if q.began_at_moments():
         moments = q.moments()
         page.text(f"""
-        **Which moment of the boost.** All are boosted every {q.figure("section 3.2.1", "boost", "period")} ticks, and
-        the CPU-bound ones then go before the interactive ones again. So it matters when a round begins: started at
+        **The time of the boost.** All are boosted every {q.figure("section 3.2.1", "boost", "period")} ticks, and the
+        CPU-bound ones then compete with the interactive ones again. So the start of a round matters: started at
         {moments.count} moments, interactive processes next to {_MOST} others take {moments.least:.0f} to
-        {moments.most:.0f}
-        ticks""")
+        {moments.most:.0f} ticks""")
         if q.began_at_moments(True):
             slow = q.moments(True)
-            page.more(f", and {slow.least:.0f} to {slow.most:.0f} with forks as slow as theirs")
+            page.more(f", and {slow.least:.0f} to {slow.most:.0f} with study costs")
         page.more(f""". The study's {q.authors("interactive", "MLFQ", _MOST)}
-        {"lies" if q.within_moments() else "does not lie"} within that. It ran its {len(q.sizes)} rounds in one boot, so
-        that each began where the rounds before had ended; so does ours.""")
+        {"lies" if q.within_moments() else "does not lie"} within that. The study ran its {len(q.sizes)} rounds in one
+        boot, so that each began after the previous ones; so do the measured rounds.""")
     _phases(page, q)
     if not q.ran(q.on_their_costs(q.rounds_experiment)):
         return
     size = q.sizes[-2]
     measured, theirs = q.in_rounds, partial(q.authors, "CPU-bound", size=size)
     page.text(f"""
-    **Slow forks.** On the study's machine a fork took longer, relative to a tick, than here: by
-    {q.longer("fork", "RR"):.2f} ticks under round-robin and {q.longer("fork", "MLFQ"):.2f} under MLFQ: chosen so that
-    {_MOST} CPU-bound processes take the study's time, so these two cells agree by definition.""")
+    **Slow forks.** On the study's machine a fork took longer, relative to a tick, than in schedlab: by
+    {q.longer("fork", "RR"):.2f} ticks under round-robin and {q.longer("fork", "MLFQ"):.2f} under MLFQ. With these
+    values, {_MOST} CPU-bound processes take the study's time, so these two cells agree by definition.""")
     with page.known(page.more):
         page.more(f"""With such forks {size} CPU-bound ones take
         {measured("CPU-bound", "RR", size, True):,.0f} ticks under
         RR instead of {measured("CPU-bound", "RR", size):,.0f} (authors: {theirs("RR")}), and
         {measured("CPU-bound", "MLFQ", size, True):,.0f} under MLFQ instead of
         {measured("CPU-bound", "MLFQ", size):,.0f}
-        ({theirs("MLFQ")}): the time of each counts from its own fork, and the forks are further apart. They hardly
-        change what interactive processes take under round-robin,
-        {measured("interactive", "RR", 2, True):.0f} ticks beside
-        2 instead of {measured("interactive", "RR", 2):.0f}; that the authors' take
-        {q.authors("interactive", "RR", 2)} is
-        not explained.""")
+        ({theirs("MLFQ")}): the time of each counts from its fork, and the forks are further apart. They hardly change
+        the time of interactive processes under round-robin, {measured("interactive", "RR", 2, True):.0f} ticks next
+        to 2 instead of {measured("interactive", "RR", 2):.0f}. The authors' {q.authors("interactive", "RR", 2)} ticks
+        are not explained.""")
 
 
 def _late(page: Writer, q: Queries) -> None:
     page.section("A process that computes first and sleeps later: section 4.3")
     page.text("""
-    The study adds that a process that computes and then decides to sleep may not be served when it wakes, because of
-    its low level. Here such a process computes for 60 ticks, which demotes it to the lowest level, and then sleeps for
-    5 ticks again and again, beside 20 that compute.""")
+    The study adds that a process that computes and later sleeps may not be served when it wakes, because of its low
+    level. In schedlab's test, such a process computes for 60 ticks, which demotes it to the lowest level, and then
+    repeatedly sleeps for 5 ticks, next to 20 that compute.""")
     policies = {"RR": q.schedulers["RR"], **{f"MLFQ, {k}": v for k, v in q.implementations.items()}}
     page.measured(
         "study-4-late",
@@ -416,18 +415,18 @@ def _late(page: Writer, q: Queries) -> None:
     )
     with page.known():
         page.text(f"""
-        On the lowest level it waits up to {q.wakeup_of_late("max", "mlfq:allotment-boost"):.0f} ticks, for time slices
-        of 32 ticks. The next boost raises it, and since it now sleeps it stays above the others: in the median it waits
-        {q.wakeup_of_late("median", "mlfq:allotment-boost"):.0f} ticks. Under round-robin it waits
-        {q.wakeup_of_late("median", "rr:table-scan"):.0f} each time.""")
+        On the lowest level it waits up to {q.wakeup_of_late("max", "mlfq:allotment-boost"):.0f} ticks, for time
+        slices of 32 ticks. The next boost raises it, and it stays above the others because it now sleeps: the median
+        wait is {q.wakeup_of_late("median", "mlfq:allotment-boost"):.0f} ticks. Under round-robin it waits
+        {q.wakeup_of_late("median", "rr:table-scan"):.0f} ticks each time.""")
 
 
 def _scan(page: Writer, q: Queries) -> None:
-    page.section("The study's own implementation: a scan of the table")
+    page.section("The study's implementation: a scan of the table")
     page.text("""
-    The study's scheduler has no queues. It goes through the whole table of processes at each decision and takes the
-    first one of the highest level (section 3.2.2, figure 4): `mlfq:table-scan`. The tables above are of
-    `mlfq:allotment-boost`, which is the same rule with lists.""")
+    The study's scheduler has no queues. At each decision it scans the whole table of processes and takes the first
+    one of the highest level (section 3.2.2, figure 4): `mlfq:table-scan`. The tables above show
+    `mlfq:allotment-boost`, the same rule with lists.""")
     page.measured(
         "study-4-scan",
         "Mean turnaround with lists and with a scan of the table, ticks",
@@ -460,7 +459,7 @@ def _phases(page: Writer, q: Queries) -> None:
 
     page.measured(
         "study-4-phases",
-        "Interactive processes under MLFQ, by when a round begins between two boosts, ticks",
+        "Interactive processes under MLFQ, by the start of a round between two boosts, ticks",
         ["CPU-bound"],
         {str(size): experiment for experiment, size in ran.items()},
         [
@@ -472,12 +471,12 @@ def _phases(page: Writer, q: Queries) -> None:
     )
     inside = q.published_within_phases(list(ran))
     page.text(f"""
-    The moment alone moves the time so far that the published value lies between the least and the greatest for
-    {len(inside)} of {len(ran)} sizes{f": {listed([str(ran[kind]) for kind in inside])}" if inside else ""}.""")
+    The published value lies between the smallest and the largest time of these moments for {len(inside)} of
+    {len(ran)} sizes{f": {listed([str(ran[kind]) for kind in inside])}" if inside else ""}.""")
 
 
 def _shipped(page: Writer, q: Queries) -> None:
-    page.subsection("The same under the policies as shipped")
+    page.subsection("The built-in policies")
     policies = q.shipped_run(q.experiments)
     if not policies:
         page.text("Not run.")
@@ -488,7 +487,7 @@ def _shipped(page: Writer, q: Queries) -> None:
 
     page.measured(
         "study-4-policies",
-        "Mean turnaround in ticks, beside so many CPU-bound processes",
+        "Mean turnaround in ticks, by number of CPU-bound processes",
         ["policy"],
         policies,
         [
@@ -517,7 +516,7 @@ def _sleeper(page: Writer, q: Queries) -> None:
 
     page.compared(
         "study-4-sleeper",
-        "A process that sleeps 5 ticks beside 20 that compute",
+        "A process that sleeps 5 ticks next to 20 that compute",
         ["the sleeper starts", "scheduler"],
         {
             (when, scheduler): (experiment, scheduler)
@@ -541,34 +540,34 @@ def _sleeper(page: Writer, q: Queries) -> None:
             Started {when}, it waits after its wake-up for {q.waited(experiment, "RR"):.1f} ticks under round-robin and
             {q.waited(experiment, "MLFQ"):.1f} under MLFQ.""")
     page.text("""
-    It waits for a turn of each process that runs before it. Under round-robin all others do, whenever it starts. Under
-    MLFQ the processes on the highest level do, with time slices of 2 ticks; each CPU-bound process is there for its
+    It waits for a time slice of each process that runs before it. Under round-robin, all others run before it. Under
+    MLFQ, the processes on the highest level do, with time slices of 2 ticks; each CPU-bound process is there for its
     first 8 ticks, 160 ticks for all 20.""")
     slow = q.on_their_costs(early)
     if q.ran(slow):
         with page.known(page.more):
-            page.more(f"""With forks as slow as theirs it sleeps {q.slept(slow, "MLFQ"):.0f} ticks instead of
-            {q.slept(early, "MLFQ"):.0f}, even if it is forked right after the others (the study:
-            {q.figure("section 4.3", "sleeper", "MLFQ")}): the parent forks 20 processes,
-            {20 * q.longer("fork", "MLFQ"):.1f} ticks of its own, and is demoted to the next level with the others
-            before it forks the sleeper. So the sleeper starts when they have been demoted.""")
+            page.more(f"""With study costs, it sleeps {q.slept(slow, "MLFQ"):.0f} ticks instead of
+            {q.slept(early, "MLFQ"):.0f}, even if it is forked right after the others (published:
+            {q.figure("section 4.3", "sleeper", "MLFQ")}). The parent takes {20 * q.longer("fork", "MLFQ"):.1f} ticks
+            to fork 20 processes, and is demoted to the next level before it forks the sleeper. So the sleeper starts
+            after the others have been demoted.""")
     forks = [fork for fork in q.forks if q.ran(fork)]
     if forks:
         page.measured(
             "study-4-forks",
-            "The sleeper, by how long a fork takes",
+            "The sleeper, by the duration of a fork",
             ["ticks of the parent for a fork"],
             {q.forks[fork]: fork for fork in forks},
             [
                 Quantity("20 forks", lambda experiment: 20 * float(q.forks[experiment])),
                 Quantity("slept", partial(q.slept, scheduler="MLFQ")),
             ],
-            f"""All in ticks. The allotment of the highest level is 8 ticks, of which 20 forks of 0.38 need 7.6: whether
-            the parent is demoted before it forks the sleeper hinges on that. {q.how(forks)}""",
+            f"""All in ticks. The allotment of the highest level is 8 ticks, and 20 forks of 0.38 ticks need 7.6. This
+            decides whether the parent is demoted before it forks the sleeper. {q.how(forks)}""",
         )
     with page.known(page.more):
         page.more(
-            f"""If it starts {q.sleepers[late]}, it sleeps {q.slept(late, "MLFQ"):.0f} here in any case."""
+            f"""If it starts {q.sleepers[late]}, it always sleeps {q.slept(late, "MLFQ"):.0f}."""
         )
     with page.known():
         rr, mlfq = (
@@ -576,13 +575,13 @@ def _sleeper(page: Writer, q: Queries) -> None:
             for scheduler in ("RR", "MLFQ")
         )
         page.text(f"""
-        The rerun's times from fork to end are {rr:.1f} times ours (RR) and {mlfq:.1f} times ours (MLFQ). They are
-        ticks of another machine; why there are so many more is not explained.""")
+        The rerun's turnarounds are {rr:.1f} times (RR) and {mlfq:.1f} times (MLFQ) the measured ones. They are ticks
+        of another machine; the factor is not explained.""")
     page.doubts("section 4.3")
     if policies := q.shipped_run(q.sleepers):
         page.measured(
             "study-4-sleeper-policies",
-            "How long the sleeper sleeps under the policies as shipped, ticks",
+            "The sleeper under the built-in policies: ticks slept",
             ["policy"],
             policies,
             [
@@ -625,7 +624,7 @@ def _claims(page: Writer, q: Queries) -> None:
             ),
             (
                 "4.2",
-                "interactive processes under MLFQ hardly take longer (beside 40, ÷ beside 2)",
+                "interactive processes under MLFQ hardly take longer (next to 40, ÷ next to 2)",
                 q.curve("growth", "authors", "MLFQ", "interactive"),
                 q.growth_to_most(),
             ),
@@ -638,7 +637,7 @@ def _claims(page: Writer, q: Queries) -> None:
             *(
                 (
                     "4.3",
-                    f"under {scheduler} a sleep of 5 ticks beside 20 others lasts so many",
+                    f"ticks that a sleep of 5 ticks lasts next to 20 others, under {scheduler}",
                     q.figure("section 4.3", "sleeper", scheduler),
                     q.slept("s4-sleeper", scheduler),
                 )

@@ -21,7 +21,7 @@ _ONE_THREAD = {
 }
 """Linux experiments with the prefix of their tables' names, and their clock."""
 _WAKEUPS = {
-    "s5-wakeups": ("study-5-wakeups-kernel", "on two CPUs of our kernel"),
+    "s5-wakeups": ("study-5-wakeups-kernel", "on two CPUs of the schedlab kernel"),
     "s5-linux-wakeups": ("study-5-wakeups-linux", "on one CPU of Linux"),
 }
 
@@ -69,13 +69,14 @@ def _on_linux_spread(q: Queries, experiment: str) -> float:
 
 
 def _lead(page: Writer, q: Queries) -> None:
-    page.lead(f"""One thread that computes leaves a scheduler nothing to decide: the study's three schedulers are
-    {_spread({name: value_of(q.theirs("throughput", name)) for name in q.schedulers}):.1f} % apart there""")
+    page.lead(f"""With one thread that computes, a scheduler has nothing to decide: the study's three schedulers
+    differ by {_spread({name: value_of(q.theirs("throughput", name)) for name in q.schedulers}):.1f} % in its
+    figures""")
     on_linux = q.linux_figures(SYSBENCH, "events_per_second").values()
     if q.ran(SYSBENCH) and all(measured.values for measured in on_linux):
-        page.lead(f", and {_on_linux_spread(q, SYSBENCH):.1f} % on a Linux kernel of today")
+        page.lead(f", and by {_on_linux_spread(q, SYSBENCH):.1f} % on a current Linux kernel")
     elif all(measured.values for measured in _throughputs(q).values()):
-        page.lead(f", and {_spread(_values(_throughputs(q))):.1f} % here")
+        page.lead(f", and by {_spread(_values(_throughputs(q))):.1f} % on the schedlab kernel")
     page.lead(f". {q.failures()}")
 
 
@@ -83,34 +84,32 @@ def _in_short(page: Writer, q: Queries) -> None:
     page.section("In short")
     page.text(f"""
     **Claimed.** In sysbench, weighted round-robin (WRR) has more throughput in Linux than CFS, and a lottery less. In
-    events a second, it has
-    {listed([f"{q.theirs('throughput', scheduler)} ({scheduler})" for scheduler in q.schedulers])}; by these
-    and the longest latencies
-    it ranks them.""")
+    events per second:
+    {listed([f"{q.theirs('throughput', scheduler)} ({scheduler})" for scheduler in q.schedulers])}. These and the
+    longest latencies give its ranking.""")
     rate, took = _rate_and_latency(q)
     page.text(f"""
-    **Came out.** The study does not say how many threads its benchmark had. By its figures it had one: {rate} events a
-    second of {took} ms each fill the time of one thread.""")
+    **Measured.** The study does not say how many threads its benchmark had. According to its figures it had one:
+    {rate} events per second of {took} ms each fill the time of one thread.""")
     if q.on_our_kernel() and not q.all_simulated():
         with page.known(page.more):
             longest = partial(q.latency, EIGHT, which="longest")
             page.more(f"""
-            On our kernel the three schedulers are {_spread(_values(_throughputs(q))):.1f} % apart, and with eight
-            threads the longest latency of an event is {longest("cfs"):.0f} ms under CFS,
+            On the schedlab kernel the three schedulers differ by {_spread(_values(_throughputs(q))):.1f} %, and with
+            eight threads the longest latency of an event is {longest("cfs"):.0f} ms under CFS,
             {longest("lottery:linux"):.0f} ms under Lottery and {longest("wrr:linux"):.0f} ms under WRR.""")
     elif q.on_our_kernel():
         page.more("""
-        The simulator's processes compute as long, but report no events: these runs have no figure for
-        what the study measured. How the policies share the CPU among eight threads is in [all policies
-        compared](#comparison).""")
+        The simulator's processes compute as long, but report no events, so these runs have none of the study's
+        figures. [All policies compared](#comparison) shows how the policies share the CPU among eight threads.""")
     if q.ran(SYSBENCH):
         with page.known():
             page.text(f"""
-            On a Linux kernel of today, the same three are {_on_linux_spread(q, SYSBENCH):.1f} % apart:
-            {_order(q, SYSBENCH, "throughput", True)}, where ≈ marks a difference that is not significant.""")
+            On a current Linux kernel, the same three differ by {_on_linux_spread(q, SYSBENCH):.1f} %:
+            {_order(q, SYSBENCH, "throughput", True)}. ≈ marks a difference that is not significant.""")
     page.text("""
-    **Teaches.** Only threads that compete distinguish schedulers. With one thread, a difference in throughput comes
-    from the machine, or from the scheduler's own work at each tick.""")
+    **Teaches.** Only competing threads distinguish schedulers. With one thread, a difference in throughput comes from
+    the machine, or from the scheduler's work at each tick.""")
 
     def part(name: str) -> tuple[Measured, float]:
         ours = q.ratio(*(q.throughput(ONE, q.on_ours[scheduler]) for scheduler in (name, "CFS")))
@@ -119,10 +118,10 @@ def _in_short(page: Writer, q: Queries) -> None:
 
     page.dotted(
         "study-5-in-short",
-        "Throughput of one thread, as a part of CFS's",
+        "Throughput of one thread, relative to CFS",
         "throughput ÷ CFS's",
         {name: part(name) for name in q.schedulers},
-        caption=f"Published: Linux 5.15. Measured: our kernel. {q.how(ONE)}",
+        caption=f"Published: Linux 5.15. Measured: the schedlab kernel. {q.how(ONE)}",
     )
 
 
@@ -130,7 +129,7 @@ def _published_tables(page: Writer, q: Queries) -> None:
     page.section("Tables 1 and 3: complexity and scheduling classes")
     page.statements(
         "study-5-table-1",
-        "What a decision costs: the study's table 1",
+        "The cost of a decision: the study's table 1",
         [
             *(f"published: {title}" for title in ("operation", "O(1) scheduler", "CFS", "winner")),
             *(f"measured: {policy}" for policy in q.operation_policies),
@@ -141,19 +140,19 @@ def _published_tables(page: Writer, q: Queries) -> None:
         ],
         """Measured: mean instructions with 64 → with 4,096 waiting tasks, on Spike (`./schedlab dev bench`). A change
         of priority takes a waiting task out and enqueues it again. The study's CFS caches the leftmost task of a tree.
-        Our `cfs` has a heap: a pick removes its root and grows with the tasks. Removing any other task takes O(log n)
-        at most, and constant time on average.""",
+        schedlab's `cfs` has a heap: a pick removes its root, and its cost grows with the tasks. Removing any other
+        task takes O(log n) at most, and constant time on average.""",
     )
     page.statements(
         "study-5-table-3",
         "Scheduling classes, the highest first: the study's table 3",
         [
             *(f"published: {title}" for title in ("scheduling class", "policies", "description")),
-            "our kernel",
-            "our policies on Linux",
+            "schedlab kernel",
+            "schedlab's policies on Linux",
         ],
         q.printed_table("table-3"),
-        "The study builds its policies into the fair class. Ours replace it.",
+        "The study builds its policies into the fair class. schedlab's policies replace it.",
     )
 
 
@@ -166,19 +165,18 @@ def _order(q: Queries, experiment: str, quantity: str, falling: bool) -> str:
 def _what_was_measured(page: Writer, q: Queries) -> None:
     page.section("What was measured")
     page.item("""**Machines.** The study changed Linux 5.15 and measured with sysbench, on a machine that it does not
-    describe. Our own small kernel runs the same benchmark on one CPU of 1 GHz that takes a nanosecond for each
-    instruction.""")
+    describe. The schedlab kernel runs the same benchmark on one CPU of 1 GHz with one instruction per nanosecond.""")
     page.more(
-        """And a stock Linux kernel runs in QEMU, with the same policy files in it through sched_ext, and sysbench
-        itself (`--cpu-max-prime=10000`; the study names no options). Its own fair class, EEVDF since Linux 6.6, stands
-        where the study has CFS."""
+        """A stock Linux kernel also runs in QEMU, with the same policy files through sched_ext, and with sysbench
+        itself (`--cpu-max-prime=10000`; the study names no options). Its fair class, EEVDF since Linux 6.6, is
+        compared with the study's CFS."""
         if q.on_linux()
         else "Linux itself is not measured in these runs."
     )
     page.item("""**Benchmark** (`cpubench`). A thread does *events* for a set time; an event finds the primes up to
-    10,000. An event's *latency* is the time from its beginning to its end, whatever has the CPU meanwhile.""")
+    10,000. An event's *latency* is the time from its beginning to its end, including the time of other threads.""")
     page.item("""**Schedulers.** Weighted round-robin (`wrr:linux`) and lottery (`lottery:linux`) as in the study's
-    listings. CFS on our kernel is `cfs`: the rules of Linux 5.15, the study's kernel, without groups.""")
+    listings. CFS on the schedlab kernel is `cfs`: the rules of Linux 5.15, the study's kernel, without groups.""")
     page.item(
         """**Ideal.** There is none: with one thread that always runs, a scheduler cannot do better."""
     )
@@ -192,14 +190,14 @@ def _on_linux(page: Writer, q: Queries) -> None:
         elif experiment == SYSBENCH:
             page.section("Tables 5 and 6 on Linux")
             page.text("""
-            Not run here. They are part of `./schedlab run` where the Linux guest is at hand: QEMU, and packages of
-            Debian that `./schedlab reproduce study-5` fetches once. `./schedlab doctor` says what of it is missing.""")
+            Not run. These runs need the Linux guest: QEMU, and Debian packages that `./schedlab reproduce study-5`
+            fetches once. `./schedlab doctor` lists missing parts.""")
     if not q.ran(SYSBENCH_8):
         return
     page.section("Eight threads on Linux")
     page.text("""
-    With eight threads a policy has a choice. The work is the same under all policies; the time slices are not. With
-    long time slices most events are not interrupted, and a few wait for a time slice of each other thread.""")
+    With eight threads, a policy has a choice. The work is the same under all policies; the time slices differ. With
+    long time slices, most events are not interrupted, but a few wait for a time slice of each other thread.""")
     latency = {
         "mean": "latency_mean_ms",
         "median": "latency_p50_ms",
@@ -228,14 +226,14 @@ def _on_linux(page: Writer, q: Queries) -> None:
             Quantity("switches to another process", partial(summed_up, "context_switches")),
             Quantity("migrations", partial(summed_up, "migrations")),
         ],
-        f"""{q.how(SYSBENCH_8)} Percentiles: of sysbench's histogram, whose classes are 1.8 % wide. Switches and
-        migrations: of the trace.""",
+        f"""{q.how(SYSBENCH_8)} Percentiles come from sysbench's histogram, whose classes are 1.8 % wide; switches and
+        migrations from the trace.""",
         digits=0,
     )
     with page.known():
         longest = _values(q.linux_figures(SYSBENCH_8, "latency_max_ms"))
         page.text(f"""
-        From the slowest to the fastest policy it is {_on_linux_spread(q, SYSBENCH_8):.1f} % in throughput; the longest
+        The fastest policy has {_on_linux_spread(q, SYSBENCH_8):.1f} % more throughput than the slowest; the longest
         latencies are {listed([f"{ms:.0f} ms (`{policy}`)" for policy, ms in longest.items()])}.""")
 
 
@@ -243,8 +241,8 @@ def _one_thread_on_linux(page: Writer, q: Queries, experiment: str, name: str, c
     _tables(page, q, experiment, name, f" on Linux, one thread, {clock}")
     page.statements(
         f"{name}-differences",
-        "Between the schedulers: what is more than chance",
-        ["quantity", "difference", "published, table 6", "measured", "may it be chance?"],
+        "Differences between the schedulers",
+        ["quantity", "difference", "published, table 6", "measured", "significant?"],
         [
             (
                 title,
@@ -256,37 +254,38 @@ def _one_thread_on_linux(page: Writer, q: Queries, experiment: str, name: str, c
             for quantity, title in q.quantities.items()
             for pair in q.pairs
         ],
-        """In brackets: the 95 % interval of the difference, by Welch's t, runs being independent of each other. Below
-        0.05, it would be rare if there were none; of nine such tests, one in twenty is below by chance.""",
+        """In brackets: the 95 % interval of the difference (Welch's t, independent runs). A p-value below 0.05 is
+        significant; by chance, one test in twenty is below 0.05.""",
     )
     page.text("""
-    **The study's conclusions.** *WRR has the highest throughput, the lottery the lowest* (sections 6.2, 6.3): here""")
+    **The study's conclusions.** *WRR has the highest throughput, the lottery the lowest* (sections 6.2, 6.3);
+    measured:""")
     with page.known(page.more):
         page.more(f"{_order(q, experiment, 'throughput', True)}.")
-    page.more("*WRR has the lowest maximum latency, CFS the highest* (6.4): here")
+    page.more("*WRR has the lowest maximum latency, CFS the highest* (6.4); measured:")
     with page.known(page.more):
         page.more(f"{_order(q, experiment, 'maximum latency', False)}.")
     page.more("(≈: not significant.)")
     if waits := linux_waits.rows_of(q, experiment):
         page.show(linux_waits.table_of(q, experiment, waits))
         page.text(f"""
-        One thread waits only for the machine's other threads. During its longest wait these were mostly
-        {linux_waits.running_threads_text(waits)}. So a *maximum latency* shows what else the machine does, and little
-        about a scheduler.""")
+        One thread waits only for the machine's other threads. During its longest wait, these were mostly
+        {linux_waits.running_threads_text(waits)}. So a *maximum latency* shows other activity of the machine, and
+        little about a scheduler.""")
     if experiment == SYSBENCH:
         page.text(
             """
-            **What emulation does to these figures.** No table above says how fast Linux is on a machine.
+            **Effects of emulation.** No table above shows the speed of Linux on a real machine.
 
             - *By counted instructions*: QEMU executes the guest's instructions one by one, and its clock moves by the
               same few nanoseconds for each. A division takes as long as an addition; there are no caches, no branch
-              predictor, no turbo. A policy costs its instructions, and its effect on caches is free. In return, a run
-              repeats exactly: a difference between two policies comes from the policies, or from the place in a tick
-              where a run started, which the seed changes.
-            - *Several CPUs share that clock*: while one executes an instruction, time passes for the others. So all of
-              this is measured on one CPU.
-            - *By the host's time*: the clock is real, and so is the host's other work. The longest figures there come
-              from the host.""",
+              predictor, no turbo. A policy costs only its instructions; its effect on caches costs nothing. In
+              return, a run repeats exactly: a difference between two policies comes from the policies, or from the
+              position in a tick at which a run started, which depends on the seed.
+            - *Several CPUs share this clock*: while one executes an instruction, time passes for the others. So all
+              of these runs use one CPU.
+            - *By the host's time*: the clock is real, and the host does other work. The longest times come from the
+            host.""",
             "note",
         )
 
@@ -307,32 +306,32 @@ def _tables(page: Writer, q: Queries, experiment: str, name: str, place: str) ->
         ["scheduler", "run"],
         {(title, run): (scheduler, run) for title, scheduler in titles.items() for run in "123"},
         parts,
-        f"Ours: the seed of that number. {q.how(experiment)}",
+        f"Measured: the run with this seed. {q.how(experiment)}",
     )
     title = f"Means of the runs{place}: the study's table 6"
     page.compared(f"{name}-table-6", title, ["scheduler"], titles, parts, q.how(experiment))
 
 
 def _on_our_kernel(page: Writer, q: Queries) -> None:
-    page.section("Tables 5 and 6 on our own kernel")
+    page.section("Tables 5 and 6 on the schedlab kernel")
     _tables(page, q, ONE, "study-5", ", one thread")
     with page.known():
         page.text(f"""
-        An event takes {q.latency(ONE, "wrr:linux", "mean"):.3f} ms here and {q.theirs("mean latency", "WRR")} ms there:
-        the CPU explains that difference, not the scheduler.""")
+        An event takes {q.latency(ONE, "wrr:linux", "mean"):.3f} ms (published: {q.theirs("mean latency", "WRR")} ms).
+        The CPU explains this difference, not the scheduler.""")
     longest = q.longest_printed()
     page.text(f"""
-    **The longest latency** of table 6 is a mean of three maxima, and a single run can dominate it: {longest.name}'s
-    {longest.worst:.2f} ms in one of three. The medians of the three are
+    **The longest latency** of table 6 is a mean of three maxima, and a single run can dominate it, such as
+    {longest.name}'s {longest.worst:.2f} ms in one of three. The medians of the three are
     {listed([f"{ms:.2f} ms ({name})" for name, ms in longest.medians.items()])}.""")
     with page.known(page.more):
         against = {
             name: f"{q.latency(ONE, policy, 'longest'):.3f} against {q.latency(ONE, policy, 'mean'):.3f}"
             for name, policy in q.on_ours.items()
         }
-        page.more(f"""Here nothing else runs, and the longest is hardly above the mean: {against["CFS"]} ms (CFS),
-        {against["Lottery"]} ms (Lottery) and {against["WRR"]} ms (WRR).""")
-    page.more("It is not known what else ran on the study's machine at that moment.")
+        page.more(f"""On the schedlab kernel nothing else runs, and the longest latency is hardly above the mean:
+        {against["CFS"]} ms (CFS), {against["Lottery"]} ms (Lottery) and {against["WRR"]} ms (WRR).""")
+    page.more("It is not known which other work ran on the study's machine at that moment.")
     page.doubts("table 5", "table 6")
 
 
@@ -345,7 +344,7 @@ def _threads_table(page: Writer, q: Queries, experiment: str, name: str, title: 
 
     page.measured(
         name,
-        f"{title} under our policies",
+        f"{title} under schedlab's policies",
         ["policy"],
         q.shown(experiment),
         [
@@ -368,27 +367,27 @@ def _one_thread(page: Writer, q: Queries) -> None:
     page.section("What the benchmark cannot see")
     rate, took = _rate_and_latency(q)
     page.text(f"""
-    {rate} events a second of {took} ms each make {value_of(rate) * value_of(took) / 1000:.2f} s of work in a second:
+    {rate} events per second of {took} ms each are {value_of(rate) * value_of(took) / 1000:.2f} s of work per second:
     the study's thread always runs, and a scheduler has no other thread to choose.""")
     _threads_table(page, q, ONE, "study-5-one-thread", "One thread")
     with page.known():
         ends = q.slowest_and_fastest()
         page.text(f"""
-        From the slowest (`{ends.slow}`) to the fastest (`{ends.fast}`) it is {ends.spread:.2f} %""")
+        The slowest (`{ends.slow}`) and the fastest (`{ends.fast}`) differ by {ends.spread:.2f} %""")
         if ends.work < ends.spread / 2:
-            page.more(f""", of which the schedulers' own time explains {ends.work:.3f} percentage points. The machine's
+            page.more(f""", of which the schedulers' time explains {ends.work:.3f} percentage points. The machine's
             clock moves in steps of {q.summary(ONE, "rr", "clock_step_ns", 1e-3):.0f} µs,
             {q.clock_step_of_tick("rr"):.1f} % of a tick, and an interrupt ends a step early.""")
             if lost := q.steps_lost():
-                page.more(f"""By the cycle counter the CPU stands still for {lost[0]:.1f} steps of each tick under
+                page.more(f"""According to the cycle counter, the CPU stops for {lost[0]:.1f} steps of each tick under
                 `{ends.slow}` and for {lost[1]:.1f} under `{ends.fast}`: the difference comes from the machine, not
-                from picking a thread. What interrupts it more often is not known.""")
+                from picking a thread. The cause of the additional interruptions is not known.""")
         else:
-            page.more(f"; the schedulers themselves take {ends.work:.3f} percentage points of it.")
+            page.more(f"; the schedulers take {ends.work:.3f} percentage points of it.")
     with page.known():
         events, ms = q.throughput(ONE, "rr").value, q.latency(ONE, "rr", "mean").value
         page.text(f"""
-        Between two events a thread writes the latency of the last one to the trace: it does {events:,.0f} events a
+        Between two events a thread writes the latency of the last one to the trace: it does {events:,.0f} events per
         second of {ms:.3f} ms under `rr`, which fill {100 * events * ms / 1000:.1f} % of its time.""")
     if q.has_several_seeds():
         page.more(f"""All seeds give the same throughput under {q.same_for_all_seeds()} of the {len(q.shown(ONE))}
@@ -398,31 +397,32 @@ def _one_thread(page: Writer, q: Queries) -> None:
 def _eight_threads(page: Writer, q: Queries) -> None:
     page.section("Eight threads")
     page.text("""
-    The same benchmark runs with eight threads on one CPU. Now a policy decides which thread runs. The policies do not
-    differ in the number of events, but in how long an event can take.""")
+    The same benchmark runs with eight threads on one CPU, so a policy decides which thread runs. The policies do not
+    differ in the number of events, but in the longest duration of an event.""")
     page.show(q.latencies_chart())
     _threads_table(page, q, EIGHT, "study-5-eight-threads", "Eight threads")
     page.text(
-        "Short time slices interrupt most events for a short time; long ones interrupt few events for a long time:"
+        "Short time slices interrupt most events for a short time; long time slices interrupt few"
+        " events for a long time:"
     )
     for policy in ("rr", "cfs", "wrr:linux"):
         turn = q.usual_turn(policy)
         page.item(f"`{policy}`:")
         with page.known(page.more):
-            page.more(f"""a turn is {turn:.2f} ms. An event computes {q.latency(ONE, policy, "mean"):.2f} ms; an event
-            that is interrupted waits for a turn of each of the other seven threads, {7 * turn:.0f} ms. 95 of 100
+            page.more(f"""a time slice is {turn:.2f} ms. An event computes {q.latency(ONE, policy, "mean"):.2f} ms; an
+            interrupted event waits for a time slice of each of the other seven threads, {7 * turn:.0f} ms. 95 of 100
             events take at most {q.latency(EIGHT, policy, "95th"):.2f} ms, and the longest takes
             {q.latency(EIGHT, policy, "longest"):.1f}.""")
     _linear_search(page, q)
     page.section("Time slices of WRR: section 3.3.3")
     factor, priority = q.setting("slice"), q.setting("priority")
     page.text(f"""
-    A turn lasts {factor} ms × the process's priority, which is {priority} unless it is set:
+    A time slice lasts {factor} ms × the process's priority, by default {priority}:
     {value_of(factor) * value_of(priority):.0f} ms.""")
     if turns := q.turns_of("wrr:linux"):
-        page.more(f"""Of the {len(turns)} turns that a slice ended in the traces of the eight threads, the shortest
-        lasts {min(turns):.3f} ms, the longest {max(turns):.3f} and the median {q.usual_turn("wrr:linux"):.3f}. (The
-        study's listing computes the slice at each pick; it does not show what ends a turn. Here the tick does.)""")
+        page.more(f"""Of the {len(turns)} used-up time slices in the traces of the eight threads, the shortest lasts
+        {min(turns):.3f} ms, the longest {max(turns):.3f} and the median {q.usual_turn("wrr:linux"):.3f}. (The study's
+        listing computes the time slice at each pick, and does not show what ends it. In schedlab, a tick does.)""")
     else:
         page.more("*There is no trace of eight threads under `wrr:linux`.*")
 
@@ -447,13 +447,13 @@ def _linear_search(page: Writer, q: Queries) -> None:
 def _wakeups(page: Writer, q: Queries) -> None:
     if not any(q.ran(experiment) for experiment in _WAKEUPS):
         return
-    page.section("Which process is woken: what study 5 did not measure")
+    page.section("Wake-ups: not measured by study 5")
     page.text("""
-    The study's conclusion is that WRR suits *latency-sensitive scenarios* (section 6.5). Its benchmark has none: its
-    one thread never waits. The workload `wakeups` does: two message processes wake four workers each. Every worker
-    does a fifth of a tick of work and reports it. When the last one has, its message process sleeps for a tick and
-    wakes them again. Two more processes always compute. The *wake-up latency* is the time from a worker's wake-up
-    until it runs, by the trace.""")
+    The study's conclusion is that WRR suits *latency-sensitive scenarios* (section 6.5). Its benchmark is none,
+    because its only thread never waits. In the workload `wakeups`, two message processes wake four workers each.
+    Every worker does a fifth of a tick of work and reports it. After the last report, the message process sleeps for
+    a tick and wakes the workers again. Two more processes always compute. The *wake-up latency* is the time from a
+    worker's wake-up until it runs, according to the trace.""")
     for experiment, (name, place) in _WAKEUPS.items():
         if q.ran(experiment):
             _woken(page, q, experiment, name, place)
@@ -465,7 +465,7 @@ def _woken(page: Writer, q: Queries, experiment: str, name: str, place: str) -> 
 
     page.measured(
         name,
-        f"Workers that are woken, beside two processes that compute, {place}",
+        f"Woken workers next to two processes that compute, {place}",
         ["policy"],
         q.linux_policies(experiment),
         [
@@ -479,7 +479,7 @@ def _woken(page: Writer, q: Queries, experiment: str, name: str, place: str) -> 
             ),
             Quantity("rounds", partial(q.rounds, experiment), digits=0),
             Quantity(
-                "CPU time of those that compute, %", partial(q.share_of_computing, experiment)
+                "CPU time of computing processes, %", partial(q.share_of_computing, experiment)
             ),
         ],
         q.how(experiment),
@@ -487,13 +487,14 @@ def _woken(page: Writer, q: Queries, experiment: str, name: str, place: str) -> 
     with page.known():
         waits = _values(q.wakeups(experiment))
         page.text(f"""
-        99 of 100 workers wait at most {listed([f"{ms:.3g} ms (`{policy}`)" for policy, ms in waits.items()])}.""")
+        The 99th percentile of the workers' waits is
+        {listed([f"{ms:.3g} ms (`{policy}`)" for policy, ms in waits.items()])}.""")
         if wrr := q.place_of_wrr(experiment):
             page.more(f"The study's WRR is {wrr.rank}")
             if wrr.times:
                 page.more(f", {wrr.times} times the kernel's fair class")
             page.more(
-                ": its turns last 50 ms, and a process that is woken waits for those of all that compute."
+                ": its time slices last 50 ms, and a woken process waits for a time slice of each computing process."
                 if wrr.last
                 else "."
             )
@@ -503,13 +504,13 @@ def _benchmarks(page: Writer, q: Queries) -> None:
     if benchmarks := [benchmark for benchmark in q.benchmarks if q.ran(benchmark)]:
         page.section("Messages, switches and pipes on Linux")
         page.text("""
-        Here a scheduler decides all the time: processes wait for each other's messages, and each message wakes another
-        process. Compared with the fair class, policies pay for sched_ext: a BPF program for each decision, and a
-        policy's own lists under a lock. *hackbench* measures the time until 80 processes have passed their messages;
-        *stress-ng* counts what four processes get done: computing (`cpu`), switching by a pipe (`switch`), filling a
-        pipe (`pipe`).""")
+        In these benchmarks a scheduler decides very often: processes wait for each other's messages, and each message
+        wakes another process. Compared with the fair class, policies pay for sched_ext: a BPF program for each
+        decision, and the policy's lists under a lock. *hackbench* measures the time until 80 processes have passed
+        their messages; *stress-ng* counts the operations of four processes: computing (`cpu`), switching by a pipe
+        (`switch`), filling a pipe (`pipe`).""")
         columns = {
-            stressor: (f"{name}, operations a second", "stress-ng", 0)
+            stressor: (f"{name}, operations per second", "stress-ng", 0)
             for stressor, name in q.stressors.items()
         }
         columns[HACKBENCH] = ("seconds", "hackbench", 3)
@@ -523,7 +524,7 @@ def _benchmarks(page: Writer, q: Queries) -> None:
                 for benchmark in benchmarks
                 for title, group, digits in (columns[benchmark],)
             ],
-            f"{q.how(benchmarks)} hackbench: less is better; the others: more.",
+            f"{q.how(benchmarks)} Less is better for hackbench, more for the others.",
         )
         for benchmark in benchmarks:
             if q.result(benchmark, FAIR).mean:
@@ -532,8 +533,7 @@ def _benchmarks(page: Writer, q: Queries) -> None:
                     for policy, percent in q.unlike_fair_class(benchmark)
                 ]
                 page.text(
-                    f"""**{q.benchmarks[benchmark]}**, compared with the fair class, where the difference is
-                    significant:
+                    f"""**{q.benchmarks[benchmark]}**, significant differences from the fair class:
                     {listed(texts)}."""
                     if texts
                     else f"**{q.benchmarks[benchmark]}**: no policy differs significantly from the fair class."
@@ -541,9 +541,9 @@ def _benchmarks(page: Writer, q: Queries) -> None:
     if suites := [suite for suite in q.suites if q.ran(suite)]:
         page.section("The other studies' suites on Linux")
         page.text("""
-        These are the programs of studies 1, 3 and 4, compiled for Linux from the same source. A tick of Linux is 4 ms,
-        and the programs fill it with work as they fill a tick of 1 ms of our kernel: so times are about four times
-        those of the other studies' pages. Fork, exit and wake-up have the costs of Linux.""")
+        These are the programs of studies 1, 3 and 4, compiled for Linux from the same source. A tick of Linux is 4 ms
+        instead of 1 ms, and the programs' work is proportional to the tick, so times are about four times those of
+        the other studies' pages. Fork, exit and wake-up have the costs of Linux.""")
         for benchmark in suites:
             page.item(f"`{q.suites[benchmark]}`: {EXPERIMENTS[benchmark].title}.")
         page.measured(
@@ -560,8 +560,8 @@ def _claims(page: Writer, q: Queries) -> None:
     page.section("What the study claims")
     page.statements(
         "study-5-claims",
-        "What the study concludes",
-        ["section", "the study says", "its figures", "our kernel", "on Linux"],
+        "The study's conclusions",
+        ["section", "the study says", "published", "schedlab kernel", "on Linux"],
         [
             (
                 section,
@@ -587,6 +587,7 @@ def _claims(page: Writer, q: Queries) -> None:
         ],
     )
     page.text("""
-    *≈*: the difference is not significant (95 %; on our kernel, seed by seed). The figures are those of table 6; the
-    text on the table of one thread says how much of ours is the schedulers' own work.""")
+    *≈*: the difference is not significant (95 %; on the schedlab kernel, paired by seed). The published figures are
+    those of table 6. The text on the table of one thread says how much of the measured difference is the schedulers'
+    work.""")
     page.other_doubts()

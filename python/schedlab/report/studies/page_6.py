@@ -42,37 +42,37 @@ def _published_rate(q: Queries, tickets: int) -> Figure | None:
 
 
 def _lead(page: Writer, q: Queries) -> None:
-    page.lead("A task's part of the CPU is its part of the tickets, as far as chance allows")
+    page.lead("A task's share of the CPU equals its share of the tickets, up to chance")
     lottery, stride = (_rate(q, policy, 20) for policy in ("lottery", "stride"))
     if lottery.mean is not None and stride.mean is not None:
-        page.lead(f""": with 20 : 1 tickets one task had {_published_rate(q, 20)} times as much as the other in the
-        study, {lottery:.1f} times here, and {stride:.1f} under stride, which has no chance""")
+        page.lead(f""": with 20 : 1 tickets, one task gets {_published_rate(q, 20)} times as much as the other in the
+        study, {lottery:.1f} times in the measurements, and {stride:.1f} times under stride, which is not random""")
     page.lead(f". {q.failures()}")
 
 
 def _in_short(page: Writer, q: Queries) -> None:
     page.section("In short")
     page.text("""
-    **Claimed.** Tickets and a lottery are enough to share a machine: rates follow tickets (figures 4 to 6, 8), clients
-    lend them to a server and threads to the owner of a lock (7, 11), groups are isolated (9), and a task that uses
-    less than its time slice is compensated (section 3.4). Stride, published a year later, has the same rates without
-    chance.""")
+    **Claimed.** Tickets and a lottery are enough to share a machine. Rates follow tickets (figures 4 to 6, 8).
+    Clients lend tickets to a server, and threads to the owner of a lock (7, 11). Groups are isolated (9), and a task
+    that uses less than its time slice is compensated (section 3.4). Stride, published a year later, gives the same
+    rates without randomness.""")
     part = partial(q.part, "s6-insulation")
     with page.known():
         page.text(f"""
-        **Came out.** At 10 : 1 and 20 : 1 one had {_rate(q, "lottery", 10):.2f} and {_rate(q, "lottery", 20):.2f}
-        times as much under the lottery, and {_rate(q, "stride", 10):.2f} and {_rate(q, "stride", 20):.2f} under
-        stride. When a task comes into currency B, A's two have {part("currencies", "A1", 150, 300):.1f} and
-        {part("currencies", "A2", 150, 300):.1f} % as before; without currencies they fall to
-        {part("lottery", "A1", 150, 300):.1f} and {part("lottery", "A2", 150, 300):.1f} %.""")
+        **Measured.** With 10 : 1 and 20 : 1 tickets, one task gets {_rate(q, "lottery", 10):.2f} and
+        {_rate(q, "lottery", 20):.2f} times as much under the lottery, and {_rate(q, "stride", 10):.2f} and
+        {_rate(q, "stride", 20):.2f} under stride. When a task joins currency B, A's two tasks keep
+        {part("currencies", "A1", 150, 300):.1f} and {part("currencies", "A2", 150, 300):.1f} %; without currencies
+        they fall to {part("lottery", "A1", 150, 300):.1f} and {part("lottery", "A2", 150, 300):.1f} %.""")
     page.text("""
-    **Teaches.** Chance evens out with the square root of the number of draws: shorter time slices make a lottery more
-    exact, and stride uses no chance.""")
+    **Teaches.** The relative error of a lottery falls with the square root of the number of draws: shorter time
+    slices make it more exact. Stride is not random.""")
     page.curves(
         "study-6-in-short",
-        "How many times as much of the CPU the one had, by tickets",
+        "Ratio of the two tasks' CPU time, by tickets",
         _TICKETS,
-        "tickets of the one for each of the other",
+        "ratio of their tickets",
         "times as much",
         {
             "lottery": Curve(partial(_rate, q, "lottery"), partial(_published_rate, q)),
@@ -85,10 +85,10 @@ def _in_short(page: Writer, q: Queries) -> None:
     )
     page.section("What was measured")
     page.text(f"""
-    - **Machines.** The study used Mach 3.0 with a quantum of {q.figure("section 4", "quantum", "length")} ms. Here the
+    - **Machines.** The study used Mach 3.0 with a quantum of {q.figure("section 4", "quantum", "length")} ms. The
       simulator runs one CPU with the same quantum.
-    - **Figures.** Published figures are numbers in the text of the first paper. Curves, here and in the second paper,
-      have no numbers and are not read off.
+    - **Figures.** Published figures are numbers in the text of the first paper. Curves in both papers have no numbers
+      and are not read off.
     - **Ideal.** Shares proportional to tickets.""")
 
 
@@ -96,28 +96,28 @@ def _rates(page: Writer, q: Queries) -> None:
     page.section("Rates")
     page.compared(
         "study-6-rates",
-        "Relative rates (figure 4): how many times as much of the CPU the one had",
+        "Relative rates (figure 4): ratio of the two tasks' CPU time",
         ["tickets"],
         {f"{tickets} : 1": tickets for tickets in _TICKETS},
         {
             "lottery": lambda tickets: Comparison(
                 _published_rate(q, tickets), _rate(q, "lottery", tickets), ideal=tickets
             ),
-            "lottery, turns of 10 ms": lambda tickets: Comparison(
+            "lottery, time slices of 10 ms": lambda tickets: Comparison(
                 measured=_rate(q, "short turns", tickets) if tickets == 10 else None
             ),
             "stride": lambda tickets: Comparison(measured=_rate(q, "stride", tickets)),
         },
-        f"""Two that compute for 60 s, three minutes at 20 : 1. Of the study's runs at 10 : 1 the one is printed that
-        was farthest off. {q.how(_RATES)}""",
+        f"""Two tasks that compute for 60 s, or three minutes at 20 : 1. Of the study's runs at 10 : 1, the table
+        shows the one that was farthest off. {q.how(_RATES)}""",
         decimals=2,
     )
     page.text(f"""
     **Why different.** The lottery is random. Over n draws the standard error of a share p is √(p (1 − p) ÷ n): at 10 :
     1 and 600 draws it is 1.2 points, so rates from 8.7 to 11.6 are within one standard error. The study's
-    {_published_rate(q, 10)} is within two. Two experiments test this: with ten times as many draws""")
+    {_published_rate(q, 10)} is within two. Two experiments test this explanation: with ten times as many draws""")
     with page.known(page.more):
-        page.more(f"""it is {_rate(q, "short turns", 10):.2f}; without chance, under stride,
+        page.more(f"""it is {_rate(q, "short turns", 10):.2f}; under stride, which is not random,
         {_rate(q, "stride", 10):.2f}.""")
 
     def window(which: Literal["least", "most"], policy: str) -> Comparison:
@@ -137,19 +137,19 @@ def _rates(page: Writer, q: Queries) -> None:
             "least window": partial(window, "least"),
             "most window": partial(window, "most"),
         },
-        f"200 s; windows of 8 s, one after the other. {q.how('s6-fairness')}",
+        f"200 s, divided into windows of 8 s. {q.how('s6-fairness')}",
         decimals=2,
     )
     page.text("""
-    The windows of the study's figure have no printed numbers. Shorter time slices and stride narrow our range, so
-    chance explains it.""")
+    The windows of the study's figure have no printed numbers. Shorter time slices and stride narrow the measured
+    range, so chance explains it.""")
 
 
 def _clients(page: Writer, q: Queries) -> None:
     page.section("Tickets that follow the work")
     page.measured(
         "study-6-monte-carlo",
-        "Monte Carlo (figure 6): of the work that the farthest of three has done, what the last one has done, percent",
+        "Monte Carlo (figure 6): work of the last of three tasks, in percent of the first one's work",
         ["policy"],
         ["lottery", "stride"],
         [
@@ -158,12 +158,13 @@ def _clients(page: Writer, q: Queries) -> None:
             ),
             Quantity("due", lambda policy: 75.8, muted=True),
         ],
-        f"Begun two minutes apart, looked at after ten. {q.how('s6-monte-carlo')}",
+        f"Started two minutes apart, measured after ten minutes. {q.how('s6-monte-carlo')}",
     )
     page.text("""
     The study prints no numbers; its three curves converge. Each integration sets its tickets to the square of its
     relative error, and this square is inversely proportional to the work done. So the difference between the squares
-    of two integrations' work is constant: after ten minutes the last one is due 75.8 % of the first one's work.""")
+    of two integrations' work is constant: after ten minutes, the last one should have done 75.8 % of the first one's
+    work.""")
     page.section("Clients and a server")
 
     def response(policy: str, tickets: int) -> Measured:
@@ -171,7 +172,7 @@ def _clients(page: Writer, q: Queries) -> None:
 
     page.compared(
         "study-6-clients",
-        "Clients and a server (figure 7): how many times as long an answer takes as that of the client with 8 tickets",
+        "Clients and a server (figure 7): response time relative to the client with 8 tickets",
         ["client"],
         {"8 tickets": 8, "3 tickets": 3, "1 ticket": 1},
         {
@@ -190,8 +191,8 @@ def _clients(page: Writer, q: Queries) -> None:
         decimals=2,
     )
     page.text("""
-    **Why different.** Without transfers all clients wait equally long, so transfers are the reason. The interval shows
-    how much chance matters in five minutes.""")
+    **Why different.** Without transfers, all clients wait equally long, so transfers cause the difference. The
+    interval shows the effect of chance in five minutes.""")
 
 
 def _video(page: Writer, q: Queries) -> None:
@@ -207,7 +208,7 @@ def _video(page: Writer, q: Queries) -> None:
     page.section("Viewers")
     page.compared(
         "study-6-video",
-        "Viewers (figure 8): how many times as much as the viewer with one part of the tickets",
+        "Viewers (figure 8): rate relative to the viewer with one part of the tickets",
         ["viewer", "tickets"],
         {
             ("A before", 3): ("A", "before"),
@@ -224,16 +225,16 @@ def _video(page: Writer, q: Queries) -> None:
             "through a display": through_a_display,
             "stride": lambda viewer, when: Comparison(measured=rate("stride", viewer, when)),
         },
-        f"Tickets 3 : 2 : 1, and 3 : 1 : 2 from the middle on. {q.how(['s6-video', 's6-display'])}",
+        f"Tickets 3 : 2 : 1, and 3 : 1 : 2 in the second half. {q.how(['s6-video', 's6-display'])}",
         decimals=2,
     )
     page.text(f"""
     **Why different.** The study's viewers drew through one display server, which served them in turn. The study says
     that this distorts its figures: without a display its rates were
     {q.figure("figure 8", "A before", "rate without a display")} and
-    {q.figure("figure 8", "B before", "rate without a display")}, like ours. Here three viewers that wait for one
-    server after each frame get equal rates. The study's rates are between the two; it does not say how often its
-    viewers waited, so the size is not explained.""")
+    {q.figure("figure 8", "B before", "rate without a display")}, like the measured ones. In the simulator, three
+    viewers that wait for one server after each frame get equal rates. The study's rates are between the two; it does
+    not say how often its viewers waited, so the size is not explained.""")
 
 
 def _insulation(page: Writer, q: Queries) -> None:
@@ -249,7 +250,7 @@ def _insulation(page: Writer, q: Queries) -> None:
     }
     page.measured(
         "study-6-insulation",
-        "Load insulation (figure 9): a task's part of the CPU before and after B3 comes, percent",
+        "Load insulation (figure 9): a task's share of the CPU before and after B3 starts, percent",
         ["task"],
         ["A1", "A2", "B1", "B2", "B3"],
         [
@@ -257,13 +258,13 @@ def _insulation(page: Writer, q: Queries) -> None:
             for policy, group in groups.items()
             for when in _HALVES
         ],
-        f"""Currencies A and B are of the same value; A1 and A2 hold 1 : 2 tickets of A, B1, B2 and B3 hold 1 : 2 : 3 of
-        B. {q.how("s6-insulation")}""",
+        f"""Currencies A and B have the same value; A1 and A2 hold 1 : 2 tickets of A; B1, B2 and B3 hold 1 : 2 : 3
+        tickets of B. {q.how("s6-insulation")}""",
     )
     page.text(f"""
-    A new task inflates currency B by half of its tickets. The tasks of A keep their shares, under `lottery:currencies`
-    and under `hsfq`, whose groups work alike. In the study, the tasks of A did
-    {q.figure("figure 9", "A : B", "before")} times as much as those of B before it came, and
+    A new task inflates currency B by half of its tickets. The tasks of A keep their shares, under
+    `lottery:currencies` and under `hsfq`, whose groups have the same effect. In the study, the tasks of A did
+    {q.figure("figure 9", "A : B", "before")} times as much as the tasks of B before it started, and
     {q.figure("figure 9", "A : B", "after")} times after.""")
 
 
@@ -302,7 +303,7 @@ def _lock(page: Writer, q: Queries) -> None:
 
     page.compared(
         "study-6-lock",
-        "A lock (figure 11): how often four threads with 2 tickets each (A) took it, and four with 1 (B)",
+        "A lock (figure 11): acquisitions by four threads with 2 tickets each (A) and four with 1 (B)",
         ["after the lock", "policy"],
         rows,
         {
@@ -314,7 +315,7 @@ def _lock(page: Writer, q: Queries) -> None:
     )
     page.compared(
         "study-6-waiting",
-        "How long a thread waits from when it wants the lock until it has it, ms",
+        "Waiting time for the lock, ms",
         ["after the lock", "policy"],
         rows,
         {
@@ -325,47 +326,43 @@ def _lock(page: Writer, q: Queries) -> None:
         q.how(_LOCKS),
     )
     page.text("""
-    **Why different.** The study describes four properties of its lock: the owner holds the tickets of the threads that
-    wait (`lottery:transfers`), the next owner is drawn by lottery (`overtake=1`), a thread that releases it yields the
-    CPU, and the scheduler compensates a thread that has not used its time slice (`compensation=1`). Here each property
-    is removed or added alone.""")
+    **Why different.** The study describes four properties of its lock: the owner holds the tickets of the waiting
+    threads (`lottery:transfers`), the next owner is drawn by lottery (`overtake=1`), a thread that releases the lock
+    yields the CPU, and the scheduler compensates a thread that has not used its time slice (`compensation=1`). The
+    runs remove or add each property alone.""")
     lock_experiment = "s6-lock"
     without, with_them = "draw, compensated", "all of theirs"
     with page.known():
         page.text(f"""
-        - **The yield makes the threads meet.** Each thread computes for 50 ms and holds the lock for 50. If it
+        - **The yield makes the threads compete.** Each thread computes for 50 ms and holds the lock for 50. If it
           continues after the release, its time slice of 100 ms ends while the lock is free, and no thread waits
           ({waited("A", "s6-lock-no-yield", "all of theirs"):.1f} ms).
-        - **The draw makes waits depend on tickets.** Without it the threads with fewer tickets wait
+        - **The draw makes waits depend on tickets.** Without it, the threads with fewer tickets wait
           {waited_ratio(lock_experiment, "lottery"):.2f} times as long as the others, with it
-          {waited_ratio(lock_experiment, "draw"):.2f}
-          times.
-        - **Compensation** matters less: with it A takes the lock
-          {taken_ratio(lock_experiment, "all of theirs"):.2f} times as
-          often as B, and without it {taken_ratio(lock_experiment, "transfers and draw"):.2f} times; the
-          seeds hardly distinguish
-          the two. The study has {q.figure("figure 11", "A : B", "acquisitions")}.
-        - **Transfers** make an owner's 50 ms short, and so the waits. The study's waits,
-          {q.figure("figure 11", "A", "waiting")} and {q.figure("figure 11", "B", "waiting")} ms, are near ours without
-          transfers, {waited("A", lock_experiment, without):.0f} and
-          {waited("B", lock_experiment, without):.0f}, not ours with them,
-          {waited("A", lock_experiment, with_them):.0f} and {waited("B", lock_experiment, with_them):.0f}.
-          Why its transfers have no effect
-          is not explained.""")
+          {waited_ratio(lock_experiment, "draw"):.2f} times.
+        - **Compensation** matters less: with it, A takes the lock {taken_ratio(lock_experiment, "all of theirs"):.2f}
+          times as often as B, and without it {taken_ratio(lock_experiment, "transfers and draw"):.2f} times; the
+          difference is hardly significant. The study has {q.figure("figure 11", "A : B", "acquisitions")}.
+        - **Transfers** shorten an owner's 50 ms, and so the waits. The published waits,
+        {q.figure("figure 11", "A", "waiting")} and {q.figure("figure 11", "B", "waiting")} ms, are near the measured
+        ones without transfers, {waited("A", lock_experiment, without):.0f} and
+        {waited("B", lock_experiment, without):.0f}, and not near those with transfers,
+        {waited("A", lock_experiment, with_them):.0f} and {waited("B", lock_experiment, with_them):.0f}. It is not
+        explained why transfers have no effect in the study.""")
 
 
 def _stride(page: Writer, q: Queries) -> None:
     page.section("Compensation")
     page.measured(
         "study-6-compensation",
-        "Compensation (section 3.4): part of the CPU of a task that uses a fifth of its turns, percent",
+        "Compensation (section 3.4): CPU share of a task that uses a fifth of its time slices, percent",
         ["policy"],
         ["lottery", "uncompensated", "stride"],
         [
             Quantity("measured", lambda policy: q.part("s6-compensation", policy, "fifth")),
             Quantity("due", lambda policy: 50, muted=True),
         ],
-        f"It has as many tickets as the other, which uses all of its turns. {q.how('s6-compensation')}",
+        f"It has as many tickets as the other task, which uses its whole time slices. {q.how('s6-compensation')}",
     )
     page.text("""
     Without compensation a task that uses a fifth of its time slice gets a fifth of the other task's CPU time. The
@@ -387,16 +384,16 @@ def _stride(page: Writer, q: Queries) -> None:
         ["stride", "lottery"],
         [
             *(
-                Quantity(task, partial(farthest, task), "farthest from its part, quanta")
+                Quantity(task, partial(farthest, task), "largest error of a task, quanta")
                 for task in _PARTS
             ),
             *(Quantity(task, partial(deviation, task), gap) for task in _PARTS),
         ],
-        f"Two minutes of quanta of 100 ms. {q.how('s6-three')}",
+        f"Two minutes, quanta of 100 ms. {q.how('s6-three')}",
         digits=2,
     )
     page.text("""
-    According to the second paper the error of a pair of tasks under stride is at most one quantum, while the lottery's
-    error grows with the square root of the number of draws. Under stride the time from one quantum of a task to its
-    next varies little; under a lottery its standard deviation is √(1 − p) ÷ p: 1.41, 2.45 and 5.48 quanta for parts of
-    1/2, 1/3 and 1/6.""")
+    According to the second paper, the error of a pair of tasks under stride is at most one quantum, while the
+    lottery's error grows with the square root of the number of draws. Under stride the time from one quantum of a
+    task to its next varies little; under a lottery its standard deviation is √(1 − p) ÷ p: 1.41, 2.45 and 5.48 quanta
+    for parts of 1/2, 1/3 and 1/6.""")

@@ -167,7 +167,7 @@ class Writer:
             for contradiction in self._doubts
             if contradiction.concerns(place)
         }
-        self._list_contradictions(by_name.values(), "**What does not fit together there:**\n\n")
+        self._list_contradictions(by_name.values(), "**Contradictions in the study:**\n\n")
 
     def doubts_named(self, *names: str) -> None:
         """Adds the contradictions with these names."""

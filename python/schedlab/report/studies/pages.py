@@ -52,13 +52,13 @@ def _runs_text(simulated: list[StoredRun], runs: int, study: int) -> str:
     is_complete_set = len(simulated) == runs
     which = "All" if is_complete_set else f"{len(simulated)} of the {runs}"
     lines = [
-        f"{which} runs of this page are those of the **simulator**, which has the policies and no"
-        " kernel. What processes do there, workload files describe as the programs of our kernel do"
-        f" it; so where this page speaks of the kernel, it is the simulator{_share(is_complete_set)}."
-        " What calls and switches take was measured on the kernel."
+        f"{which} runs of this page are **simulated**: the simulator has the policies, but no"
+        " kernel. Workload files reproduce the kernel's programs, so statements about the kernel"
+        f" are about the simulator{_share(is_complete_set)}. The costs of calls and switches were"
+        " measured on the kernel."
     ]
     if missing := study_numbered(study).facts.get("only_programs_tell"):
-        lines.append(f"**Not there** is what only a program can tell: {missing}.")
+        lines.append(f"**Missing** are values that only a program reports: {missing}.")
     experiments = dict.fromkeys(run.setup.experiment for run in simulated)
     remarks: dict[str, list[str]] = {}
     for name in experiments:

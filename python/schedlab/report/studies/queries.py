@@ -50,7 +50,7 @@ def combined(first: Measured, second: Measured, make: Callable[[float, float], f
         if measured.mean is None:
             return measured
     if len(first.values) != len(second.values):
-        return Measured((), NOTHING, "The two were run with different numbers of seeds.")
+        return Measured((), NOTHING, "The two have different numbers of seeds.")
     pairs = zip(first.values, second.values, strict=True)
     return Measured(tuple(make(*pair) for pair in pairs), within=ANYWHERE)
 
@@ -224,8 +224,8 @@ class Queries:
         if not failed:
             return ""
         return (
-            f"**{failed} of its {counted(len(runs), 'run')} failed**: their cells say how, and no mean"
-            " is made of the others."
+            f"**{failed} of its {counted(len(runs), 'run')} failed**: their cells show the failure"
+            " instead of a mean."
         )
 
     def how(self, experiments: Iterable[str] | str, policies: Iterable[str] = ()) -> str:

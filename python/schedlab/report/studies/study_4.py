@@ -52,9 +52,9 @@ class Queries(AuthorsOutput):
     """Experiments, and when the sleeper of each starts."""
 
     scans: ClassVar = {
-        "s4-scan-6": "interactive, beside 6",
-        "s4-scan-20": "interactive, beside 20",
-        "s4-scan-40": "interactive, beside 40",
+        "s4-scan-6": "interactive, next to 6",
+        "s4-scan-20": "interactive, next to 20",
+        "s4-scan-40": "interactive, next to 40",
         "s4-scan-sleeper": "the sleeper, 200 ticks after the others",
     }
     """Experiments that compare the study's scan of the process table with lists."""
@@ -92,7 +92,7 @@ class Queries(AuthorsOutput):
         measured = measure(setup, {})
         if measured.failed:
             return f"{measured.missing}: {measured.why}"
-        return "the trace is not there" if setup else "not run"
+        return "no trace" if setup else "not run"
 
     def _traced(self, scheduler: str) -> list[tuple[StoredRun, Trace]]:
         return traces(self.setup(TRACE, scheduler), most=1)
@@ -167,11 +167,15 @@ class Queries(AuthorsOutput):
             behind.append(
                 {"level": level}
                 | set_to
-                | {"usual turn": length, "part of turns": part, "stay": stay if level else None}
+                | {
+                    "usual time slice": length,
+                    "part of time slices": part,
+                    "stay": stay if level else None,
+                }
             )
         return Table(
             "study-4-levels",
-            "The levels, as set and as seen",
+            "The levels, published and measured",
             (
                 Column("level", align="left"),
                 Column("set", "turn, ticks"),
@@ -181,9 +185,9 @@ class Queries(AuthorsOutput):
             ),
             tuple(rows),
             pl.DataFrame(behind),
-            "In brackets: the part of all turns on the level that last so long, and of the processes"
-            " that stay so long. Two turns of one process on end count as one; a boost and the end"
-            " of the others cut some.",
+            "In brackets: the part of all time slices on the level that have this length, and the"
+            " part of the processes that stay this long. Two consecutive time slices of one"
+            " process count as one; some are cut by a boost or by the end of the other processes.",
         )
 
     # --- figures 9 and 10
@@ -358,8 +362,8 @@ class Queries(AuthorsOutput):
                 latencies,
                 "study-4-wakeups",
                 traces_by_policy,
-                title=f"Wake-ups beside {size} CPU-bound processes",
-                caption="From the wake-up of an interactive process until it runs.",
+                title=f"Wake-ups next to {size} CPU-bound processes",
+                caption="The time from an interactive process's wake-up until it runs.",
                 group=self.kinds["interactive"],
             )
         )

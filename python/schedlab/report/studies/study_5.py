@@ -199,7 +199,7 @@ class Queries(LinuxQueries, EventQueries):
     on_ours: ClassVar = {**schedulers, "CFS": "cfs"}
     """The corresponding policies on schedlab's kernel."""
     operation_policies = ("wrr:arrays", "cfs")
-    """The policies whose operations are shown beside the study's table 1."""
+    """The policies whose operations are compared with the study's table 1."""
     quantities: ClassVar = {
         "throughput": "events a second",
         "mean latency": "mean latency, ms",
@@ -431,16 +431,16 @@ class Queries(LinuxQueries, EventQueries):
         return f"{_signed(difference.change, 2)} [{low}, {high}]"
 
     def chance_of_difference(self, quantity: str, pair: tuple[str, str], experiment: str) -> str:
-        """Returns whether the difference may be due to chance, with its p-value, in words."""
+        """Returns whether the difference is significant, with its p-value, in words."""
         difference = self._difference(quantity, pair, experiment)
         if difference is None:
             return NOTHING
         if difference.p_value is None:
-            return "one run cannot tell"
+            return "unknown (one run)"
         text = (
             f"p = {difference.p_value:.2g}" if difference.p_value >= _HARDLY_EVER else "p < 0.001"
         )
-        return f"hardly ({text})" if difference.p_value < _RARE else f"yes ({text})"
+        return f"yes ({text})" if difference.p_value < _RARE else f"no ({text})"
 
     # --- wake-ups
 

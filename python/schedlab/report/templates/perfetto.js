@@ -15,7 +15,7 @@ const PATIENCE_MS = 60_000;
  */
 export async function openInPerfetto(load, { address = PERFETTO, patience_ms = PATIENCE_MS } = {}) {
     const opened = window.open(address);
-    if (!opened) throw new Error("The browser does not let a window open. Allow it, or download the file.");
+    if (!opened) throw new Error("The browser blocked the window. Allow pop-ups, or download the file.");
     try {
         const [trace] = await Promise.all([load(), answered(opened, new URL(address).origin, patience_ms)]);
         opened.postMessage({ perfetto: trace }, new URL(address).origin, [trace.buffer]);
@@ -38,9 +38,9 @@ function answered(opened, origin, patience_ms) {
         };
         function ping() {
             if (opened.closed) {
-                finish(() => reject(new Error("Perfetto's window was closed before the trace was there.")));
+                finish(() => reject(new Error("Perfetto's window was closed before the trace was loaded.")));
             } else if (performance.now() - began > patience_ms) {
-                const cure = "Is there a network? The file can be downloaded instead.";
+                const cure = "Check the network, or download the file.";
                 finish(() => reject(new Error(`ui.perfetto.dev does not answer. ${cure}`)));
             } else {
                 opened.postMessage("PING", origin);

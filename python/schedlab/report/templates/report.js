@@ -134,7 +134,7 @@ function addFilter(figure, body) {
     const more = document.createElement("button");
     field.type = "search";
     field.placeholder = "Filter by words";
-    field.setAttribute("aria-label", "Show the rows that have all of these words");
+    field.setAttribute("aria-label", "Show rows that contain all of these words");
     const line = document.createElement("p");
     line.className = "filter";
     more.type = "button";
