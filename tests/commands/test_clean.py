@@ -67,7 +67,7 @@ def test_without_a_part_it_lists_and_removes_nothing(schedlab: Command, cache: P
     assert files(cache) == before
     for name in PARTS:
         assert name in done.stdout
-    assert "thesis.txt: not schedlab's, stays" in done.stdout
+    assert "thesis.txt: does not belong to schedlab; not removed" in done.stdout
     assert "spike/lock:" not in done.stdout
     sizes = json.loads(cleaned(schedlab, cache, "--json").stdout)["bytes"]
     assert sizes.keys() == OURS.keys() and all(size >= 5000 for size in sizes.values())

@@ -99,7 +99,7 @@ def test_a_small_lead_is_decided_once_rare_losses_would_have_been_seen(
     assert contest.decided and contest.left == ["mlfq"]
     assert contest.to_dict()["unseen_rate"] == pytest.approx(0.095, abs=0.001)
     print_decided([contest])
-    assert "30 seeds may all miss a loss that occurs in 10 % of seeds" in capsys.readouterr().out
+    assert "30 seeds may all miss a case that occurs in 10 % of seeds" in capsys.readouterr().out
 
 
 def test_seeds_double_until_decided(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ COMMANDS = {
     "linux package": First("--out it", r"it/schedlab-linux_.*_amd64\.deb"),
     "linux serve": First("--dry-run", "CPUs", DEPENDS),
     "explain": First("RUN", "waits, "),
-    "explore policy": First("rr --tasks 2", "however long", long=True),
+    "explore policy": First("rr --tasks 2", "of any length", long=True),
     "monitor": First("--machine sim --no-browser", "Ctrl-C to end it", interrupted=True),
     "new-policy": First("of-mine", "Wrote policies/of-mine.c"),
     "page": First("--policy stride", r"stride\.wasm", DEPENDS),
@@ -80,7 +80,7 @@ COMMANDS = {
     "sweep": First(f"--workload {WORKLOAD} --policy rr --dry-run", "1 run"),
     "test": First("tests/outputs -n 1", "passed"),
     "top": First("--machine sim", "Processes", interrupted=True, terminal=True),
-    "verify": First("RUN", "1 of 1 runs came out the same"),
+    "verify": First("RUN", "1 of 1 runs are the same"),
 }
 
 

@@ -146,7 +146,9 @@ def test_sanitizers_are_skipped_if_they_would_abort(
     monkeypatch.setattr("sys.argv", ["schedlab", "explore", "policy", "rr"])
     assert "ulimit -v: searches of policies do not work" in refused(capsys)
     checked_simulator.has_sanitizers.cache_clear()
-    assert "`ulimit -v` leaves the sanitizers no room" in checked_simulator.unchecked()
+    assert (
+        "`ulimit -v` leaves too little memory for the sanitizers" in checked_simulator.unchecked()
+    )
     checked_simulator.has_sanitizers.cache_clear()
 
 

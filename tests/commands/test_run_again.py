@@ -54,7 +54,7 @@ def test_runs_come_out_the_same(schedlab: Command, runs_folder: Path, tmp_path: 
     done = schedlab("verify", str(runs_folder), "--out", str(tmp_path / "again"))
     assert (done.returncode, done.stdout.splitlines()[0]) == (
         0,
-        "4 of 4 runs came out the same, byte for byte.",
+        "4 of 4 runs are the same, byte for byte.",
     )
     assert sorted(p.name for p in (tmp_path / "again").iterdir()) == sorted(
         p.name for p in runs_folder.iterdir()
@@ -86,13 +86,13 @@ def test_different_trace_is_reported_with_the_reason(
     change(other, simulator_sha256="0" * 64, compiler="clang 19.1.7, named by the user")
     done = schedlab("verify", str(copy), "--out", str(tmp_path / "again"))
     assert done.returncode == 1
-    assert "2 of 4 runs came out the same" in done.stdout
+    assert "2 of 4 runs are the same" in done.stdout
     message_by_run = {
-        line.split()[1]: line for line in done.stderr.splitlines() if "otherwise" in line
+        line.split()[1]: line for line in done.stderr.splitlines() if " differs: " in line
     }
-    assert "although it is made of the same parts" in message_by_run[one.name]
+    assert "although its components are the same" in message_by_run[one.name]
     assert (
-        "made of other parts: compiler clang 19.1.7, named by the user, now clang "
+        "components changed: compiler clang 19.1.7, named by the user, now clang "
         in message_by_run[other.name]
     )
     assert "; simulator 000000000000, now " in message_by_run[other.name]
@@ -103,7 +103,7 @@ def test_unsupported_runs_are_left_out(schedlab: Command, copy: Path, tmp_path: 
     change(one, machine="perf")
     change(other, recorded_from_ns=7)
     done = schedlab("verify", str(copy), "--out", str(tmp_path / "again"))
-    assert "2 of 2 runs came out the same" in done.stdout
+    assert "2 of 2 runs are the same" in done.stdout
     assert f"{one.name} is skipped" in done.stderr
     assert f"{other.name} is skipped" in done.stderr
     for run in (third, fourth):

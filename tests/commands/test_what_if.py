@@ -33,7 +33,7 @@ def test_simulated_run_is_replayed_under_its_policy_first(
     assert change["mlfq"] == 0
     assert len(output["findings"]) == 3
     page = Path(output["page"]).read_text()
-    assert all(words in page for words in ("The worst waits", "Who delays whom most", "own policy"))
+    assert all(words in page for words in ("The worst waits", "Largest delays", "own policy"))
     again = schedlab("replay", "--what-if", str(tmp_path / "run"), "--out", str(out))
     assert again.returncode == 2
     assert "already contains replays" in again.stderr
@@ -48,7 +48,7 @@ def test_a_recording_of_linux_leads_to_a_page(schedlab: Command, tmp_path: Path)
     assert max(len(line) for line in lines if str(out) not in line) <= 80
     output = " ".join(done.stdout.split())
     assert {"rr", "eevdf"} <= {line.split()[0] for line in lines if line.strip()}
-    assert "so its own policy cannot be replayed. The nearest of ours that shares the CPU" in output
+    assert "Of the built-in policies that share by nice values" in output
     assert sum(line.startswith("- ") for line in lines) == 4  # findings, and how far to trust them
     recorded = json.loads((out / "recorded" / results.MANIFEST).read_text())
     assert recorded["policy"] == "fair"
@@ -67,7 +67,7 @@ def test_processes_are_matched_despite_new_names(schedlab: Command, tmp_path: Pa
     assert output["recorded"]["processes"] == 4
     assert [policy["processes"] for policy in output["policies"]] == [4]
     text = (out / "page" / "index.html").read_text()
-    assert "The nearest of those that were asked for is rr" in " ".join(text.split())
+    assert "Of the requested policies, rr is the most similar" in " ".join(text.split())
 
 
 def test_recordings_of_several_seeds_make_one_page(schedlab: Command, tmp_path: Path) -> None:

@@ -293,7 +293,7 @@ def test_shares_on_the_kernel_are_those_of_the_guide(schedlab: Command, tmp_path
     shown = [
         [float(share) for share in re.findall(r"([\d.]+) % [+-]", line)]
         for line in table.splitlines()
-        if "off what is asked" in line
+        if "CPU share, error" in line
     ]
     done = schedlab(
         *("run", "--json", "--workload", "lotterytest low", "--policy", "stride,rr"),

@@ -118,4 +118,4 @@ def test_an_archive_is_carried_out_again(schedlab: Command, files: Path, tmp_pat
     """Status 1 reports a difference, which later versions may cause."""
     done = schedlab("verify", str(files / "run.zip"), "--out", str(tmp_path / "again"))
     assert done.returncode in (0, 1), done.stderr
-    assert "of 2 runs came out the same" in done.stdout
+    assert "of 2 runs are the same" in done.stdout

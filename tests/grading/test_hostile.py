@@ -104,7 +104,7 @@ BROKEN = {
     ),
     "a task of its own": (
         solution_with(PICK, "    (void)cpu;\n    return (task_t *)((uintptr_t)queue + 8);\n"),
-        "an address that is no task's",
+        "an address that is not a task",
     ),
     "no task": (
         solution_with(

@@ -37,7 +37,7 @@ def test_a_lost_point_is_shown_with_its_decision_and_its_picture(
     assert "right CPU 0  ABABAA\n" in done.stdout
     assert "yours CPU 0  AABBAA\n                      ^\n" in done.stdout
     picture = verdict_folder / "small" / "expectation-2.svg"
-    assert f"As a picture: {picture}\n" in done.stdout
+    assert f"Picture: {picture}\n" in done.stdout
     lanes = re.split(r"(?:right|yours), CPU 0", picture.read_text())
     first = [re.findall(r"<title>(.*?) to ", lane)[:2] for lane in lanes[1:]]
     assert first == [["a (3): 0.000 ms", "b (4): 1.000 ms"], ["a (3): 0.000 ms", "b (4): 2.000 ms"]]

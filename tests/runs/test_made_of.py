@@ -123,7 +123,7 @@ def test_old_data_set_is_marked_unknown(tmp_path: Path, edited: Path) -> None:
     for path in dataset.parts(folder, "runs"):
         pl.read_parquet(path).filter(pl.col("seed") == 1).write_parquet(path)
     (values,) = ranking.read_values(folder, [parse("turnaround")])
-    assert values.distinction == "made of what is unknown"
+    assert values.distinction == "unknown components"
     types = dataset.read_table(folder, "runs").schema
     assert dict(types) == columns.schema(columns.runs_table(()))
 

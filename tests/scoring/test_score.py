@@ -147,10 +147,10 @@ def test_overfitted_policy_is_reported() -> None:
     shown = made_up(mine=[[2.9, 3, 3.1], [1, 1.01, 0.99]])
     hidden = made_up(mine=[[1.1, 1, 0.9], [1, 1.02, 0.98]])
     text = score_text(shown, hidden)
-    assert "Fitted to what is shown: x;" in text
-    assert "mine is on the Pareto front with shown variants." in text
+    assert "Overfitted to the public variants: x." in text
+    assert "mine is on the Pareto front with public variants." in text
     assert "3.01 [2." in text
-    assert "Fitted" not in score_text(shown, shown)
+    assert "Overfitted" not in score_text(shown, shown)
 
 
 @pytest.fixture

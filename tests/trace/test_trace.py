@@ -275,7 +275,7 @@ IMPOSSIBLE: list[tuple[list[Record], int, str]] = [
     (story(enter(1, 0), (Kind.SWITCH, 1, 3, 0, 0)), 8, "process 3 was never forked"),
     (story((Kind.WAKEUP, 0, 2, 1, 0)), 7,
      "process 2 is runnable since record 6 .FORK on CPU 0.; expected a blocked one"),
-    (story((Kind.FORK, 0, 1, 2, 0)), 7, "process 2 is runnable .* expected a PID that is free"),
+    (story((Kind.FORK, 0, 1, 2, 0)), 7, "process 2 is runnable .* expected a free PID"),
     (story(enter(0, 1), (Kind.SWITCH, 0, 2, 0, 0)), 8, "process 1 runs on this CPU"),
     (story((Kind.EXIT, 0, 1, 0, 0), enter(0, 1), (Kind.SWITCH, 0, 0, 1, 4),
            (Kind.SCHEDULER_EXIT, 0, 0, 0, 40), enter(1, 0), (Kind.SWITCH, 1, 1, 0, 0)), 12,
@@ -297,7 +297,7 @@ IMPOSSIBLE: list[tuple[list[Record], int, str]] = [
     (story((Kind.AFFINITY, 0, 2, 1, 0)), 7, "CPUs that do not exist"),
     (story((Kind.QUEUED, 0, 2, 2, 0)), 7, "no queue of CPU 2: the header says 2 CPUs"),
     (story((Kind.FOUND, 0, 3, 4, 0)), 7, "no process can be found as zombie"),
-    (story((Kind.FOUND, 0, 1, 3, 0)), 7, "expected one of which the trace says nothing before"),
+    (story((Kind.FOUND, 0, 1, 3, 0)), 7, "expected a process that is new in the trace"),
     (story((Kind.FOUND, 0, 3, 2, 0)), 7, "is found right after its START"),
     (story((Kind.YIELD, 2, 0, 0, 0)), 7, "no CPU 2: the header says 2 CPUs"),
 ]  # fmt: skip

@@ -52,7 +52,7 @@ def analyse(file: str, dry_run: bool, as_json: bool, **options: Any) -> None:
     assert request.cpus
     if len(request.cpus) > 1 or request.repeats > 1:
         raise WrongUsage(
-            "--cpus and --runs: theory applies to one number of CPUs and one run; name one of each"
+            "--cpus and --runs: the analysis needs one number of CPUs and one run; give one of each"
         )
     read = request.base().file
     if not read:
@@ -111,14 +111,14 @@ def _table(verdict: Verdict, finished: Sequence[Finished]) -> Any:
 
     titles = [str(run.run.policy) for run in finished]
     measured = [f">{title}\n{what}" for title in titles for what in ("response", "missed")]
-    bound = () if verdict.cpus > 1 else (">by fixed\npriorities",)
-    headings = ("task", ">runtime", ">deadline", ">period", ">of a CPU", *bound)
+    bound = () if verdict.cpus > 1 else (">response by\nfixed priorities",)
+    headings = ("task", ">runtime", ">deadline", ">period", ">share of\na CPU", *bound)
     table = new_table("", *headings, *measured)
     rows = [_groups(run) for run in finished]
     shown = dict(zip(verdict.tasks, verdict.responses, strict=True))
     for task, response in shown.items():
         times = (duration(time_ns) for time_ns in (task.runtime, task.deadline, task.period))
-        least = () if verdict.cpus > 1 else (duration(response) if response else "too late",)
+        least = () if verdict.cpus > 1 else (duration(response) if response else "missed",)
         cells = [
             cell
             for row in rows

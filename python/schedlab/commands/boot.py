@@ -60,9 +60,8 @@ from schedlab.units import format_time
 @click.option(
     "--typed",
     type=EXISTING_FILE,
-    help="On spike, type the input of such a recording again, at the same times. "
-    "The same kernel, disk and options give the same run, byte for byte "
-    "(docs/spike.md).",
+    help="On spike, repeat the input of such a recording at the same times. The same kernel, disk"
+    " and options give the same run, byte for byte (docs/spike.md).",
 )
 @trace_limit_option
 def boot(
@@ -82,7 +81,7 @@ def boot(
     """
     if len(policies) > 1:
         raise WrongUsage(
-            "--policy: a machine has one policy; name one, and switch with `policy "
+            "--policy: a machine has one policy; give one, and switch with `policy "
             "NAME` in its shell"
         )
     check_choices(read_catalogue(), policies, {})
@@ -110,7 +109,7 @@ def boot(
     )
     command = chosen.command(start)
     leave = "Ctrl-A, then X" if machine == "qemu" else "`poweroff` in the shell, or Ctrl-C"
-    say("The input is repeated as it was typed." if typed else f"To leave: {leave}.")
+    say("The recorded input is repeated." if typed else f"To leave: {leave}.")
     if record:
         enter_new(record)
         raise SystemExit(attend(command, DiskWatch(Path())))

@@ -120,7 +120,7 @@ def branch(
         )
         return
     place = (out or new_runs_folder(f"branch-{history.folder.name}")).absolute()
-    with ended_by_signal(lambda _: "; nothing is kept"):
+    with ended_by_signal(lambda _: "; no results are kept"):
         finished = branch_runs.perform(history, at_ns, futures, place)
     show(history, at_ns, futures, finished, as_json)
     if not show_failures(finished):

@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--machine", default="spike", show_default=True, type=click.Choice(KERNEL_MACHINES))
 @policy_option(
-    "POLICY or POLICY:PRESET, several with commas: those that have costs of their own."
-    "  [default: all policies, and the presets of the standard one]"
+    "POLICY or POLICY:PRESET, several with commas, that get separate costs. [default: all"
+    " policies, and the presets of the standard one]"
 )
 @click.option(
     "--cpus",
     default="2",
     show_default=True,
     type=CPUS,
-    help="Number of CPUs of the run in which CPUs call others.",
+    help="Number of CPUs of the run that measures calls between CPUs.",
 )
 @click.option("--tick", default="1ms", show_default=True, type=TICK, help="Length of a tick.")
 @click.option(
@@ -112,10 +112,8 @@ def _show(profile: Profile, drifts: list[Drift]) -> None:
         table.add_row(name, *(f"{number:,}" for number in numbers), cost.source)
     results().print(table)
     if profile.machine != "spike":
-        results().print("The costs that are built in are Spike's: these are no drift of them.")
+        results().print("The built-in costs were measured on Spike, so there is no comparison.")
     elif not drifts:
-        results().print("These are the costs that are built in (kernel).")
+        results().print("The costs equal the built-in profile (kernel).")
     for drift in drifts if profile.machine == "spike" else []:
-        results().print(
-            f"{drift.name}: built in is {drift.before:,} ns, now it takes {drift.now:,} ns"
-        )
+        results().print(f"{drift.name}: built-in {drift.before:,} ns, measured {drift.now:,} ns")

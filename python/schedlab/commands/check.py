@@ -24,9 +24,11 @@ def of_verifier(costs: tuple[HookCost, ...]) -> str:
     """Returns the hook that costs the verifier most, and how its loops are nested."""
     most = costs[0]
     nested = " within ".join(reversed(most.loops)) if len(most.loops) > 1 else ""
-    verdict_text = f"nothing that it refuses; {most.hook} is the longest, some {most.instructions:,} instructions"
+    verdict_text = (
+        f"accepted; the longest hook is {most.hook}, about {most.instructions:,} instructions"
+    )
     if nested:
-        verdict_text += f", as a loop is within a loop: {nested}"
+        verdict_text += f", because of nested loops: {nested}"
     return verdict_text
 
 
@@ -38,13 +40,13 @@ def notes(passed: Passed) -> Iterator[str]:
         f" on {machine} in 300 ms"
     )
     if passed.never_served:
-        yield f"{passed.never_served} tasks were ready for half of a setup or more, and never picked"
+        yield f"{passed.never_served} tasks were ready for at least half of a run and never picked"
     if passed.kills:
-        yield f"it ended {passed.kills} tasks by TICK_KILL"
+        yield f"{passed.kills} tasks were ended by TICK_KILL"
     if passed.depends_on_time:
-        yield "some decisions depend on what time it is, or on how long a task has run in all"
+        yield "some decisions depend on the absolute time, or on a task's total run time"
     if passed.wraps:
-        yield f"unsigned numbers wrapped (is that meant?): {', '.join(passed.wraps)}"
+        yield f"unsigned numbers wrapped (intended?): {', '.join(passed.wraps)}"
 
 
 @click.command()
@@ -79,7 +81,7 @@ def check(choices: tuple[PolicyChoice | Path, ...]) -> None:
             broken = True
             continue
         click.echo(
-            f"{source.stem}: no rule broken in {passed.decisions} decisions of {passed.setups} setups"
+            f"{source.stem}: no rule broken in {passed.decisions} decisions of {passed.setups} runs"
         )
         for note in notes(passed):
             click.echo(f"  {note}")

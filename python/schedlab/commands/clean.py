@@ -61,13 +61,13 @@ def _show(sizes: dict[str, int]) -> None:
     from schedlab.base.toolchain.cache import PARTS, strangers
     from schedlab.paths import SHARED, cache_folder, shared_cache
 
-    table = new_table(str(cache_folder()), "part", "what", "size", "comes back", fold=True)
+    table = new_table(str(cache_folder()), "part", "what", "size", "recreated by", fold=True)
     for name, part in PARTS.items():
         table.add_row(name, part.about, size(sizes[name]), part.again)
     results().print(table)
     for name in strangers():
-        print_result(f"{visible(name)}: not schedlab's, stays")
+        print_result(f"{visible(name)}: does not belong to schedlab; not removed")
     shared = shared_cache()
     if shared:
-        print_result(f"{shared} is shared ({SHARED}): nothing of it is listed or removed")
+        print_result(f"{shared} is shared ({SHARED}): its content is neither listed nor removed")
     print_result("Remove some: ./schedlab clean PART...; all: ./schedlab clean --all")

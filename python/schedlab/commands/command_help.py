@@ -141,8 +141,7 @@ class Guided(click.Group):
             formatter.write_paragraph()
             others = sum(len(guide()["sections"][title]) for title in hidden)
             formatter.write_text(
-                f"`./schedlab --help all` shows {others} more, for experts. Each command has --help,"
-                " with examples."
+                f"`./schedlab --help all` lists {others} more, for experts. Each command has --help, with examples."
             )
 
 

@@ -73,4 +73,4 @@ def need_consent(place: str, runs: Iterable[RunSpec], consent: Consent) -> None:
     if not sys.stdin.isatty():
         raise WrongUsage("--trust: there is no terminal to ask for consent; add --yes")
     if not click.confirm("Run them?", err=True):
-        raise WrongUsage("--trust: the commands were not run: you answered no")
+        raise WrongUsage("--trust: you answered no; the commands were not run")

@@ -79,7 +79,7 @@ def check_closed(arguments: list[str]) -> None:
     for argument in arguments:
         if "tcp://" in argument or argument.partition("=")[0] in _PLAIN:
             raise WrongUsage(
-                f"dask {argument}: would accept users without the certificate; leave it out"
+                f"dask {argument}: accepts users without the certificate; leave it out"
             )
 
 

@@ -92,13 +92,15 @@ def cache_of_many() -> Iterator[Finding]:
     shared = shared_cache()
     if not shared:
         return
-    finding = Finding("shared cache", "of several users", "ok", path=str(shared), origin=SHARED)
+    finding = Finding(
+        "shared cache", "shared by several users", "ok", path=str(shared), origin=SHARED
+    )
     if not shared.is_dir():
-        advice = f"there is no such folder: see to {SHARED}; your own cache is used instead"
+        advice = f"the folder is missing; check {SHARED}. Your own cache is used instead"
         finding = replace(finding, status="absent", advice=advice)
     elif not Path(sys.prefix).resolve().is_relative_to(shared.resolve()):
         advice = (
-            "this Python is not from it: it is of another release, or your own cache has one, too"
+            "this Python is not from it: it has another release, or your own cache also has one"
         )
         finding = replace(finding, status="absent", advice=advice)
     yield finding
@@ -111,12 +113,12 @@ def libraries() -> Iterator[Finding]:
     cured = (
         "pip install schedlab"
         if INSTALLED
-        else f"delete {sys.prefix}; the next start makes it anew"
+        else f"delete {sys.prefix}; the next start creates it again"
     )
     advice = f"{', '.join(missing)}: {cured}" if missing else ""
     yield Finding(
         "Python libraries",
-        "of all commands",
+        "used by all commands",
         "missing" if missing else "ok",
         f"{len(locked) - len(missing)} of {len(locked)}",
         advice=advice,
@@ -129,7 +131,7 @@ def libraries() -> Iterator[Finding]:
         advice = (
             ""
             if is_present
-            else f"nothing: what needs them fetches them ({SIZES[extra].fetched} MB)"
+            else f"nothing: commands that need them fetch them ({SIZES[extra].fetched} MB)"
         )
         state = "ok" if is_present else "absent"
         yield Finding(
@@ -200,7 +202,7 @@ def for_tests(name: str) -> Finding:
         needed.what,
         needed.purpose,
         "absent",
-        advice=f"{cure([name])}; `./schedlab test` does it where it may, and skips its tests elsewhere",
+        advice=f"{cure([name])}; `./schedlab test` installs it if it is allowed to, and otherwise skips its tests",
     )
 
 
@@ -290,7 +292,7 @@ def host_cpus(emulator: Finding) -> Finding:
 
     name, purpose = "KVM", "makes free-running Linux guests fast"
     if not emulator.path:
-        return Finding(name, purpose, "absent", advice="without QEMU it cannot be told")
+        return Finding(name, purpose, "absent", advice="unknown without QEMU")
     problem = kvm_problem()
     if problem:
         return Finding(name, purpose, "absent", advice=f"{problem}; guests are emulated instead")
@@ -301,7 +303,7 @@ def linux_packages() -> Finding:
     """Returns the finding of the kernel and the programs of guests."""
     from schedlab.machines.linux import packages
 
-    name, purpose = "Linux kernel", "of guests, with their programs"
+    name, purpose = "Linux kernel", "for guests, with their programs"
     stored = packages.cached_packages()
     if stored:
         return Finding(
@@ -389,8 +391,7 @@ def as_dict(findings: list[Finding]) -> dict[str, Any]:
     "--install",
     "installs",
     is_flag=True,
-    help="First fetch the libraries of all commands, and as root install missing "
-    "programs with apt.",
+    help="First fetch the libraries of all commands and, as root, install missing programs with apt.",
 )
 @json_option
 def doctor(installs: bool, as_json: bool) -> None:

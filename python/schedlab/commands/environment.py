@@ -26,7 +26,7 @@ def check_environment() -> None:
     try:
         os.getcwd()
     except FileNotFoundError:
-        raise WrongUsage("the working directory was removed; change to one that exists") from None
+        raise WrongUsage("the working directory was removed; change to another directory") from None
 
 
 def describe(error: BaseException) -> str:
@@ -37,7 +37,7 @@ def describe(error: BaseException) -> str:
         details = f"details are in {_write(error)}"
     except OSError as problem:
         details = f"no log could be written ({problem})"
-    return f"internal error, a fault of schedlab: {shown}; {details}"
+    return f"internal error in schedlab: {shown}; {details}"
 
 
 _SHOWN_MAX = 200

@@ -205,16 +205,16 @@ def _kinds(text: str) -> tuple[str, ...]:
 @click.option(
     "--path",
     metavar="TASK",
-    help="Show this process's critical path from its fork to its end instead.",
+    help="Show this process's critical path from its fork to its exit instead.",
 )
 @click.option(
     "--without",
     multiple=True,
     metavar="TASK",
-    help="Repeat the run without this process's computing, and check whether its "
-    "blame is confirmed. May be repeated.",
+    help="Repeat the run while this process computes nothing, and check whether waits attributed"
+    " to it disappear. May be repeated.",
 )
-@policy_option("Also run it again under this POLICY or POLICY:PRESET.", default=())
+@policy_option("Also repeat the run under this POLICY or POLICY:PRESET.", default=())
 @click.option(
     "--attribute",
     "attributes",
@@ -252,7 +252,7 @@ def explain(
     experiment = RerunChanges(without, policies[0] if policies else None, attributes)
     _check_times(question, experiment)
     if len(policies) > 1:
-        raise WrongUsage("--policy: the run is repeated under one policy; name one")
+        raise WrongUsage("--policy: the run is repeated under one policy; give only one")
     opened = open_run(run)
     if path is not None:
         _show_path(opened.trace, path, as_json)
@@ -272,9 +272,7 @@ def explain(
 def _check_times(question: WaitQuery, experiment: RerunChanges) -> None:
     begin_ns, end_ns = question.begin_ns, question.end_ns
     if begin_ns is not None and end_ns is not None and end_ns < begin_ns:
-        raise WrongUsage(
-            "--to: lies before --from, so no wait can begin between them; name a later time"
-        )
+        raise WrongUsage("--to: ends before --from, so that no wait is selected; give a later time")
     if question.at_ns is None:
         return
     if begin_ns is not None or end_ns is not None:
@@ -282,7 +280,7 @@ def _check_times(question: WaitQuery, experiment: RerunChanges) -> None:
             "--at: selects waits regardless of their beginning; leave out --from and --to"
         )
     if experiment:
-        raise WrongUsage("--at: a repeated run is compared from a time on; use --from instead")
+        raise WrongUsage("--at: reruns are compared from a start time; use --from instead")
 
 
 @dataclass(frozen=True)
@@ -316,9 +314,14 @@ def _again(opened: Run, question: WaitQuery, experiment: RerunChanges, answer: E
 def _show_again(again: Again, by: str) -> None:
 
     blames = again.difference["blamed_ns"].sum() > 0
-    headings = (">blamed on it", "") if blames else ()
+    headings = (">attributed", "") if blames else ()
     table = new_table(
-        f"Waiting {again.title}", f"waiting ({by})", ">as it was", ">otherwise", ">saved", *headings
+        f"Waiting {again.title}",
+        f"waiting ({by})",
+        ">unchanged",
+        ">changed",
+        ">saved",
+        *headings,
     )
     for row in again.difference.iter_rows(named=True):
         before, after, blamed = row["before_ns"], row["after_ns"], row["blamed_ns"]
@@ -328,13 +331,13 @@ def _show_again(again: Again, by: str) -> None:
             row["waiting"], duration(before), duration(after), duration(before - after), *more
         )
     print_full_width(table)
-    print_result(f"Carried out again as {again.how}.")
+    print_result(f"The rerun was {again.how}.")
 
 
 def _show(answer: Explained, by: str) -> None:
 
     if not answer.waits:
-        print_result("No process waited so.")
+        print_result("No process had such a wait.")
         return
     if answer.wakeups_unknown:
         say(
@@ -360,9 +363,7 @@ def _delays_table(delays: pl.DataFrame, by: str) -> Table:
     """
     import polars as pl
 
-    table = new_table(
-        "Who delays whom", f"waiting ({by})", "went by with", ">time", ">of its waiting"
-    )
+    table = new_table("Delays", f"waiting ({by})", "caused by", ">time", ">share")
     total = pl.col("duration_ns").sum().over("waiting")
     last = None
     for row in delays.with_columns(total_ns=total).iter_rows(named=True):
@@ -394,14 +395,16 @@ def _show_shares(shares: Sequence[Share], total_ns: int) -> None:
     if rest:
         spent = sum(share.duration_ns for share in rest)
         print_result(
-            f"    {duration(spent):>9} {percent(spent / total_ns):>7}  {len(rest)} more; --json has them"
+            f"    {duration(spent):>9} {percent(spent / total_ns):>7}  {len(rest)} more causes; --json lists them"
         )
 
 
 def _show_choices(choices: Sequence[Choice], names: Names) -> None:
     hidden = len(choices) - _CHOICES_SHOWN
     if hidden > 0:
-        print_result(f"        of {len(choices)} choices meanwhile, the last {_CHOICES_SHOWN}:")
+        print_result(
+            f"        the last {_CHOICES_SHOWN} of {len(choices)} decisions during the wait:"
+        )
     for choice in choices[-_CHOICES_SHOWN:]:
         print_result(
             f"        {milliseconds(choice.time_ns, 4)}, CPU {choice.cpu}: {choice.describe(names)}"
@@ -415,5 +418,5 @@ def _show_path(trace: Trace, task: str, as_json: bool) -> None:
     if as_json:
         echo_json({"duration_ns": total_ns, "parts": [asdict(share) for share in shares]})
         return
-    print_result(f"{task}, from its fork to its end: {duration(total_ns)}")
+    print_result(f"{task}, from fork to exit: {duration(total_ns)}")
     _show_shares(shares, total_ns)

@@ -83,12 +83,12 @@ class Options:
 @click.option(
     "--try-lab",
     is_flag=True,
-    help="Test the lab itself: grade mutants of its solution, and list those that lose no points.",
+    help="Test the lab itself: grade mutants of its solution, and list mutants that lose no points.",
 )
 @click.option(
     "--mutants",
     type=click.IntRange(1),
-    help="With --try-lab: grade about this many, spread over the solution.  [default: all]",
+    help="With --try-lab: number of mutants to grade, spread over the solution.  [default: all]",
 )
 @quiet_option
 @json_option
@@ -290,7 +290,7 @@ def show(verdict: Verdict, keep: Path, to_students: bool) -> None:
     if verdict.refused:
         print_result(f"\nIt does not compile:\n{_set_in(verdict.refused)}")
         return
-    table = new_table("", "test", ">points", ">of", "what it is about")
+    table = new_table("", "test", ">points", ">of", "topic")
     for test in verdict.tests:
         name = f"{test.name} (hidden)" if test.hidden else test.name
         table.add_row(name, shown(test.points), shown(test.most), test.title)
@@ -316,7 +316,7 @@ def show_lost(test: TestVerdict, folder: Path) -> None:
             if part.picture:
                 print_result("\n" + _set_in(_set_in(part.picture)))
             if (folder / picture_of(number)).is_file():
-                print_result("\n" + _set_in(f"As a picture: {folder / picture_of(number)}"))
+                print_result("\n" + _set_in(f"Picture: {folder / picture_of(number)}"))
             print_result("")
     if folder.is_dir():
         print_result(_set_in(f"See it: ./schedlab monitor {shlex.quote(str(folder))}") + "\n")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def _one_policy(text: str) -> str:
     if len(parse_choices(text)) > 1:
-        raise ValueError("a recording has one policy")
+        raise ValueError("a recording has only one policy")
     return text.strip()
 
 

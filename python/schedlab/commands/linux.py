@@ -44,12 +44,11 @@ control_option = click.option(
 
 @click.group()
 def linux() -> None:
-    """Run policies on a real Linux kernel, one that has sched_ext.
+    """Run policies on a real Linux kernel that has sched_ext.
 
-    `serve` brings them to this machine, as root, until it is ended; the other commands ask of it
-    what they say. `boot` starts a guest in QEMU, to try all of it safely: there, the program
-    schedlab-linux has the same commands. docs/linux.md tells what changes on a machine.
-    """
+    `serve` brings them to this machine, as root, until it is ended; the other commands ask of it what they say.
+    `boot` starts a guest in QEMU, to try all of it safely: there, the program schedlab-linux has the same commands.
+    docs/linux.md lists what changes on a machine."""
 
 
 # --- on this machine
@@ -130,7 +129,7 @@ def set_attribute(pid: int, words: tuple[str, ...], control: Path | None) -> Non
                 f"set {pid} {name}: unknown attribute; choose one of {', '.join(ATTRIBUTES)}"
             )
     if not value.lstrip("-").isdecimal():
-        raise WrongUsage(f"set {pid} {' '.join(words)}: '{value}' is not a whole number; name one")
+        raise WrongUsage(f"set {pid} {' '.join(words)}: '{value}' is not a whole number; give one")
     hand_on("set", str(pid), *names, "--", value, control=control)
 
 
@@ -174,7 +173,7 @@ def stop() -> None:
     "--load-limit",
     type=click.IntRange(1, 86400),
     metavar="SECONDS",
-    help="Abandon loading a policy after this time. [default: 120]",
+    help="Stop loading a policy after this time. [default: 120]",
 )
 @click.option(
     "--ignore-limits",
@@ -182,7 +181,7 @@ def stop() -> None:
     help="Serve even if control groups or nice values share CPU time in a way that"
     " the policy ignores.",
 )
-@for_option("A trial: after so long it ends by itself, such as 60s or 10min.", "8760h")
+@for_option("End after this time, such as 60s or 10min.", "8760h")
 @click.option(
     "--background", is_flag=True, help="Return when the server is ready, and keep it running."
 )
@@ -263,7 +262,7 @@ def check_policy(name: str) -> None:
     except ValueError as error:
         raise WrongUsage(f"policy {error}") from None
     if len(choices) != 1:
-        raise WrongUsage(f"policy {name}: only one policy is active at a time; name one")
+        raise WrongUsage(f"policy {name}: only one policy is active at a time; give one")
     check_choices(read_catalogue(), choices, {})
 
 

@@ -48,7 +48,7 @@ def print_figures(columns: Sequence[tuple[str, Figures]]) -> None:
 
     if not columns:
         return
-    table = new_table("Printed by the workload", "figure", *(f">{head}" for head, _ in columns))
+    table = new_table("Reported by the workload", "figure", *(f">{head}" for head, _ in columns))
     for name in dict.fromkeys(name for _, figures in columns for name in figures):
         cells = (three_digits(figures[name]) if name in figures else "–" for _, figures in columns)
         table.add_row(name, *cells)
@@ -130,7 +130,7 @@ _FIRST: Mapping[str, Sequence[Line]] = {
     "deadlines": [("missed, of jobs", _missed)],
 }
 _LAST: Mapping[str, Sequence[Line]] = {
-    "processes": [("of root and others", _others)],
+    "processes": [("CPU time of root and others", _others)],
     "waiting": [("by process", _longest_waiter)],
 }
 """Lines of a family of metrics that combine several columns, before and after the metrics."""
@@ -187,7 +187,7 @@ def _remarks(headings: list[str], rows: list[Row]) -> Iterator[Text]:
     for heading, row in zip(headings, rows, strict=True):
         if row["lost_records"]:
             lost = f"{row['lost_records']:,} records of {heading} were lost"
-            yield Text(f"{lost}: its figures are near the truth at best.", "yellow")
+            yield Text(f"{lost}: the metrics of this run are approximate at best.", "yellow")
     unknown = [
         heading
         for heading, row in zip(headings, rows, strict=True)
@@ -195,9 +195,8 @@ def _remarks(headings: list[str], rows: list[Row]) -> Iterator[Text]:
     ]
     if unknown:
         yield Text(
-            f"Waiting is not known of {'; '.join(unknown)}: nothing in the trace tells when processes became"
-            " runnable, or they were not recorded. Nor is what follows from it: time blocked, wake-up latency, ideal"
-            " shares.",
+            f"Waiting is unknown for {'; '.join(unknown)}: the trace does not record wake-ups, or"
+            " lacks many records. So are blocked times, wake-up latencies and ideal shares.",
             "yellow",
         )
     without_overhead = [
@@ -205,12 +204,13 @@ def _remarks(headings: list[str], rows: list[Row]) -> Iterator[Text]:
     ]
     if without_overhead:
         yield Text(
-            f"Overhead is not told of {'; '.join(without_overhead)}: the trace has no visits to the scheduler. Where"
-            " emulated CPUs take turns, a visit's time would have the other CPUs' work in it."
+            f"Overhead is unknown for {'; '.join(without_overhead)}: the trace has no scheduler"
+            " records. If CPUs are emulated in turn, such a time would include the other CPUs'"
+            " work."
         )
     step = max(row["clock_step_ns"] for row in rows)
     if step >= _COARSE_STEP_NS:
-        yield Text(f"The machine's clock moves in steps of {duration(step)}.")
+        yield Text(f"The resolution of the machine's clock is {duration(step)}.")
 
 
 def _share(row: Row) -> Text:
@@ -236,7 +236,7 @@ def _group_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
     any_jobs = any(row["jobs"] for rows in by_name for row in rows.values())
     shown: list[Line] = [
         ("finished", _finished),
-        ("CPU share, off what is asked", _share),
+        ("CPU share, error", _share),
         *(
             (metric.title, _format(metric))
             for metric in METRICS

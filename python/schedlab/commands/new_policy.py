@@ -153,19 +153,19 @@ def next_steps(name: str, policy: Path, test: Path) -> str:
     steps = [
         (
             f"./schedlab run --policy {name},{STANDARD} --cpus 1,2",
-            "see what it does, beside another",
+            "compare it with another policy",
         ),
         (
             f"./schedlab test tests/host/test_host_programs.py -k policy_{name}_test",
-            "its own test, on the model",
+            "run its test on the model",
         ),
-        (f"./schedlab check {name}", "its mistakes, with the line; a run does so, too"),
-        ("./schedlab test tests/policies", "what every policy must keep"),
+        (f"./schedlab check {name}", "find mistakes, with their lines; a run does this, too"),
+        ("./schedlab test tests/policies", "check the rules for all policies"),
     ]
-    lines = [f"Wrote {policy} and {test}.", "", "It runs as it is. Try, then change it:", ""]
+    lines = [f"Wrote {policy} and {test}.", "", "It already runs. Try it, then change it:", ""]
     for command, why in steps:
         lines += [f"    {command}", f"        {why}"]
-    return "\n".join([*lines, "", "docs/writing-a-policy.md leads on from here."])
+    return "\n".join([*lines, "", "Next: docs/writing-a-policy.md."])
 
 
 @click.command("new-policy")

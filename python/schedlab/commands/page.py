@@ -15,7 +15,7 @@ from schedlab.errors import WrongUsage
 @click.option(
     "--policy",
     metavar="NAME",
-    help="Make NAME.wasm of policies/NAME.c instead; drop the file on the page to use it.",
+    help="Compile policies/NAME.c to NAME.wasm instead; drop the file on the page to use it.",
 )
 @click.option(
     "--out",

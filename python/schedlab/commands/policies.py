@@ -25,12 +25,12 @@ from schedlab.commands.options import echo_json, json_option
 
 COLUMNS_LEAST, COLUMNS, COLUMNS_MOST = 40, 80, 100
 SHARES = {
-    "equal": "equal for all",
+    "equal": "equal",
     "tickets": "by tickets",
     "weight": "by weight",
     "nice": "by nice value",
-    "groups": "by weights of groups, and by nice value within them",
-    "currencies": "by weights of groups, and by tickets within them",
+    "groups": "by weights of groups, and by nice values within a group",
+    "currencies": "by weights of groups, and by tickets within a group",
 }
 
 
@@ -58,7 +58,7 @@ def print_policy(console: Console, policy: Policy) -> None:
     facts.add_row("", f"source: {policy.source}")
     facts.add_row("", f"shares of the CPU: {SHARES.get(policy.shares_by, policy.shares_by)}")
     for name, sentence in (
-        ("queue", policy.order), ("levels", policy.levels), ("a choice says", policy.remark)
+        ("queue", policy.order), ("levels", policy.levels), ("annotation", policy.remark)
     ):  # fmt: skip
         if sentence:
             facts.add_row("", f"{name}: {sentence}")
@@ -78,7 +78,7 @@ def columns(*headings: str) -> Table:
 
 
 def presets_table(policy: Policy) -> Table:
-    table = columns("preset", "meaning; what differs from the defaults")
+    table = columns("preset", "meaning; changed tunables")
     for preset in policy.presets.values():
         what = Text(preset.meaning)
         differences = differing(policy, preset)

@@ -88,7 +88,7 @@ def _query_runs(places: list[str], sql: str, allow_files: bool) -> pl.DataFrame:
     with_trace = [run for run in runs if (run.folder / TRACE_FILE).is_file()]
     if not with_trace:
         raise WrongUsage(
-            f"{', '.join(places)}: no run has a trace; name a folder whose runs have traces"
+            f"{', '.join(places)}: no run has a trace; name a folder of runs with traces"
         )
     if len(with_trace) < len(runs):
         say(f"schedlab: skipped without a trace: {counted(len(runs) - len(with_trace), 'run')}")

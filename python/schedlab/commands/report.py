@@ -68,9 +68,8 @@ def report(
 ) -> None:
     """Make web pages with tables and charts of RUNs.
 
-    The pages need no network. RUN is the folder of a run, or one that holds runs, at any depth; or a sweep.
-    Failed runs are included, with their failures.
-    """
+    The pages need no network. RUN is the folder of a run, a folder that contains runs at any depth, or a sweep.
+    Failed runs are included, with their failures."""
     from schedlab.report.command import report as make
 
     if figures and not artifact:
@@ -86,7 +85,7 @@ def report(
             f"{made['report']}: {counted(made['runs'], 'run')}, {len(made['failed'])} failed"
         )
         if artifact:
-            print_result(f"{artifact}: prove it by ./schedlab verify {artifact}")
+            print_result(f"{artifact}: to check it, run ./schedlab verify {artifact}")
 
 
 def _of_a_sweep(
@@ -107,7 +106,7 @@ def _of_a_sweep(
     if not sweeps:
         return None
     if len(places) > 1:
-        raise WrongUsage(f"{sweeps[0]}: a sweep has its own report; name it alone")
+        raise WrongUsage(f"{sweeps[0]}: a sweep has a separate report; name only the sweep")
     if of_traces:
         raise WrongUsage(
             f"{sweeps[0]}: a sweep without traces; repeat it with --keep-traces for "

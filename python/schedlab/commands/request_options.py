@@ -37,9 +37,7 @@ from schedlab.workload.costs import KERNEL
 
 T = TypeVar("T", bound=Callable[..., Any])
 
-KERNEL_HELP = (
-    "A kernel of your own: an image of Linux on linux, another build of ours on spike and qemu."
-)
+KERNEL_HELP = "Your own kernel: a Linux image on linux, another build of the schedlab kernel on spike and qemu."
 
 workload_option = click.option(
     "--workload",
@@ -56,8 +54,8 @@ decide_option = click.option(
     flag_value=str(Budget()),
     type=BUDGET,
     metavar="[SEEDS|TIME]",
-    help="Add seeds to each test until the best policy is known, up to this number"
-    f" of seeds or this time. [without a value: {Budget()} seeds]",
+    help="Add seeds to each test until it has a winner, up to this number of seeds or this time."
+    f" [without a value: {Budget()} seeds]",
 )
 out_option = click.option(
     "--out", type=FOLDER, help="Folder for the results.  [default: a new one in runs/]"
@@ -95,7 +93,7 @@ def request_options(
     The other arguments are defaults that the help shows. `cpus`: "" for the machine's number of
     CPUs. `recorded_default`: the help's text for defaults that a recording provides.
     """
-    cpus_default = cpus or "1-4; on linux as many as this host has, on host all of them"
+    cpus_default = cpus or "1-4; on linux and host all CPUs of this host"
     shown = recorded_default or True
     options = {
         "changes": click.option(
@@ -163,7 +161,7 @@ def request_options(
         "tick": click.option(
             "--tick",
             type=TICK,
-            help=f"Length of a tick.  [default: {recorded_default or '1ms; linux has 4ms and no other'}]",
+            help=f"Length of a tick.  [default: {recorded_default or '1ms; on linux always 4ms'}]",
         ),
         "costs": click.option(
             "--costs",
@@ -183,8 +181,7 @@ def request_options(
             "--shape",
             type=SHAPE,
             help="Shape of the machine: which CPUs share a core, a cache or a node, and "
-            "their speeds. A file, or a name of `./schedlab shape`. [default: all "
-            "CPUs are alike]",
+            "their speeds. A file, or a name of `./schedlab shape`. [default: all CPUs are equal]",
         ),
         "kernel": click.option("--kernel", type=PLACE, help=KERNEL_HELP),
         "memory": click.option(

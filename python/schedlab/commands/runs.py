@@ -32,8 +32,7 @@ def runs() -> None:
 def list_(place: Path | None, as_json: bool) -> None:
     """List the runs and the sweeps in the folders of PLACE.
 
-    PLACE is a folder of runs, or one that holds such folders, or sweeps. [default: runs/]
-    """
+    PLACE is a folder that contains runs or sweeps, at any depth. [default: runs/]"""
     place = place or RUNS
     is_complete = results.is_complete(place)
     entries = [place] if is_complete else sorted(place.iterdir()) if place.is_dir() else []
@@ -52,7 +51,7 @@ def list_(place: Path | None, as_json: bool) -> None:
     if rows:
         print_full_width(table)
     else:
-        print_result(f"{place} holds no run")
+        print_result(f"{place}: contains no run")
 
 
 @runs.command()
@@ -61,8 +60,7 @@ def list_(place: Path | None, as_json: bool) -> None:
 def show(places: tuple[Path, ...], as_json: bool) -> None:
     """Show the metrics of kept runs side by side.
 
-    PLACE is the folder of a run, or one that holds runs.
-    """
+    PLACE is the folder of a run, or a folder of runs."""
     from schedlab.commands.metric_tables import print_metrics
     from schedlab.runs import collection
 
@@ -100,7 +98,7 @@ def show(places: tuple[Path, ...], as_json: bool) -> None:
 
 @runs.command()
 @click.argument("places", nargs=-1, required=True, metavar="PLACE...", type=EXISTING_FOLDER)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def rm(places: tuple[Path, ...], yes: bool) -> None:
     """Remove kept runs and sweeps.
 

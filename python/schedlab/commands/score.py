@@ -43,14 +43,14 @@ KEY_BYTES_MIN = 16
     default="quick",
     show_default=True,
     help="quick: in the simulator. true: on the schedlab kernel, including the "
-    "scheduler's own time. confirmed: in a Linux guest for each run, compared"
-    " with the reference and the named policies only.",
+    "scheduler's own time. confirmed: in a Linux guest for each run, compared only with the"
+    " reference and the named policies.",
 )
 @click.option(
     "--key",
     "key_file",
     type=EXISTING_FILE,
-    help="Draw hidden variants of the workloads from this file of at least 16 bytes.",
+    help="Derive hidden variants of the workloads from this file of at least 16 bytes.",
 )
 @click.option(
     "--workload-set",
@@ -72,7 +72,7 @@ def score(
     A fixed set of workloads runs under it and under all other policies. Prints for each objective the factor over
     the set's reference, with its interval; then whether the policy is on the Pareto front, or which policies are
     better in everything. --key adds hidden variants of the same workloads: a policy that is good only with the
-    shown ones is overfitted. docs/score.md describes the set.
+    public ones is overfitted. docs/score.md describes the set.
     """
     from schedlab.base.toolchain.policies import check_choices, read_catalogue, unknown
     from schedlab.courses.scoring.measuring import missing_runs
@@ -193,17 +193,17 @@ def _listing(
     hidden: Card | None,
     gaps: dict[str, Difference],
 ) -> Iterator[RenderableType]:
-    sides = [("shown", shown), *([("hidden", hidden)] if hidden else [])]
+    sides = [("public", shown), *([("hidden", hidden)] if hidden else [])]
     for side, score_card in sides:
         if score_card.failure:
-            yield f"{shown.policy} has no card: with {side} variants a run failed: {score_card.failure}"
+            yield f"{shown.policy} has no score: a run with {side} variants failed: {score_card.failure}"
             return
     columns = [column for side, _ in sides for column in (f">{side}", "best other")]
     table = new_table(
         f"{shown.policy}, set {workload_set.name}, {level.name}: better than {workload_set.reference} by a factor of",
         "objective",
         *columns,
-        *([">shown ÷ hidden"] if hidden else []),
+        *([">public ÷ hidden"] if hidden else []),
     )
     for place, figure in enumerate(shown.figures):
         cells = [cell for _, score_card in sides for cell in _cells(score_card.figures[place])]
@@ -211,7 +211,7 @@ def _listing(
         table.add_row(figure.objective.title, *cells, *([_gap(gap)] if hidden else []))
     yield table
     if not level.against_all:
-        yield f"Beside these alone, on Linux: {workload_set.reference}, and those that are named."
+        yield f"On Linux, only {workload_set.reference} and the named policies are compared."
     for side, score_card in sides:
         suffix = f" with {side} variants" if hidden else ""
         yield f"{_rank_text(score_card)}{suffix}."
@@ -222,12 +222,12 @@ def _listing(
         f"{score_card.score:.3f} {side}" if score_card.score else f"none {side}"
         for side, score_card in sides
     )
-    yield f"In one number, with the weights {weights}: {scores}."
+    yield f"Score with the weights {weights}: {scores}."
     if key:
         yield f"Key {hashlib.sha256(key).hexdigest()[:16]}."
     surer = [name for name, gap in gaps.items() if gap.low > 0]
     if surer:
-        yield f"Fitted to what is shown: {', '.join(surer)}; the hidden figures are what it is worth."
+        yield f"Overfitted to the public variants: {', '.join(surer)}. Use the hidden figures."
 
 
 def _cells(figure: Figure) -> tuple[str, str]:
@@ -250,11 +250,11 @@ def _rank_text(score_card: Card) -> str:
     if not score_card.dominated_by:
         return f"{score_card.policy} is on the Pareto front"
     sure = (
-        f" (surely {', '.join(score_card.surely_dominated_by)})"
+        f" (significantly: {', '.join(score_card.surely_dominated_by)})"
         if score_card.surely_dominated_by
         else ""
     )
-    return f"{score_card.policy} is no better in anything than {', '.join(score_card.dominated_by)}{sure}"
+    return f"{score_card.policy} is dominated by {', '.join(score_card.dominated_by)}{sure}"
 
 
 def _gaps_dict(gaps: dict[str, Difference]) -> dict[str, Any]:

@@ -25,8 +25,7 @@ from schedlab.workload.shapes.writing import file_text
     is_flag=False,
     flag_value=str(SYS),
     metavar="[FOLDER]",
-    help="Make a file of the machine with this /sys, or a copy of it. [without a "
-    "value: this machine]",
+    help="Write the shape of the machine with this /sys, or a copy of it. [without a value: this machine]",
 )
 @click.option("-o", "--out", type=FILE, help="Write the shape to this file.")
 @json_option

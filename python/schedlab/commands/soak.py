@@ -28,7 +28,7 @@ _MIB_FIGURES, _MIB = ("memory_bytes", "js_heap_bytes"), 1 << 20
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[LOAD]...")
-@for_option("How long.", "1000h", "1h")
+@for_option("Duration.", "1000h", "1h")
 @click.option(
     "--out",
     type=FOLDER,
@@ -74,7 +74,7 @@ def soak(names: tuple[str, ...], duration_ns: int, out: Path | None, as_json: bo
         print_result(f"Kept in {place}")
     problems = [f"{name}: {text}" for name, texts in seen.problems.items() for text in texts]
     problems += [
-        f"{name}: {len(left)} temporary files were left: {', '.join(left[:5])}"
+        f"{name}: {len(left)} temporary files remain: {', '.join(left[:5])}"
         for name, left in seen.left.items()
         if left
     ]
@@ -99,12 +99,12 @@ class _Shown:
         living = ", ".join(name for name, part in parts.items() if part.status is None)
         left = host_time(self.seconds - now)
         with suppress(OSError):  # the terminal may be closed
-            messages().print(f"{left} left; running: {living or 'nothing'}")
+            messages().print(f"{left} remain; running: {living or 'nothing'}")
 
 
 def _table(rows: Sequence[Row], seconds: float) -> Table:
-    title = f"After {host_time(seconds)}; slopes leave out the first quarter"
-    headings = (">first", ">last", ">most", ">an hour", ">95 % interval")
+    title = f"After {host_time(seconds)}; slopes exclude the first quarter"
+    headings = (">first", ">last", ">most", ">per hour", ">95 % interval")
     table = new_table(title, "load", "part", "figure", *headings)
     for row in rows:
         unit = _MIB if row.figure in _MIB_FIGURES else 1

@@ -95,7 +95,7 @@ class Request:
 @click.option(
     "--sample",
     metavar="METHOD:COUNT[:SEED]",
-    help="Run a sample of this many configurations instead of all: random, sobol, "
+    help="Run a sample of this number of configurations instead of all: random, sobol, "
     "halton, latin-hypercube.",
 )
 @click.option(
@@ -115,7 +115,7 @@ class Request:
     "shapes",
     metavar="SHAPES",
     help="Shapes of the machine, instead of --cpus; see `./schedlab shape`. "
-    "[default: all CPUs are alike]",
+    "[default: all CPUs are equal]",
 )
 @click.option(
     "--limit", metavar="TIME", help="End a run after this time of the guest. [default: 60s]"
@@ -161,7 +161,7 @@ class Request:
     "pair",
     metavar="A,B",
     help="With --effects and --chart, draw a heat map over these two dimensions. "
-    "[default: the pairs that interact most]",
+    "[default: the pairs with the largest interactions]",
 )
 @click.option(
     "--chart",
@@ -297,7 +297,7 @@ def search_for(
             return
         per_point = f"{counted(seeds, 'seed')} each"
         print_result(
-            f"at most {counted(setups, 'setup')} with {per_point}, of {search.rounded(size)} in the full grid"
+            f"at most {counted(setups, 'configuration')} with {per_point}, of {search.rounded(size)} in the full grid"
         )
         return
     with report_if_interrupted(folder):
@@ -350,8 +350,7 @@ def check_source(request: Request, source: Path, runs: bool, objectives: list[Ob
     doing = (request.file, request.out, request.scheduler, request.certificate, request.workers)
     if runs or any(doing):
         raise WrongUsage(
-            f"--from {source}: ranks existing runs and starts none; leave out the "
-            "options that describe runs"
+            f"--from {source}: ranks existing runs and runs nothing; leave out options that describe runs"
         )
     if not (objectives or request.effects or request.load):
         raise WrongUsage(
@@ -445,7 +444,10 @@ def report_if_interrupted(folder: Path) -> AbstractContextManager[None]:
     def describe_finished(_: object) -> str:
         count = len(read_statuses(folder))
         are = "is" if count == 1 else "are"
-        return f"; {counted(count, 'run')} {are} finished and kept. The same command with --out {folder} goes on"
+        return (
+            f"; {counted(count, 'run')} {are} finished and kept. To continue, repeat the command"
+            f" with --out {folder}"
+        )
 
     return ended_by_signal(describe_finished)
 

@@ -36,7 +36,7 @@ Format = Literal["perfetto", "parquet", "csv"]
     "--as-workload",
     "workload",
     type=FILE,
-    help="Write the demand of its processes to this file instead, as a workload for the simulator.",
+    help="Write the demand of its processes to this file instead, as a workload file for the simulator.",
 )
 @json_option
 @click.pass_context

@@ -64,13 +64,13 @@ class Check:
     def difference_text(self) -> str:
         """Describes a run whose repetition differs, in one line."""
         if not self.repeatable:
-            reason = "its machine has the host's time, and is never the same twice"
+            reason = "its machine uses the host's clock and is not repeatable"
         elif self.differences:
             made_of = "; ".join(f"{what} {values}" for what, values in self.differences.items())
-            reason = f"it is made of other parts: {made_of}"
+            reason = f"these components changed: {made_of}"
         else:
-            reason = "although it is made of the same parts"
-        return f"schedlab: {visible(self.again.name)} came out otherwise: {reason}"
+            reason = "although its components are the same"
+        return f"schedlab: {visible(self.again.name)} differs: {reason}"
 
 
 @click.command()
@@ -281,21 +281,21 @@ def _print_checks(checks: Sequence[Check]) -> None:
         if not check.same:
             say(check.difference_text)
     count = sum(check.same for check in checks)
-    click.echo(f"{count} of {len(checks)} runs came out the same, byte for byte.")
+    click.echo(f"{count} of {len(checks)} runs are the same, byte for byte.")
 
 
 def _why(checks: Sequence[Check], other: str) -> str:
     """Returns why figures differ, in words."""
     count = sum(not check.same for check in checks)
     if count:
-        return f"{count} runs came out otherwise"
-    return other or "although all its runs came out the same: a library may have another version"
+        return f"{count} runs differ"
+    return other or "all runs are the same, so a library may have another version"
 
 
 def _print_figures(figures: Sequence[FigureCheck], why: str) -> None:
     for figure in figures:
         if not figure.same:
             name = visible(f"{figure.figure.label}, {figure.figure.name}")
-            say(f"schedlab: {name}: other data: {visible(figure.difference)}; {why}")
+            say(f"schedlab: {name}: its data differ: {visible(figure.difference)}; {why}")
     count = sum(figure.same for figure in figures)
     click.echo(f"{count} of {len(figures)} figures and tables have the same data, byte for byte.")

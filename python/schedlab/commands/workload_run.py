@@ -98,7 +98,7 @@ def show_decided(finished: list[Finished], contests: list[Contest], as_json: boo
     if as_json:
         click.echo(runs.as_json(finished, contests=[contest.to_dict() for contest in contests]))
     else:
-        table = new_table("", ">CPUs", "goal", "best", "not told from it, or as good", ">seeds")
+        table = new_table("", ">CPUs", "metric", "best mean", "tied for best", ">seeds")
         for contest in contests:
             best, *others = contest.left
             row = (contest.measure.title, best, ", ".join(others), str(len(contest.suite.seeds)))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--output",
     type=PLACE,
-    help="Write FILE as machines read it to this file, instead of printing it.",
+    help="Write FILE in the machines' language to this file, instead of printing it.",
 )
 @json_option
 @click.pass_context

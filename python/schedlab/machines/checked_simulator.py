@@ -63,10 +63,10 @@ _FIELD = re.compile(r"wrote to (\w+)->(\w+)")
 _OTHERS = "AddressSanitizer reports"
 _ADDRESS_DEEDS = {
     "SEGV": "reads or writes address {address}, where nothing is",
-    "use-after-poison": "reads or writes behind its state, of which it has as much as .task_bytes says",
-    "stack-buffer-overflow": "reads or writes behind a variable on the stack",
+    "use-after-poison": "reads or writes beyond its state, whose size is .task_bytes",
+    "stack-buffer-overflow": "reads or writes beyond a variable on the stack",
     "stack-overflow": "calls itself without end",
-    "global-buffer-overflow": "reads or writes behind a table",
+    "global-buffer-overflow": "reads or writes beyond a table",
     "FPE": "divides by zero",
 }
 
@@ -126,7 +126,7 @@ def unchecked() -> str:
         return ""
     why = "this host has no sanitizers of clang"
     if address_limit() is not None:
-        why = "`ulimit -v` leaves the sanitizers no room"
+        why = "`ulimit -v` leaves too little memory for the sanitizers"
     return (
         f"{why}: accesses beyond a variable, numbers that wrap, and what Linux's verifier"
         f" asks for are not checked ({COMMAND} doctor)"

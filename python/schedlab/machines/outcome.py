@@ -56,7 +56,7 @@ def outcome_of(
         what = "the guest hangs: every CPU sleeps, and nothing can wake one"
         return Outcome("hung", what + tail_of(console))
     if exit_status == REFUSED:
-        what = "the kernel did not obey what the branch is to do otherwise"
+        what = "the kernel did not accept a change of the branch"
         return Outcome("refused", what + tail_of(console))
     if exit_status < 0:
         name = signal.Signals(-exit_status).name

@@ -44,7 +44,7 @@ class Simulator(Machine):
     def check(self, run: RunSpec) -> None:
         if in_simulator(run.delays) != run.delays or run.arguments:
             raise WrongUsage(
-                "the simulator knows fork alone, and no arguments of our kernel",
+                "the simulator supports only fork, and no boot arguments of the kernel",
                 what="`delays=`",
                 fix="leave it out, or run it on spike or qemu",
             )

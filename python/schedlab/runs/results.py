@@ -120,7 +120,7 @@ def find_run(path: Path) -> Path:
     if (path / MANIFEST).is_file() and (path / TRACE_FILE).is_file():
         return path
     if not path.is_dir():
-        raise WrongUsage(f"{path}: not a run's folder; name one that `./schedlab run` made")
+        raise WrongUsage(f"{path}: not a run's folder; name a folder that `./schedlab run` made")
     runs = runs_in(path)
     if len(runs) == 1:
         return runs[0]
@@ -219,13 +219,13 @@ FIELDS: Mapping[str, Field] = {
     "workload": _NAME,
     "tunables": _TUNABLES,
     "branch_of": Field(
-        "an object: what a run was, from which time on it is continued, and what its kernel was told",
+        "an object: the repeated run, the time of the branch, and the kernel's commands",
         lambda value: (
             isinstance(value, dict)
             and all(field.allows(value.get(name)) for name, field in _BRANCH_FIELDS.items())
         ),
     ),
-    "replay_of": Field("an object: what was recorded", lambda value: isinstance(value, dict)),
+    "replay_of": Field("an object: the recording", lambda value: isinstance(value, dict)),
     "processes": integer(1, 2**24),
     "cpus": integer(1, 2**16, required=True),
     "seed": integer(0, 2**_BITS - 1, required=True),

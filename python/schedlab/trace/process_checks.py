@@ -101,15 +101,15 @@ def _explain(trace: Named, steps: Steps, at: int, before: int) -> str:
 
 _NOT_ALIVE = {
     _UNKNOWN: "was never forked, nor found when the trace began",
-    int(ProcessState.ZOMBIE): "is a zombie; expected one that lives",
+    int(ProcessState.ZOMBIE): "is a zombie; expected a live process",
 }
 
 _EXPECTED = {
-    Step.BORN: "expected a PID that is free",
+    Step.BORN: "expected a free PID",
     Step.IN: "expected a runnable one",
     Step.OUT: "expected it to run here, and to leave it runnable, blocked, or a zombie after EXIT",
     Step.WOKEN: "expected a blocked one",
     Step.ENDED: "expected it to run here",
-    Step.FOUND: "expected one of which the trace says nothing before",
-    Step.UNSEEN: "expected one that is runnable or blocked",
+    Step.FOUND: "expected a process that is new in the trace",
+    Step.UNSEEN: "expected a runnable or blocked process",
 }

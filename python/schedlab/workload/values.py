@@ -341,7 +341,7 @@ def rounds(node: Node | None, standard: int) -> float:
     elif node.value == 0:
         raise wrong(node, "-1 (forever), or a number of at least 1")
     else:
-        number = integer(node, -1, COUNT_MAX, "-1, which is for ever, or a number from 1 on")
+        number = integer(node, -1, COUNT_MAX, "-1 (forever), or a number of at least 1")
     return math.inf if number == -1 else number
 
 

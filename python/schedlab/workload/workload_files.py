@@ -157,7 +157,7 @@ class _Reader:
         if "description" in self.top and not isinstance(self.top["description"].value, str):
             raise wrong(self.top["description"], "a text")
         if "resources" in self.top:
-            self.notes.add(self.top["resources"], "ignored: what events name is there")
+            self.notes.add(self.top["resources"], "ignored: events need no such definition")
         duration = self.duration()
         if "groups" in self.top:
             self.shared.groups.declare(self.top["groups"])

@@ -88,7 +88,7 @@ def _check_end(path: Path) -> None:
         file.seek(max(0, size - _END_BYTES))
         end = file.read()
     if len(end) < _END_BYTES or not end.startswith(_END) or end[-2:] != b"\0\0":
-        _refuse(path, "it is no zip file, or is cut off")
+        _refuse(path, "not a zip file, or truncated")
     if int.from_bytes(end[12:16], "little") > _LISTED_MAX:
         _refuse(path, "it has too many files")
 
@@ -97,13 +97,13 @@ def _check(path: Path, members: list[zipfile.ZipInfo]) -> None:
     names = [member.filename for member in members]
     for name in names:
         if not _NAME.fullmatch(name) or ".." in name:
-            _refuse(path, f"{name[:80]!r} in it is no name that schedlab gives")
+            _refuse(path, f"{name[:80]!r} in it is not a name that schedlab uses")
     if len({name.lower() for name in names}) < len(names):
         _refuse(path, "two files in it have the same name")
     for member in members:
         kind = stat.S_IFMT(member.external_attr >> 16)
         if kind not in (0, stat.S_IFREG):
-            _refuse(path, f"{member.filename} in it is no file")
+            _refuse(path, f"{member.filename} in it is not a file")
     most = min(_BYTES_MAX, max(_SMALL, _TIMES_MAX * path.stat().st_size))
     if sum(member.file_size for member in members) > most:
         _refuse(path, f"unpacked it would have more than {most >> 20} MiB")

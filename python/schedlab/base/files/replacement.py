@@ -60,7 +60,7 @@ def strange(folder: Path) -> str:
         return ""
     listed = read_list(folder)
     if listed is None:
-        return f"it has no {LIST}, by which schedlab knows what it has made"
+        return f"it has no {LIST}, which lists the files that schedlab made"
     for name, path in names.items():
         if name not in listed:
             return f"{name} in it is not by schedlab"

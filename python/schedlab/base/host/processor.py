@@ -39,17 +39,17 @@ def host_processors() -> int:
 def no_spike() -> str:
     """Returns the message that Spike is not available here, with alternatives."""
     return (
-        f"Spike comes ready for Linux on x86-64 alone, and this host is {host_name()}: add `machine='sim'`"
-        " for studies and workload files, `machine='qemu'` for programs; or put a Spike of your"
-        " own on the PATH (docs/faq.md)"
+        f"Spike is available only for Linux on x86-64, and this host is {host_name()}: add `machine='sim'`"
+        " for studies and workload files, `machine='qemu'` for programs; or put your own Spike"
+        " on the PATH (docs/faq.md)"
     )
 
 
 def no_linux_guests() -> str:
     """Returns the message that Linux guests are not available here, with alternatives."""
     return (
-        "policies for Linux, and what runs beside them, are built on and for x86-64, and this host"
-        f" is {host_name()}: use `machine='qemu'` or `machine='sim'` (docs/faq.md)"
+        "policies for Linux and their programs are built only on x86-64, and this host is"
+        f" {host_name()}: use `machine='qemu'` or `machine='sim'` (docs/faq.md)"
     )
 
 

@@ -70,7 +70,7 @@ PARTS = {
     ),
     "logs": Part(
         "logs of installations and of faults; how long runs took",
-        "they are written anew",
+        "they are created again",
         (r"errors/schedlab-error-[a-z0-9_]+\.log", r"install\.log", r"durations\.json"),
     ),
 }

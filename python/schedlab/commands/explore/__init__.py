@@ -14,4 +14,4 @@ COMMANDS: Any = Modules(__name__, "kernel", "policy")
 
 @click.group(commands=COMMANDS)
 def explore() -> None:
-    """Search all cases for one that breaks a rule."""
+    """Search exhaustively for a case that breaks a rule."""

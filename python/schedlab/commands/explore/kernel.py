@@ -60,7 +60,7 @@ class Options:
 )
 @click.option("--seed", type=click.IntRange(0, 2**64 - 1), help="Try only this seed.")
 @click.option(
-    "--holds", type=EXISTING_FILE, help="Try the turns in this file of an earlier search."
+    "--holds", type=EXISTING_FILE, help="Try the interleaving in this file of an earlier search."
 )
 @click.option(
     "--workload",
@@ -134,7 +134,7 @@ def kernel(options: Options) -> None:
             finding = one and made_small(
                 *one,
                 _TRIES,
-                lambda count: update(f"seed {one[1]} breaks; with {count:,} moments?"),
+                lambda count: update(f"seed {one[1]} breaks; trying {count:,} moments"),
             )
     if finding is None:
         _print_no_failure(options, [setup.workload for setup in setups], seeds)
@@ -148,7 +148,7 @@ def _print_no_failure(options: Options, workloads: list[str], seeds: int) -> Non
         echo_json({"seeds": seeds, "workloads": workloads, "found": None})
     else:
         print_result(
-            f"{', '.join(workloads)} under {options.policy} on {options.cpus} CPUs: nothing broke with"
+            f"{', '.join(workloads)} under {options.policy} on {options.cpus} CPUs: no rule broken with"
             f" {seeds} {'seed' if seeds == 1 else 'seeds'}"
         )
 

@@ -90,7 +90,7 @@ class Request:
     type=click.IntRange(1, 4000),
     help="Largest number of operations in a sequence.",
 )
-@for_option("How long to search, for each policy.", "168h", "10min")
+@for_option("Duration of the search, for each policy.", "168h", "10min")
 @click.option(
     "--memory",
     default=2048,
@@ -176,7 +176,7 @@ def _played(source: Path, name: str, request: Request, show: Callable[[Level], N
     limits = request.limits
     result = workload_that_breaks(source, words_of(source), name, request.tunables, limits, show)
     if not result:
-        return "\n    no workload shows that: none was found that breaks a rule when it is run"
+        return "\n    no workload was found that reproduces this in a run"
     with written(request.workload) as place:
         place.write_text(result)
     words = [
@@ -185,7 +185,7 @@ def _played(source: Path, name: str, request: Request, show: Callable[[Level], N
     ]
     words += ["--machine sim --costs none --unchecked", f"--tick {TICK_US // 1000}ms"]
     words += [f"--cpus {limits.queues}", f"--workload {quote(str(request.workload))}"]
-    return f"\n    this shows it:\n      ./schedlab run {' '.join(words)}"
+    return f"\n    to reproduce it:\n      ./schedlab run {' '.join(words)}"
 
 
 def _show(update: Update, name: str, level: Level) -> None:
@@ -194,14 +194,14 @@ def _show(update: Update, name: str, level: Level) -> None:
 
 def _result_lines(name: str, limits: Limits, explored: Explored) -> Iterator[str]:
     complete = explored.end == "complete"
-    length = ", however long" if complete else f" of {explored.depth}"
-    why = {"time": "; the time was over", "memory": "; the memory was full"}.get(explored.end, "")
+    length = "of any length" if complete else f" of {explored.depth}"
+    why = {"time": "; time is over", "memory": "; memory is full"}.get(explored.end, "")
     yield (
         f"{name}: no rule broken by any sequence of operations{length}: tasks {limits.tasks}, queues {limits.queues},"
         f" states {explored.states:,}, operations done {explored.transitions:,}, {explored.seconds:.1f} s{why}"
     )
     besides = [*(["CPU sets"] if limits.cpu_sets else []), *(["groups"] if limits.groups else [])]
     if besides:
-        yield f"  {' and '.join(besides)} changed, too"
+        yield f"  {' and '.join(besides)} also changed"
     if explored.words:
-        yield f"  it reads of its host: {', '.join(explored.words)}"
+        yield f"  host values that it reads: {', '.join(explored.words)}"

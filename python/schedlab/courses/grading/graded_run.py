@@ -86,7 +86,7 @@ def keep_run(
             "boot_arguments": "",
             "machine": SIMULATOR,
             "machine_version": __version__,
-            "machine_origin": "built from sim/, with the policy in a machine of its own",
+            "machine_origin": "built from sim/, with the policy in a separate machine",
             "repeatable": True,
             "status": "success",
             "message": "",

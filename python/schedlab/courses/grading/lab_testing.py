@@ -302,7 +302,7 @@ class _Reference:
             mutant, right = (Seen(path).trace for path in runs)
             first = first_divergence(mutant, right, timed=True)
         if first is None:
-            return "the decisions are alike, but not the levels, remarks, or calls of pick()"
+            return "the decisions are the same, but not the levels, annotations, or calls of pick()"
         return first.describe("in the mutant", "in the solution")
 
 

@@ -294,7 +294,7 @@ class _Machine:
         elif code == codes.OUT_OF_FUEL:
             what = f"it does not end within {HOOK_INSTRUCTIONS:,} instructions"
         elif code == codes.UNREACHABLE:
-            what = trouble or "it comes to where it must not"
+            what = trouble or "it reaches unreachable code"
         elif code == codes.INTEGER_DIVISION_BY_ZERO:
             what = "it divides by zero"
         elif code == codes.MEMORY_OUT_OF_BOUNDS:

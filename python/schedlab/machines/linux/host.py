@@ -97,7 +97,7 @@ class HostLinux(Linux):
         result = self.collect(status, "", scratch / RESULTS, folder, console)
         still = self._scheduler_that_stays()
         if still:
-            message = f"the scheduler {still} is still in force: `schedlab-linux stop` ends it"
+            message = f"the scheduler {still} is still active: `schedlab-linux stop` ends it"
             return Outcome("failed", f"{message}\n{result.message}".strip())
         return result
 

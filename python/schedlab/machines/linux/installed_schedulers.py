@@ -53,7 +53,7 @@ def program_of(policy: PolicyChoice) -> Path:
         raise WrongUsage(
             "the scheduler is missing",
             what=parameter("policy", policy),
-            fix=f"name one that is installed on this host: {names}",
+            fix=f"name an installed one: {names}",
         )
     path = shutil.which(f"scx_{policy.preset}")
     if path is None:

@@ -48,7 +48,7 @@ _TRACE_FULL = "the trace has reached its limit"
 """The server's message about a full trace (linux/loader/trace.c)."""
 _TRACE_FULL_MESSAGE = (
     "the trace has reached its limit and the run was ended; what was recorded until then is kept. Raise"
-    f" the limit of traces with {TRACE_LIMIT}=MIB, or a guest's --memory, of which a trace takes half at most"
+    f" the limit of traces with {TRACE_LIMIT}=MIB, or a guest's --memory, a trace uses at most half of it"
 )
 _SERVER, _OUTPUT = "server", "output"
 """Output files of the policy server and of the workload."""
@@ -140,7 +140,7 @@ class Linux(Machine):
             check_command(run.workload, self.commands())
         if run.file and len(run.file.channels) >= CHANNELS_MAX:
             raise WrongUsage(
-                f"needs {len(run.file.channels) + 1} channels, and `play` has {CHANNELS_MAX}",
+                f"needs {len(run.file.channels) + 1} channels, but `play` has {CHANNELS_MAX}",
                 what=parameter("workload", run.workload),
                 fix="use `machine='sim'`, which has more",
             )

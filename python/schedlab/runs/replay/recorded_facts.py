@@ -57,7 +57,7 @@ class Story:
         notes = []
         if wakeups_unknown(self.trace):
             notes.append(
-                "the recording does not tell when processes were woken: that they waited for a CPU after that counts as"
+                "the recording has no wake-ups: that they waited for a CPU after that counts as"
                 " sleep, and no process waits for another one"
             )
         if unseen(self.trace):
@@ -67,7 +67,7 @@ class Story:
             )
         if self.trace.truncated or self.trace.lost:
             notes.append(
-                "the trace is not whole: processes do as far as it says, and then go on so"
+                "the trace is incomplete: processes follow it to its end, and then continue in the same way"
             )
         given = self.trace.rows(Kind.ATTRIBUTE)
         cpu = self.trace.column("cpu")[given].astype(np.int64)

@@ -232,7 +232,7 @@ def _row(node: Node, place: int, nodes: int, expected: str) -> tuple[int, ...]:
 
 
 def _model(node: Node) -> Model:
-    fields = by_key(node, "an object: what the simulator goes by", _MODEL_KEYS)
+    fields = by_key(node, "an object: parameters of the simulator", _MODEL_KEYS)
     levels = fields["levels"].value if "levels" in fields else HIGHEST
     if levels not in (HIGHEST, DEMAND):
         raise wrong(fields["levels"], f"{HIGHEST} or {DEMAND}")

@@ -16,7 +16,7 @@ SYS = Path("/sys")
 GUESS = Model((600,), (0, 5_000, 50_000))
 """Assumed values of the simulator's model, which /sys does not contain."""
 GUESSED = "what the simulator's model takes is a guess: no file of /sys has it"
-OFFLINE = "some CPUs are offline: the others are numbered from 0 on, without gaps"
+OFFLINE = "some CPUs are offline: the others are numbered from 0 without gaps"
 _PROGRAM = "sys_shape"
 _PRODUCT = "devices/virtual/dmi/id/product_name"
 
