@@ -18,7 +18,7 @@ certificate=${SCHEDLAB_CERTIFICATE:-$HOME/schedlab-certificate}
 host=$(hostname -f)
 address=tls://$host:8786
 
-# Whatever ends the sweep ends scheduler and workers, too.
+# If the sweep ends for any reason, the scheduler and the workers end, too.
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 
 ./schedlab dask scheduler --certificate "$certificate" --host "$host" --port 8786 &

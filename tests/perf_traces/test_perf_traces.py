@@ -141,7 +141,7 @@ def test_threads_are_of_their_process_whatever_they_are_called(tmp_path: Path) -
     threads = [named["one\ntwo"], named["worker [0] 1.0:"]]
     assert all(thread["exit_ns"] is not None for thread in threads)
     assert all(thread["parent"] == named["threads"]["pid"] for thread in threads)
-    assert not any("form that is not known" in note for note in made.notes)
+    assert not any("unknown format" in note for note in made.notes)
 
 
 def test_a_root_has_its_descendants_measured_while_it_lives(tmp_path: Path) -> None:
@@ -402,7 +402,7 @@ def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
     path.write_text("What is this?\n")
     assert "no sched_switch events" in refused(path, tmp_path)
     path.write_text("x-1 [000] 1.000000: sched_switch: somebody to somebody else\n")
-    assert "a form that schedlab does not support" in refused(path, tmp_path)
+    assert "an unsupported format" in refused(path, tmp_path)
     assert "not a file" in refused(tmp_path, tmp_path)
 
 

@@ -101,7 +101,7 @@ def test_policies_with_priorities_have_one_queue_per_priority(tmp_path: Path) ->
     file = file_with(tmp_path, 0.8, {"priority": priority}, a=1_000)
     lines = {row["series"]: row for row in theory(file, None, TICK_NS, 1, {"preempt", "wait"})}
     first = lines["first come, first served"]["steady_turnaround_mean_ns"]
-    waiting = lines["priorities, not preemptive"]["steady_turnaround_mean_ns"]
+    waiting = lines["priorities, non-preemptive"]["steady_turnaround_mean_ns"]
     preemptive = lines["priorities, preemptive"]["steady_turnaround_mean_ns"]
     assert waiting == pytest.approx(1e6 * (1 + 0.4 * (1 / 0.6 + 1 / (0.6 * 0.2)) / 2))
     assert preemptive == pytest.approx(1e6 * (1 + 0.2 / 0.6 + 1 / 0.6 + 0.4 / (0.6 * 0.2)) / 2)

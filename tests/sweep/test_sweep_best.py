@@ -204,7 +204,7 @@ def test_tails_are_ranked_with_enough_processes(tmp_path: Path) -> None:
     assert [place.choice[1] for place in places] == ["a=2", "a=1"]
     (values,) = ranking.read_values(tmp_path, [parse("turnaround-99th")])
     assert list(values.left_out.values()) == [
-        "a run has no such value: that takes 100 processes that have ended"
+        "a run has no such value: it needs at least 100 processes that ended"
     ]
 
 
@@ -218,7 +218,7 @@ def test_setups_that_lack_a_value_are_left_out_and_named(tmp_path: Path) -> None
     assert {choice[1]: why for choice, why in values.left_out.items()} == {
         "a=2": "1 of 2 runs failed: hung",
         "a=3": "a run has no such value",
-        "a=4": "only 1 of 2 seeds are there",
+        "a=4": "only 1 of 2 seeds exist",
     }
 
 
@@ -300,7 +300,7 @@ def test_command_ranks_the_data_set(schedlab: Command, tmp_path: Path) -> None:
     )
     assert lines[3][:3] == ["1", "mlfq", "slice=8"] and lines[3][-1] == "best"
     assert lines[4][:3] == ["2", "mlfq", "slice=4"] and "worse" in lines[4]
-    assert "4 setups, 3 seeds; 1 of them may be the best" in done.stdout
+    assert "4 configurations, 3 seeds; winner or tied for best (95 % confidence): 1" in done.stdout
     done = schedlab(
         *("sweep", "--from", str(folder), "--best", "turnaround", "--best", "response", "--json"),
         *("--chart", str(tmp_path / "chart.svg")),
@@ -329,7 +329,7 @@ def test_the_chart_has_all_setups_and_numbers_those_on_the_line(tmp_path: Path) 
     numbered = chart.data.filter(chart.data["place"].is_not_null()).sort("place")
     assert numbered["setup"].to_list() == [ranking.title_of(choice) for choice in front.members]
     assert numbered["place"].to_list() == list(range(1, len(front.members) + 1))
-    assert f"the {len(front.members)} of 30 setups" in chart.caption
+    assert f"the {len(front.members)} of 30 configurations" in chart.caption
     assert all(ranking.title_of(choice) in chart.description for choice in front.members)
 
 

@@ -60,7 +60,7 @@ def test_a_dry_run_counts_and_shows(tmp_path: Path) -> None:
     assert (lines[0].split()[0], len(lines)) == ("40", 11)
     assert lines[1].endswith("mlfq boost=0, 1 CPU, sim, seed 1")
     assert lines[-1].endswith("mlfq boost=480, 1 CPU, sim, seed 20")
-    assert "24 setups" in listed(*ONE.split(), "--best", "turnaround")
+    assert "24 configurations" in listed(*ONE.split(), "--best", "turnaround")
     assert "workloads/files/mixed.json" in listed("--workload", "mixed", "--policy", "rr")
     sweep = tmp_path / "sweep.yaml"
     sweep.write_text(f"workloads: {OPEN}\npolicies: [rr, mlfq]\nseeds: 1..3\n")

@@ -59,7 +59,7 @@ def test_an_interrupted_sweep_goes_on(tmp_path: Path, reference: Path) -> None:
         sweep.send_signal(signal.SIGINT)
         text, _ = sweep.communicate(timeout=60)
         assert sweep.returncode == 128 + signal.SIGINT, text
-        assert f"The same command with --out {out} goes on" in text
+        assert f"To continue, repeat the command with --out {out}" in text
         wait_until(lambda: not in_session(sweep.pid), "the sweep has left processes", 20)
     before = dataset.read_table(out, "runs")
     assert 0 < len(before) < SEEDS * SETUPS

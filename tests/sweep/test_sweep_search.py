@@ -161,5 +161,8 @@ def test_a_search_is_run_and_its_best_measured_again(tmp_path: Path, schedlab: C
     assert wrong.returncode == 2
     assert 'said.yaml:4: search: "many": expected a number of runs, or RUNS:SEED' in wrong.stderr
     completed = schedlab(*call, "--out", str(tmp_path / "one"))
-    assert "Searched: 12 setups, 24 runs; the full grid has 40 setups, 80 runs." in completed.stdout
+    assert (
+        "Searched: 12 configurations, 24 runs; the full grid has 40 configurations, 80 runs."
+        in completed.stdout
+    )
     assert "again with seeds 3 to 4" in completed.stdout

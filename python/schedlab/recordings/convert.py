@@ -130,26 +130,26 @@ def _notes(recording: Recording, story: Story) -> Iterator[str]:
     coverage = recording.coverage
     if story.mended and not coverage.by_thread:
         yield (
-            f"{story.mended:,} switches or wake-ups are missing: what their threads and CPUs did until the next event"
-            " is unknown"
+            f"{story.mended:,} switches or wake-ups are missing: the state of their threads and"
+            " CPUs until the next event is unknown"
         )
     if coverage.by_thread:
         yield (
-            "only some threads were recorded: what CPUs did while none of them ran is unknown, and so is when other"
-            " threads waited; `perf sched record` and `perf record -a` record all"
+            "only some threads were recorded: other threads and the idle time of CPUs are"
+            " unknown; `perf sched record` and `perf record -a` record all"
         )
     if coverage.unrecorded:
         names = ", ".join(map(str, sorted(coverage.unrecorded)))
-        yield f"CPUs that were not recorded: {names}; what they did, and what threads did there, is unknown"
+        yield f"CPUs that were not recorded: {names}; their state and the state of threads on them is unknown"
     if not events.has_wakeups:
         yield (
-            "there is neither sched_waking nor sched_wakeup: CPU time, stays and switches are known, but not since"
-            " when who ran next had waited. Waiting, time blocked, wake-up latency, and the ideal share, which goes by"
-            " them, are left empty"
+            "there is neither sched_waking nor sched_wakeup: CPU time and switches are known, but"
+            " not how long threads waited. Waiting, blocked time, wake-up latency and the ideal"
+            " share are empty"
         )
     elif "sched_waking" not in events.seen:
-        yield "there is no sched_waking: waiting begins only with sched_wakeup, somewhat later"
+        yield "there is no sched_waking: waiting begins at sched_wakeup, slightly later"
     if not events.has_forks:
-        yield "there is no sched_process_fork: who is new cannot be told from who was there before"
+        yield "there is no sched_process_fork: new and existing threads cannot be distinguished"
     if events.unreadable:
-        yield f"some events have a form that is not known, such as {events.unreadable[0]}"
+        yield f"some events have an unknown format, such as {events.unreadable[0]}"

@@ -38,8 +38,14 @@ _ELSEWHERE = {
     b"\xc1\xfc\x1f\xc1": ("it is a stream of a CTF trace, as LTTng writes them", _MAKE_TEXT),
     b"\x57\x1d\xd1\x75": ("it is the metadata of a CTF trace, as LTTng writes them", _MAKE_TEXT),
     b"/* CTF 1": ("it is the metadata of a CTF trace, as LTTng writes them", _MAKE_TEXT),
-    b"Attaching ": ("it is what a script of bpftrace printed, in a form of its own", RECORD_WITH),
-    b"Attached ": ("it is what a script of bpftrace printed, in a form of its own", RECORD_WITH),
+    b"Attaching ": (
+        "it is the output of a bpftrace script, which has no standard format",
+        RECORD_WITH,
+    ),
+    b"Attached ": (
+        "it is the output of a bpftrace script, which has no standard format",
+        RECORD_WITH,
+    ),
 }
 """Magic bytes of other tools' files, what the files are, and what to do."""
 _IN_NO_TEXT = re.compile(rb"[\x00-\x08]")
@@ -237,9 +243,9 @@ def _unreadable(tool: Tool, path: Path, message: str) -> str:
     lines = [line.strip().rstrip(".") for line in message.splitlines()]
     causes = [line for line in lines if line and not _NO_CAUSE.search(line)]
     return (
-        f"{path}: {version(tool)} cannot read it ({(causes or ['it does not say why'])[0]})."
-        f" If the file is damaged or cut off, record it again; if a newer {tool.program} made it,"
-        f" install that, or make text of it where it was recorded, and give that instead:"
+        f"{path}: {version(tool)} cannot read it ({(causes or ['no reason given'])[0]})."
+        f" If the file is damaged or truncated, record it again. If a newer {tool.program} made"
+        " it, install that version, or convert the file to text on the recording host:"
         f" {tool.as_text}"
     )
 
@@ -321,7 +327,7 @@ def _check(path: Path, events: Events) -> None:
         what = events.unreadable[0] if events.unreadable else ""
         if what:
             raise WrongUsage(
-                f"{path}: its events have a form that schedlab does not support: {what}"
+                f"{path}: its events have an unsupported format: {what}; {RECORD_WITH}"
             )
         raise WrongUsage(
             f"{path}: no sched_switch events, so running tasks are unknown; {RECORD_WITH}"

@@ -48,29 +48,29 @@ _UNITS = {
 
 TEXT, INTEGER, NUMBER = pl.String, pl.Int64, pl.Float64
 
-KEY = Column("key", TEXT, "the run: a hash of all that decides what comes of it")
+KEY = Column("key", TEXT, "the run: a hash of everything that determines its result")
 IDENTITY = (
     KEY,
     Column("workload", TEXT, "the workload file, experiment or command"),
     Column("policy", TEXT, "the policy, with its preset"),
     Column("settings", TEXT, "tunables that were set: slice_3=2,boost=480"),
-    Column("changes", TEXT, "values of the workload file that were changed, likewise"),
+    Column("changes", TEXT, "changed values of the workload file, in the same form"),
     Column("machine", TEXT, "sim, spike or qemu"),
-    Column("costs", TEXT, "what things take, on sim; null elsewhere"),
-    Column("cpus", INTEGER, "how many CPUs"),
+    Column("costs", TEXT, "costs of operations, on sim; null elsewhere"),
+    Column("cpus", INTEGER, "number of CPUs"),
     Column("tick_ns", INTEGER, "length of a tick"),
-    Column("limit_ns", INTEGER, "after which a run is ended"),
+    Column("limit_ns", INTEGER, "time limit of a run"),
     Column("memory_mib", INTEGER, "the machine's; null on sim"),
     Column("seed", INTEGER, "of all randomness"),
     Column(
         "made_of",
         TEXT,
-        "a hash of what it is made of besides policy, settings and seed (`made_of`)",
+        "a hash of its other components, without policy, settings and seed (`made_of`)",
     ),
 )
 OUTCOME = (
-    Column("status", TEXT, "success; or how it failed, in a word"),
-    Column("message", TEXT, "how it failed; null after a success"),
+    Column("status", TEXT, "success, or the kind of failure"),
+    Column("message", TEXT, "the failure's message; null after a success"),
 )
 
 
@@ -107,9 +107,9 @@ METRICS = (
 )
 GROUP_METRICS = (*_measured("groups"), *_derived((*tails.COLUMNS, *steady.COLUMNS)))
 REPORTED = (
-    Column("name", TEXT, "what a program told of itself"),
-    Column("count", INTEGER, "how often"),
-    Column("mean", NUMBER, "of the values; the workload says what they are"),
+    Column("name", TEXT, "name of a value that a program reported"),
+    Column("count", INTEGER, "number of reports"),
+    Column("mean", NUMBER, "mean of the values; the workload defines them"),
     Column("least", NUMBER, "of the values"),
     Column("most", NUMBER, "of the values"),
 )

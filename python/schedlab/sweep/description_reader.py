@@ -249,8 +249,8 @@ class _Reader:
         if SIMULATOR in machines:
             raise wrong(
                 node,
-                f"a workload file, or a ready one by its name (`./schedlab workloads` lists them), since it is"
-                f" to run on {SIMULATOR}; programs run on"
+                "a workload file, or a built-in one by its name (`./schedlab workloads` lists"
+                f" them), because {SIMULATOR} runs only files; programs run on"
                 f" {' and '.join(KERNEL_MACHINES)} (machines: [spike])",
             )
         if kind == "experiment" and text not in _EXPERIMENTS:
@@ -259,7 +259,7 @@ class _Reader:
         if experiment_machine and set(machines) != {experiment_machine}:
             raise wrong(
                 node,
-                f"another experiment: {text} runs on {experiment_machine} alone (machines: [{experiment_machine}])",
+                f"another experiment: {text} runs only on {experiment_machine} (machines: [{experiment_machine}])",
             )
         return WorkloadEntry(
             "experiment" if kind == "experiment" else "command", text, None, {}, machines

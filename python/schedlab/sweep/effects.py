@@ -97,8 +97,7 @@ def effects(folder: Path, objective: Objective) -> Effects:
     if not dimensions or not total:
         raise WrongUsage(
             f"the runs in {folder} all have the same "
-            f"{'value' if dimensions else 'configuration'}, so there is no effect to "
-            "explain",
+            f"{'value' if dimensions else 'configuration'}, so there are no effects; sweep more values",
             what=parameter("effects", objective.text),
         )
     alone = {name: total - _squares(known, [name]) for name in dimensions}

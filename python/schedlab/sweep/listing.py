@@ -47,7 +47,9 @@ def ranking_table(
 ) -> Table:
     """Returns a table of the best `top` setups."""
     title = f"{objective.title} ({objective.better} is better): {scene_title(values)}"
-    table = new_table(title, ">", "setup", ">mean [95 %]", ">behind the best [95 %]", "")
+    table = new_table(
+        title, ">", "configuration", ">mean [95 %]", ">difference to the best [95 %]", ""
+    )
     for number, place in enumerate(places[:top], start=1):
         behind = change_as_text(place.behind, objective.quantity) if place.behind else ""
         table.add_row(
@@ -68,7 +70,7 @@ def verdict(place: Place[Choice], seeds: int) -> str:
     if seeds == 1:
         return "with this seed"
     if place.possible:
-        return "cannot be told from it"
+        return "tied for best"
     return f"worse (p {_probability(place.p_value)})"
 
 
@@ -80,33 +82,33 @@ def _probability(p_value: float | None) -> str:
 def remarks(values: Values, places: Sequence[Place[Choice]], top: int) -> Iterator[Text]:
     """Yields notes on the ranking's reliability; `top` setups are shown."""
     possible = sum(place.possible for place in places)
-    setups = counted(len(places), "setup")
+    setups = counted(len(places), "configuration")
     if len(values.seeds) == 1:
-        yield Text(f"{setups}, one seed: what is more than chance cannot be said.")
+        yield Text(f"{setups}, one seed: significance is unknown.")
     else:
         yield Text(
-            f"{setups}, {len(values.seeds)} seeds; {possible} of them may be the best"
-            f" with 95 % confidence{f'; {top} are shown' if len(places) > top else ''}."
+            f"{setups}, {len(values.seeds)} seeds; winner or tied for best (95 % confidence):"
+            f" {possible}{f'; shown: {top}' if len(places) > top else ''}."
         )
         yield Text(
-            "p: two-sided, corrected for how many there are (Holm). Intervals are of each alone."
+            "p: two-sided, corrected for the number of configurations (Holm). Intervals are not corrected."
         )
     yield from _left_out(values)
 
 
 def _left_out(values: Values) -> Iterator[Text]:
     for choice, why in list(values.left_out.items())[:_LEFT_OUT_SHOWN]:
-        yield Text(f"Left out: {title_of(choice)}: {why}", "yellow")
+        yield Text(f"Not ranked: {title_of(choice)}: {why}", "yellow")
     more = len(values.left_out) - _LEFT_OUT_SHOWN
     if more > 0:
-        yield Text(f"Left out: {more} more", "yellow")
+        yield Text(f"Not ranked: {more} more", "yellow")
 
 
 def front_table(values: Values, objectives: Sequence[Objective], frontier: Front[Choice]) -> Table:
     """Returns a table of the setups on the front."""
-    title = f"Setups that no other surpasses in everything: {scene_title(values)}"
+    title = f"Pareto front: {scene_title(values)}"
     measured = (f">{objective.title}\n({objective.better} is better)" for objective in objectives)
-    table = new_table(title, ">", "setup", *measured)
+    table = new_table(title, ">", "configuration", *measured)
     for number, choice in enumerate(frontier.members, start=1):
         cells = zip(frontier.estimates[choice], objectives, strict=True)
         texts = (as_text(value, objective.quantity) for value, objective in cells)
@@ -118,13 +120,13 @@ def front_table(values: Values, objectives: Sequence[Objective], frontier: Front
 def _front_remarks(values: Values, frontier: Front[Choice]) -> Iterator[Text]:
     seeds = len(values.seeds)
     yield Text(
-        f"{len(frontier.members)} of {len(values.choices)} setups, by their means over {seeds}"
+        f"{len(frontier.members)} of {len(values.choices)} configurations, by their means over {seeds}"
         f" seed{'s' if seeds > 1 else ''}."
     )
     if seeds > 1:
         yield Text(
-            f"Of the others, {len(frontier.perhaps)} may belong to them: that they do not may be chance"
-            " (95 % confidence)."
+            f"{len(frontier.perhaps)} of the others may belong to the front: their disadvantage is"
+            " not significant (95 % confidence)."
         )
     yield from _left_out(values)
 
@@ -200,7 +202,7 @@ def _estimate_dict(value: Estimate) -> dict[str, Any]:
 def effects_tables(effects: Effects, objective: Objective) -> Iterator[Table | Text]:
     """Yields tables of the main effects and the largest interactions."""
     table = new_table(
-        f"What {objective.title} depends on",
+        f"Effects on {objective.title}",
         "dimension",
         ">of its variance",
         ">least, at",
@@ -217,15 +219,17 @@ def effects_tables(effects: Effects, objective: Objective) -> Iterator[Table | T
             ),
         )
     left_out = f"; {effects.left_out:,} without a value are left out" if effects.left_out else ""
-    table.caption = Text(f"{counted(effects.runs, 'run')}{left_out}. Means over all else.", "dim")
+    table.caption = Text(
+        f"{counted(effects.runs, 'run')}{left_out}. Means over the other dimensions.", "dim"
+    )
     yield table
     if effects.pairs:
-        pairs = new_table("Beyond each alone", "dimensions", ">of its variance")
+        pairs = new_table("Interactions", "dimensions", ">of its variance")
         for effect in effects.pairs[:_PAIRS_SHOWN]:
             pairs.add_row(visible_line(" × ".join(effect.dimensions)), percent(effect.part))
         yield pairs
     if not effects.is_grid:
         yield Text(
-            "The runs are no full grid with as many of each: parts overlap, and are not to be added.",
+            "The runs are not a balanced full grid: the parts overlap, so do not add them.",
             "yellow",
         )

@@ -279,12 +279,8 @@ def charts(scene: Scene) -> Iterator[tuple[str, Chart]]:
             column.replace("_", "-"),
             measured,
             title=f"{title[0].upper()}{title[1:]}, against the load",
-            caption=f"{scene.title}. The first tenth of the jobs is left out."
-            + (
-                " Thin lines: theory, in which nothing but the work takes time."
-                if ideal is not None
-                else ""
-            ),
+            caption=f"{scene.title}. The first tenth of the jobs is excluded."
+            + (" Thin lines: theory, without overhead." if ideal is not None else ""),
             x="load",
             y="value",
             x_title="load (part of all CPUs)",

@@ -64,7 +64,7 @@ def parse(text: str) -> Objective:
     better: Better | None = {"min": "lower", "max": "higher", None: measure.better}[direction]
     if better is None:
         raise WrongUsage(
-            "more of it is neither better nor worse",
+            "this metric has no better direction",
             what=parameter("best", text),
             fix=f"write min:{name} or max:{name}",
         )

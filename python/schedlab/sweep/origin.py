@@ -70,7 +70,7 @@ def differences(facts: Iterable[Row | None]) -> list[str]:
     return [
         ", ".join(f"{_word(key)} {str(row.get(key))[:_SHOWN_MAX]}" for key in keys) or "known"
         if row
-        else "made of what is unknown"
+        else "unknown components"
         for row in rows
     ]
 

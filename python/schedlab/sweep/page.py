@@ -62,9 +62,9 @@ def page(folder: Path) -> Page:
     title = f"{literal(manifest['title'])} " if manifest.get("title") else ""
     of_them = f", of which {failed} failed" if failed else ""
     lead = (
-        f"{title}{counted(len(runs), 'run')} of {counted(setups, 'setup')}{of_them}: which setups are best by each"
-        " metric, and what it depends on."
-        " The best of many is best partly by luck: its figures are to be measured again, with other seeds."
+        f"{title}{counted(len(runs), 'run')} of {counted(setups, 'configuration')}{of_them}: the best"
+        " configurations by metric, and the effects of each dimension. The best of many is partly"
+        " the best by chance, so measure it again with other seeds."
     )
     return Page("index", TITLE, lead, tuple(sections))
 
@@ -86,7 +86,7 @@ def _blocks(folder: Path, objective: Objective) -> Iterator[Block]:
         yield _interactions(all_effects, objective)
     if not all_effects.is_grid:
         yield Text(
-            "The runs are no full grid with as many of each: parts overlap, and are not to be added.",
+            "The runs are not a balanced full grid: the parts overlap, so do not add them.",
             "warning",
         )
     for pair in pairs_of(all_effects):
@@ -116,16 +116,16 @@ def _ranking(
         title=f"{objective.title} ({objective.better} is better): {listing.scene_title(values)}",
         columns=(
             Column(""),
-            Column("setup", align="left"),
+            Column("configuration", align="left"),
             Column("mean [95 %]"),
-            Column("behind the best [95 %]"),
+            Column("difference to the best [95 %]"),
             Column("", align="left"),
         ),
         rows=tuple(rows),
         data=_data(values),
         caption=literal(remarks),
         keys=2,
-        meanings={"good": "may be the best"},
+        meanings={"good": "tied for best"},
     )
 
 
@@ -156,7 +156,7 @@ def _main(effects: Effects, objective: Objective) -> Table:
     left_out = f"; {effects.left_out:,} without a value are left out" if effects.left_out else ""
     return Table(
         name=f"effects-{slug(objective.text)}",
-        title=f"What {objective.title} depends on",
+        title=f"Effects on {objective.title}",
         columns=(
             Column("dimension", align="left"),
             Column("of its variance"),
@@ -165,7 +165,7 @@ def _main(effects: Effects, objective: Objective) -> Table:
         ),
         rows=tuple(rows),
         data=pl.DataFrame(levels, infer_schema_length=None),
-        caption=f"{counted(effects.runs, 'run')}{left_out}. Means over all else.",
+        caption=f"{counted(effects.runs, 'run')}{left_out}. Means over the other dimensions.",
     )
 
 
@@ -173,11 +173,11 @@ def _interactions(effects: Effects, objective: Objective) -> Table:
     names = [(" × ".join(pair.dimensions), pair.part) for pair in effects.pairs]
     return Table(
         name=f"interactions-{slug(objective.text)}",
-        title="Beyond each alone",
+        title="Interactions",
         columns=(Column("dimensions", align="left"), Column("of its variance")),
         rows=tuple((Cell(name), Cell(percent(part))) for name, part in names[:_PAIRS]),
         data=pl.DataFrame(
             names, schema={"dimensions": pl.String, "part": pl.Float64}, orient="row"
         ),
-        caption="What two dimensions explain together beyond each alone.",
+        caption="The part of the variance that two dimensions explain only together.",
     )

@@ -52,7 +52,7 @@ def heat_map(folder: Path, objective: Objective, pair: Pair) -> Chart:
         f"map-{slug(objective.text)}-{slug(pair[0])}-{slug(pair[1])}",
         data,
         title=f"{objective.title} by {x} and {y}",
-        caption="Means over all else.",
+        caption="Means over the other dimensions.",
         x_title=x,
         y_title=y,
         value_title=f"{objective.title} ({quantity.unit})" if quantity.unit else objective.title,

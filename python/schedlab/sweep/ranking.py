@@ -162,9 +162,9 @@ def _missing_reason(rows: pl.DataFrame, columns: list[str], seeds: int) -> str:
     if len(failed):
         return f"{len(failed)} of {len(rows)} runs failed: {failed['status'][0]}"
     if rows["seed"].n_unique() < len(rows):
-        return "a seed is there twice"
+        return "a seed occurs twice"
     if len(rows) < seeds:
-        return f"only {len(rows)} of {seeds} seeds are there"
+        return f"only {len(rows)} of {seeds} seeds exist"
     if rows.select(pl.any_horizontal(pl.col(columns).is_null()).any()).item():
         return _NO_VALUE
     return ""
@@ -173,7 +173,7 @@ def _missing_reason(rows: pl.DataFrame, columns: list[str], seeds: int) -> str:
 def _too_few(objectives: Sequence[Objective]) -> str:
     """Returns why a value may be missing: percentiles need processes beyond them."""
     least = max(tails.needed(objective.column) for objective in objectives)
-    return f": that takes {least:,} processes that have ended" if least > 1 else ""
+    return f": it needs at least {least:,} processes that ended" if least > 1 else ""
 
 
 def _resolution(objective: Objective, part: pl.DataFrame) -> float:

@@ -88,14 +88,15 @@ class SearchResult:
         """Returns a summary for people."""
         runs = f", {counted(self.grid * self.seeds, 'run')}" if self.grid < _MANY else ""
         texts = [
-            f"Searched: {counted(self.setups, 'setup')}, {counted(self.setups * self.seeds, 'run')}; the full grid has"
-            f" {rounded(self.grid)} setup{'s' * (self.grid != 1)}{runs}."
+            f"Searched: {counted(self.setups, 'configuration')},"
+            f" {counted(self.setups * self.seeds, 'run')}; the full grid has"
+            f" {rounded(self.grid)} configuration{'s' * (self.grid != 1)}{runs}."
         ]
         if self.best and self.again:
             seeds = f"seed{'s' if len(self.other_seeds) > 1 else ''} {_span(self.other_seeds)}"
             texts.append(
-                f"{title_of(self.best)}, again with {seeds}, which chose nothing:"
-                f" {as_text(self.again, objective.quantity)}"
+                f"{title_of(self.best)}, measured again with {seeds}, which were not used in the"
+                f" search: {as_text(self.again, objective.quantity)}"
             )
         return texts
 
@@ -133,8 +134,8 @@ def request_of(
     bases = list(expansion.bases(description))
     if len(bases) > 1:
         raise WrongUsage(
-            "each workload, number of CPUs and tick has its own best configuration, "
-            f"and there are {len(bases)} of them",
+            "each workload, number of CPUs and tick has a separate best configuration, and there"
+            f" are {len(bases)} of them",
             what="`search=`",
             fix="search for one at a time",
         )

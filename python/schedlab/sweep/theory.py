@@ -14,7 +14,7 @@ from schedlab.workload.model import ATTRIBUTES, Step, Task, WorkloadFile, everyt
 from schedlab.workload.times import Time
 
 PRIORITY = "priority"
-RULES = {"preempt": "priorities, preemptive", "wait": "priorities, not preemptive"}
+RULES = {"preempt": "priorities, preemptive", "wait": "priorities, non-preemptive"}
 """Names of the curves for the effects of priorities (`Policy.priorities`)."""
 
 
@@ -59,7 +59,7 @@ def theory(
                 if rule in rules:
                     expected[name] = _by_priority(streams, shown, rule == "preempt"), None
     elif same:
-        expected["one line, first come, first served"] = (
+        expected["one queue, first come, first served"] = (
             means.several_servers(rate, work.mean, cpus),
             None,
         )
