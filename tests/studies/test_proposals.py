@@ -90,7 +90,7 @@ TEST = Test("a", "a.json", "rr", "wrr", "turnaround_mean_ns", "lower")
         ((100, 101, 102), (110, 112, 113), "harms"),
         ((100, 101, 102), (100, 101, 102), "does nothing"),
         ((100, 101, 102), (100.2, 101.2, 102.2), "does nothing"),
-        ((100, 101, 102), (80, 101, 130), "not told apart"),
+        ((100, 101, 102), (80, 101, 130), "not significant"),
         ((100, 101, 102), (), "not run"),
     ],
 )
@@ -123,7 +123,7 @@ def test_shares_of_groups_and_nice_levels_are_exact(
     two of nice 0.
     """
     for words in (
-        "share of the CPU of a process of nice 10 beside two of nice 0",
+        "CPU share of a process of nice 10 next to two of nice 0",
         "the same: lottery",
     ):
         assert mean(of_study_5["nice", words].on.values) == pytest.approx(110 / 2158, abs=0.01)
