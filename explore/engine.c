@@ -21,7 +21,7 @@ void machine_drain(void)
         if (member->place != PLACE_FREE && member->known)
             policy->time_slice(&machine.scheduler, &member->task);
     }
-    tell("     then all that are queued are taken out:");
+    tell("     then all queued tasks are taken out:");
     drain(queued);
     tell("\n");
     machine_open();

@@ -72,7 +72,7 @@ int main(int count, char **arguments)
     const char *value = value_that_changes_walks(WALKS, WALK_LENGTH);
     if (value) {
         fprintf(stderr,
-                "schedlab-sim: policy %s broke a rule: it decides otherwise while clock and run "
+                "schedlab-sim: policy %s broke a rule: its decisions change while clock and run "
                 "times pass %s\n",
                 setup.policy, value);
         return MACHINE_BROKEN;
@@ -87,6 +87,6 @@ int main(int count, char **arguments)
     if (result.end != SEARCH_BROKEN)
         return 0;
     search_tell();
-    fputs("what broke a rule before breaks none now\n", stderr);
+    fputs("the sequence that broke a rule no longer breaks one\n", stderr);
     return EXIT_FAILED;
 }

@@ -69,7 +69,7 @@ void machine_serve(void)
     for (uint32_t tick = 0; waiting && tick < SERVED_TICKS; tick++)
         waiting = serve(waiting);
     if (waiting)
-        watch_broken("pid %d waits for %d ticks and longer, though shares_by() promises each task "
+        watch_broken("pid %d waits for %d ticks or more, although shares_by() promises each task "
                      "its share",
                      __builtin_ctz(waiting) + 1, SERVED_TICKS);
     served_draw = 0;

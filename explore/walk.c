@@ -135,7 +135,10 @@ bool walks_agree(uint32_t walks, uint32_t length)
     const struct walker relative = {.relative = true, .clock = machine.now};
     uint32_t parting = first_parting(walks, length, absolute, relative);
     if (parting < walks)
-        fprintf(stderr, "walk %" PRIu32 ": it matters what time it is, against the law\n", parting);
+        fprintf(stderr,
+                "walk %" PRIu32 ": decisions depend on the absolute time, "
+                "against the rule\n",
+                parting);
     return parting == walks;
 }
 

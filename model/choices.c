@@ -145,7 +145,7 @@ static void write_ticket(struct message *message, const struct decision *decisio
 {
     if (decision->parts > 1) {
         write_number(message, decision->remark / decision->parts);
-        write_words(message, ", by tickets as they count now");
+        write_words(message, ", by current tickets");
         return;
     }
     write_number(message, decision->remark);

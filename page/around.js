@@ -21,6 +21,6 @@ export function askAround() {
 }
 
 async function play({ file, title, policy }) {
-    if (!(file instanceof ArrayBuffer)) throw new Error("The page around this one has sent no recording.");
+    if (!(file instanceof ArrayBuffer)) throw new Error("The enclosing page sent no recording; open one from a file.");
     await ask("play", { file, title: String(title), policy: String(policy) });
 }

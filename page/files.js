@@ -39,5 +39,5 @@ async function play(trace, manifest) {
 
 async function learn(module) {
     const names = await ask("learn", { module: await module.arrayBuffer() });
-    notice(`There to be chosen now: ${names.join(", ")}.`, "good");
+    notice(`Added: ${names.join(", ")}.`, "good");
 }

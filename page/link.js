@@ -43,7 +43,7 @@ export function setupOf(link) {
 
 function setupOfLesson(name, first) {
     const lesson = lessons()[name];
-    if (!lesson) throw new Error(`no lesson is called ${name}; there are ${Object.keys(lessons()).join(", ")}`);
+    if (!lesson) throw new Error(`${name}: unknown lesson; choose from ${Object.keys(lessons()).join(", ")}`);
     const systems = lesson.policies.split(",").map((policy) => ({ policy, settings: lesson.settings ?? {} }));
     const { cpus = 1, seed = 1, workloads = [], pace = first.pace } = lesson;
     return { systems, cpus, seed, workloads, pace, text: "", lesson: name };

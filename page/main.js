@@ -17,7 +17,7 @@ async function begin() {
     try {
         await ask("begin", beginningOf(setupOf(location.hash)));
     } catch (error) {
-        notice(`This link's setup cannot be shown: ${error.message}`, WRONG);
+        notice(`This link cannot be opened: ${error.message}`, WRONG);
         if (location.hash) history.replaceState(null, "", " ");
         await ask("begin", beginningOf(setupOf("")));
     }

@@ -18,7 +18,7 @@ export function createSetup(place) {
     const rows = Array.from({ length: SYSTEMS_MAX }, (_, at) => new SystemRow(at));
     const cpus = field("CPUs", "number", { min: 1, max: CPUS_MAX, required: true });
     const seed = field("Seed", "number", { min: 0, max: SEED_MAX, required: true });
-    const chosen = element("select", { multiple: true, size: 8, "aria-label": "Workloads to begin with" });
+    const chosen = element("select", { multiple: true, size: 8, "aria-label": "Initial workloads" });
     for (const { name, title } of workloads()) chosen.append(element("option", { value: name, textContent: name, title }));
     const text = element("textarea", { rows: 8, spellcheck: false, placeholder: "program root\n  loop\n    run 3ms\n    sleep 2ticks\n  end" });
     const trouble = element("p", { className: "setup-trouble", role: "alert", hidden: true });
@@ -30,14 +30,14 @@ export function createSetup(place) {
         element("p", { textContent: "One to four policies run side by side, with the same workloads, CPUs and seed. Tunables are written as slice=3 boost=100." }),
         element("div", { className: "setup-systems" }, ...rows.map((row) => row.element)),
         element("div", { className: "setup-machine" }, cpus.label, seed.label),
-        element("div", { className: "setup-loads" }, labelled("Workloads (several with Ctrl)", chosen), labelled("and a text of your own (docs/simulator.md has the words)", text)),
+        element("div", { className: "setup-loads" }, labelled("Workloads (several with Ctrl)", chosen), labelled("and your own text (language: docs/simulator.md)", text)),
         trouble,
         element("p", {}, "Or a lesson: ", ...Object.entries(lessons()).flatMap(lessonLink)),
         element("div", { className: "setup-acts" },
             element("button", { type: "submit", className: "button strong", textContent: "Begin" }),
-            button("", "Copy a link that holds all of this setup", copy, "Copy the link"),
-            button("", "Close without a change", () => dialog.close(), "Close"),
-            labelled("or open a recording (trace.bin, with manifest.json if you like) or a policy (.wasm)", files)),
+            button("", "Copy a link with all of these settings", copy, "Copy the link"),
+            button("", "Cancel", () => dialog.close(), "Close"),
+            labelled("or open a recording (trace.bin, optionally with manifest.json) or a policy (.wasm)", files)),
     );
     dialog.append(form);
     document.body.append(dialog);
@@ -74,7 +74,7 @@ export function createSetup(place) {
     function read() {
         const systems = rows.map((row) => row.read()).filter(({ policy }) => policy);
         const wrong = [cpus, seed].find(({ field: each }) => !each.checkValidity());
-        if (wrong) throw new Error(`${wrong.title}: ${wrong.field.min} to ${wrong.field.max} are possible.`);
+        if (wrong) throw new Error(`${wrong.title}: out of range; choose ${wrong.field.min} to ${wrong.field.max}.`);
         if (!systems.length) throw new Error("Choose a policy.");
         return {
             systems, cpus: Number(cpus.field.value), seed: Number(seed.field.value), text: text.value,

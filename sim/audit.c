@@ -42,7 +42,9 @@ static bool tally_process(const struct simulator *simulator, const struct proces
     if (process->place == PLACE_BLOCKED)
         tally->waiting[process->waits]++;
     if ((process->place == PLACE_BLOCKED) != (process->waits != WAIT_NONE)) {
-        set_error(error, "pid %d is blocked and waits for nothing, or the other way round",
+        set_error(error,
+                  "pid %d is blocked without waiting for anything, or waits without being "
+                  "blocked",
                   process->task.pid);
         return false;
     }
@@ -58,8 +60,8 @@ static bool compare(uint64_t counted, uint64_t found, const char *what, uint32_t
                     struct simulator_error *error)
 {
     if (counted != found)
-        set_error(error, "CPU %u: %llu %s by the count, %llu found", cpu,
-                  (unsigned long long)counted, what, (unsigned long long)found);
+        set_error(error, "CPU %u: %llu %s counted, %llu found", cpu, (unsigned long long)counted,
+                  what, (unsigned long long)found);
     return counted == found;
 }
 
@@ -104,7 +106,7 @@ static bool check_idle(const struct simulator *simulator, uint32_t queue,
     }
     if (idle == NO_CPU)
         return true;
-    set_error(error, "CPU %u is idle, though its queue holds a process", idle);
+    set_error(error, "CPU %u is idle, although its queue has a process", idle);
     return false;
 }
 
@@ -112,7 +114,7 @@ static bool check_current(const struct cpu *cpu, struct simulator_error *error)
 {
     if (!cpu->current || cpu->current->place == PLACE_RUNNING)
         return true;
-    set_error(error, "CPU %u has pid %d, which does not run", cpu->id, cpu->current->task.pid);
+    set_error(error, "CPU %u has pid %d, which is not running", cpu->id, cpu->current->task.pid);
     return false;
 }
 
@@ -143,13 +145,13 @@ static bool check_lines(const struct simulator *simulator, const struct tally *t
         const struct channel *channel = &simulator->channels[i];
         uint32_t length = line_length(simulator, channel->first, WAIT_CHANNEL);
         in_channels += length;
-        if (!compare(channel->waiting, length, "in the line of a channel", 0, error))
+        if (!compare(channel->waiting, length, "in the queue of a channel", 0, error))
             return false;
     }
     for (uint32_t i = 0; i < simulator->scheduler.cpus; i++)
         due += line_length(simulator, simulator->cpus[i].due_first, WAIT_DUE);
-    return compare(in_channels, tally->waiting[WAIT_CHANNEL], "in lines of channels", 0, error) &&
-           compare(due, tally->waiting[WAIT_DUE], "in lines of due timers", 0, error) &&
+    return compare(in_channels, tally->waiting[WAIT_CHANNEL], "in queues of channels", 0, error) &&
+           compare(due, tally->waiting[WAIT_DUE], "in queues of due timers", 0, error) &&
            compare(timers->count - timers->dead, tally->waiting[WAIT_TIMER], "timers", 0, error);
 }
 

@@ -29,11 +29,11 @@ bool simulator_save(struct simulator *simulator, const char *path, struct simula
         return false;
     }
     if (simulator->finished) {
-        set_error(error, "the run is finished, and cannot be put aside");
+        set_error(error, "the run is finished and cannot be saved");
         return false;
     }
     if (simulator->recipe.incomplete) {
-        set_error(error, "no memory was left to note what the machine is made of");
+        set_error(error, "out of memory while saving the machine's configuration");
         return false;
     }
     return checkpoint_write(simulator, path, error);
@@ -173,7 +173,7 @@ static bool go_on_tracing(struct simulator *simulator, const struct checkpoint_h
         return true;
     if (header->traced)
         return open_trace(simulator, trace, error);
-    set_error(error, "the checkpoint %s: its run had no trace, and cannot have one from here on",
+    set_error(error, "the checkpoint %s: its run had no trace, so it cannot continue with one",
               path);
     return false;
 }
@@ -194,7 +194,7 @@ struct simulator *simulator_restore(const char *path, const char *trace,
     if (!flaw) {
         struct recipe_rest rest = {recipe, header.recipe_bytes};
         simulator = make_again(&header, &rest);
-        flaw = simulator ? NULL : "it was made up, or changed: no run comes to what it says";
+        flaw = simulator ? NULL : "it was changed: no run has this state";
     }
     free(recipe);
     if (flaw)

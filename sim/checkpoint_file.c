@@ -102,19 +102,19 @@ bool checkpoint_write(const struct simulator *simulator, const char *path,
 }
 
 static const char damaged[] = "it is damaged";
-static const char cut_short[] = "it is cut short";
+static const char cut_short[] = "it is truncated";
 
 /* Returns what is wrong, or null if the checkpoint is sound and of this build. */
 static const char *header_flaw(const struct checkpoint_header *header)
 {
     if (header->magic != MAGIC)
-        return "it is no checkpoint";
+        return "it is not a checkpoint";
     if (header->version != FORMAT_VERSION || header->bytes != sizeof(*header))
-        return "its format is of another version of the simulator, and only that can continue it";
+        return "another version of the simulator saved it; continue it with that version";
     if (header->checksum != checksum(header, offsetof(struct checkpoint_header, checksum)))
         return damaged;
     if (memcmp(header->build, build_name, CHECKPOINT_BUILD_BYTES) != 0)
-        return "another build of the simulator saved it, and only that can continue it";
+        return "another build of the simulator saved it; continue it with that build";
     return NULL;
 }
 
@@ -145,13 +145,13 @@ static unsigned char *read_recipe(FILE *file, uint64_t wanted, uint64_t *found)
 const char *checkpoint_read(FILE *file, struct checkpoint_header *header, unsigned char **recipe)
 {
     bool whole = fread(header, sizeof(*header), 1, file) == 1;
-    const char *flaw = whole ? header_flaw(header) : "it is no checkpoint, or cut short";
+    const char *flaw = whole ? header_flaw(header) : "it is not a checkpoint, or truncated";
     if (flaw)
         return flaw;
     uint64_t found;
     *recipe = read_recipe(file, header->recipe_bytes, &found);
     if (!*recipe)
-        return "there is no memory for it";
+        return "out of memory";
     if (found < header->recipe_bytes)
         return cut_short;
     if (found % 8 != 0 || header->recipe_checksum != checksum(*recipe, found) || fgetc(file) != EOF)

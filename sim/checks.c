@@ -33,41 +33,41 @@ static const char *step_flaw(const struct simulator_workload *workload,
     bool to_text = step->kind == STEP_SET_POLICY || step->kind == STEP_SET_TUNABLE;
     bool to_self = has_self && step->target == WORKLOAD_SELF;
     if (step->kind >= STEP_COUNT)
-        return "there is no such act";
+        return "unknown step";
     if (has_time && step->value > TIME_MAX)
         return "the time is too long";
     if (to_program && !to_self && step->target >= workload->program_count)
-        return "there is no such program";
+        return "unknown program";
     if (to_channel && step->target >= workload->channel_count)
-        return "there is no such channel";
+        return "unknown channel";
     if (step->kind == STEP_TAKE && step->value > workload->channel_count)
-        return "there is no such channel to give to";
+        return "unknown channel to give to";
     if (step->kind == STEP_TAKE && step->detail > TAKE_LAST)
-        return "there is no such way to take a thing";
+        return "unknown way to take a thing";
     if (step->kind == STEP_ARRIVE && step->detail > ARRIVE_LAST)
-        return "nothing of this kind arrives";
+        return "this kind of event does not arrive";
     if (own_timer && step->detail >= WORKLOAD_TIMERS_MAX)
         return "a process has at most 8 timers";
     if (step->kind == STEP_SHARED_TIMER && step->target >= WORKLOAD_SHARED_TIMERS_MAX)
-        return "there may be at most 65536 shared timers";
+        return "at most 65536 shared timers are allowed";
     if (step->kind == STEP_MEET && (step->value < 1 || step->value > SIMULATOR_PROCESSES_MAX))
-        return "so many processes cannot meet";
+        return "too many processes to meet";
     if (to_text && step->target >= workload->text_count)
-        return "there is no such text";
+        return "unknown text";
     if (step->kind == STEP_ATTRIBUTE && !attribute_allowed(step->detail, (int64_t)step->value))
-        return "there is no such attribute, or its value is out of its range";
+        return "unknown attribute, or its value is out of range";
     if (step->kind == STEP_SETGROUP &&
         !group_value_allowed(step->target, step->detail, (int64_t)step->value))
-        return "there is no such group of tasks, or its value is out of its range";
+        return "unknown group of tasks, or its value is out of range";
     if (step->kind == STEP_AFFINITY &&
         (step->value >= workload->text_count || !is_cpu_list(workload->texts[step->value])))
-        return "there is no such list of CPUs";
+        return "unknown list of CPUs";
     if (step->kind == STEP_MARK && (step->detail < MARK_BEGIN || step->detail > MARK_VALUE))
-        return "there is no such mark";
+        return "unknown mark";
     if (step->kind == STEP_LOOP && step->detail >= WORKLOAD_LOOPS_MAX)
-        return "the loop is within too many others";
+        return "the loop is nested too deeply";
     if (step->kind == STEP_LOOP && (step->target >= place || step->value > UINT32_MAX))
-        return "the loop must go back, over one step at least, and no more than 2^32 - 1 times";
+        return "the loop must go back over at least one step, at most 2^32 - 1 times";
     return NULL;
 }
 
@@ -89,7 +89,7 @@ static bool check_program(const struct simulator_workload *workload,
     for (; place < program->count; place++) {
         flaw = step_flaw(workload, &program->steps[place], place);
         if (!flaw && program->steps[place].kind == STEP_LOOP && loop_is_empty(program, place))
-            flaw = "nothing is in the loop";
+            flaw = "the loop is empty";
         if (flaw)
             break;
     }
@@ -113,7 +113,9 @@ static bool check_affinity(const struct simulator_workload *workload,
         cpu_list_read(workload->texts[step->value], set.words);
         if (cpu_set_limit(&set, cpus) > 0)
             continue;
-        set_error(error, "program %s: cpus %s: the machine has none of them; it has %u, from 0 on",
+        set_error(error,
+                  "program %s: cpus %s: the machine has none of these CPUs; it has %u, "
+                  "from 0",
                   program->name, workload->texts[step->value], cpus);
         return false;
     }
@@ -135,7 +137,7 @@ bool check_workload(const struct simulator_workload *workload, uint32_t cpus,
         steps += workload->programs[i].count;
     }
     if (steps > SIMULATOR_STEPS_MAX || workload->channel_count > SIMULATOR_CHANNELS_MAX) {
-        set_error(error, "the workload has too many steps or channels: at most %u and %u",
+        set_error(error, "the workload has too many steps or channels; use at most %u and %u",
                   SIMULATOR_STEPS_MAX, SIMULATOR_CHANNELS_MAX);
         return false;
     }
@@ -146,23 +148,26 @@ bool check_tick(uint64_t tick_ns, struct simulator_error *error)
 {
     if (tick_ns >= TICK_SHORTEST && tick_ns <= TICK_LONGEST)
         return true;
-    set_error(error, "a tick of %llu ns: it may be 1 us to 1000 s", (unsigned long long)tick_ns);
+    set_error(error,
+              "tick of %llu ns: out of range; use 1 us to "
+              "1000 s",
+              (unsigned long long)tick_ns);
     return false;
 }
 
 bool check_setup(const struct simulator_setup *setup, struct simulator_error *error)
 {
     if (setup->cpus < 1 || setup->cpus > POLICY_CPUS_MAX) {
-        set_error(error, "%u CPUs: there may be 1 to %u", setup->cpus, POLICY_CPUS_MAX);
+        set_error(error, "%u CPUs: out of range; use 1 to %u", setup->cpus, POLICY_CPUS_MAX);
         return false;
     }
     if (setup->processes > SIMULATOR_PROCESSES_MAX) {
-        set_error(error, "%u processes: there may be %u at most", setup->processes,
+        set_error(error, "%u processes: too many; use at most %u", setup->processes,
                   SIMULATOR_PROCESSES_MAX);
         return false;
     }
     if (setup->added_steps > SIMULATOR_ADDED_MAX) {
-        set_error(error, "%u steps to be added: there may be %u at most", setup->added_steps,
+        set_error(error, "%u additional steps: too many; use at most %u", setup->added_steps,
                   SIMULATOR_ADDED_MAX);
         return false;
     }

@@ -19,9 +19,9 @@ bool begin_act(struct simulator *simulator, struct simulator_error *error)
     if (simulator->status == SIMULATOR_FAILED)
         *error = simulator->error;
     else if (simulator->status == SIMULATOR_DONE)
-        set_error(error, "the first process has ended, and with it the run");
+        set_error(error, "the first process has ended, which ends the run");
     else if (simulator->finished)
-        set_error(error, "the run is finished, and nothing can be done to it");
+        set_error(error, "the run is finished and cannot be changed");
     if (simulator->status != SIMULATOR_TIME || simulator->finished)
         return false;
     seek_tick(simulator, simulator->now + 1);
@@ -42,7 +42,7 @@ static struct process *find_process(const struct simulator *simulator, int32_t p
         set_error(error, "pid %d has ended", pid);
         return NULL;
     }
-    set_error(error, "there is no process of pid %d", pid);
+    set_error(error, "pid %d: no such process", pid);
     return NULL;
 }
 
@@ -57,11 +57,11 @@ int32_t simulator_fork(struct simulator *simulator, uint32_t program, struct sim
     if (!begin_act(simulator, error))
         return 0;
     if (program >= simulator->used.programs) {
-        set_error(error, "program %u: the workload has %u", program, simulator->used.programs);
+        set_error(error, "program %u: the workload has only %u", program, simulator->used.programs);
         return 0;
     }
     if (!slots_any(&simulator->slots)) {
-        set_error(error, "there is room for %u processes at once, and all of it is taken",
+        set_error(error, "the machine is full: it has at most %u processes at once",
                   simulator->process_limit);
         return 0;
     }
@@ -76,7 +76,7 @@ bool simulator_kill(struct simulator *simulator, int32_t pid, struct simulator_e
     if (!process)
         return false;
     if (process->task.slot == FIRST_SLOT) {
-        set_error(error, "pid %d is init, which cannot be killed", pid);
+        set_error(error, "pid %d: init cannot be killed", pid);
         return false;
     }
     simulator->engine->kill(simulator, process);
@@ -91,7 +91,8 @@ bool simulator_wake(struct simulator *simulator, int32_t pid, struct simulator_e
         return false;
     if (process->place != PLACE_BLOCKED || process->task.slot == FIRST_SLOT) {
         set_error(error, "pid %d %s", pid,
-                  process->task.slot == FIRST_SLOT ? "is init, which only a process's end wakes"
+                  process->task.slot == FIRST_SLOT ? "is init, which only the end of a process "
+                                                     "wakes"
                                                    : "does not wait");
         return false;
     }
@@ -107,15 +108,15 @@ bool simulator_migrate(struct simulator *simulator, int32_t pid, uint32_t cpu,
     if (!process)
         return false;
     if (simulator->scheduler.queues == 1)
-        set_error(error, "there is one queue: no process can be moved to another");
+        set_error(error, "no process can be moved: there is only one queue");
     else if (cpu >= simulator->scheduler.cpus)
-        set_error(error, "CPU %u: there are %u", cpu, simulator->scheduler.cpus);
+        set_error(error, "CPU %u: there are only %u", cpu, simulator->scheduler.cpus);
     else if (process->place != PLACE_QUEUED)
         set_error(error, "pid %d is not queued", pid);
     else if (!task_may_run_on(&process->task, cpu))
         set_error(error, "pid %d may not run on CPU %u", pid, cpu);
     else if (process->task.cpu == cpu)
-        set_error(error, "pid %d is queued on CPU %u already", pid, cpu);
+        set_error(error, "pid %d is already queued on CPU %u", pid, cpu);
     else {
         simulator->engine->migrate(simulator, process, cpu);
         recipe_note(&simulator->recipe, ACT_MIGRATE, (uint32_t)pid, cpu, 0);
@@ -130,11 +131,11 @@ bool simulator_give(struct simulator *simulator, uint32_t channel, uint64_t coun
     if (!begin_act(simulator, error))
         return false;
     if (channel >= simulator->used.channels) {
-        set_error(error, "channel %u: the workload has %u", channel, simulator->used.channels);
+        set_error(error, "channel %u: the workload has only %u", channel, simulator->used.channels);
         return false;
     }
     if (count > UINT32_MAX) {
-        set_error(error, "%llu things are too many for a channel: expected at most %u",
+        set_error(error, "%llu things: too many for a channel; use at most %u",
                   (unsigned long long)count, UINT32_MAX);
         return false;
     }
@@ -151,7 +152,7 @@ bool simulator_set_attribute(struct simulator *simulator, int32_t pid, uint32_t 
         return false;
     if (!attribute_allowed(kind, (int64_t)value)) {
         if (kind == 0 || kind >= ATTRIBUTE_KINDS)
-            set_error(error, "attribute %u: there is none", kind);
+            set_error(error, "attribute %u: unknown", kind);
         else
             set_error(error, "%s %lld: expected a number from %lld to %lld", attribute_names[kind],
                       (long long)value, (long long)attribute_lowest(kind),

@@ -165,7 +165,7 @@ static bool add_to_cost(struct simulator_costs *costs, const char *text, size_t 
             fits = !__builtin_add_overflow(*value, added, value) && fits;
     }
     if (!fits)
-        set_error(error, "cost %.*s: too much is added", (int)length, text);
+        set_error(error, "cost %.*s: the sum is too large", (int)length, text);
     return fits;
 }
 
@@ -229,7 +229,7 @@ bool costs_check(const struct simulator_costs *costs, struct simulator_error *er
     struct simulator_costs copy = *costs;
     uint64_t most = 0;
     if (!policies_are_sound(costs)) {
-        set_error(error, "there is no such cost of a policy");
+        set_error(error, "unknown cost of a policy");
         return false;
     }
     for (uint32_t i = 0; i < COSTS; i++)
@@ -237,7 +237,10 @@ bool costs_check(const struct simulator_costs *costs, struct simulator_error *er
     for (uint32_t i = 0; i < costs->policy_count; i++)
         most = costs->policies[i].value > most ? costs->policies[i].value : most;
     if (most > COST_MOST)
-        set_error(error, "a cost of %llu ns: 1000 s is the most", (unsigned long long)most);
+        set_error(error,
+                  "cost of %llu ns: too large; use at most 1000 "
+                  "s",
+                  (unsigned long long)most);
     return most <= COST_MOST;
 }
 

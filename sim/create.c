@@ -334,7 +334,7 @@ struct simulator *simulator_create(const struct simulator_setup *setup,
         return NULL;
     struct simulator *simulator = allocate(draft, setup->cpus);
     if (!simulator) {
-        set_error(error, "no memory for the machine: fewer processes need less");
+        set_error(error, "out of memory for the machine; use fewer processes");
         return NULL;
     }
     make_cpus(simulator);
@@ -370,8 +370,8 @@ uint32_t simulator_add_workload(struct simulator *simulator,
     const struct extent extent = extent_of(workload);
     if (!fits(&extent, &simulator->used, &simulator->room)) {
         set_error(error,
-                  "no room is left for a workload of %u steps: a machine that begins anew "
-                  "has it, or one that was made with more",
+                  "out of space for a workload of %u steps; restart the machine, or create it "
+                  "with more steps",
                   extent.steps);
         return SIMULATOR_NO_PROGRAM;
     }

@@ -64,7 +64,7 @@ static bool skip_idle_ticks(struct simulator *simulator)
 {
     uint64_t timer = timers_next(&simulator->timers);
     if (timer == NEVER)
-        fail(simulator, "all processes wait, and nothing is left that could wake one");
+        fail(simulator, "deadlock: all processes wait, and nothing can wake one");
     else if (timer > simulator->next_tick)
         seek_tick(simulator, timer);
     return timer != NEVER;

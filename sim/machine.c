@@ -39,7 +39,7 @@ enum simulator_status simulator_run(struct simulator *simulator, uint64_t until,
                                     struct simulator_error *error)
 {
     if (simulator->finished)
-        fail(simulator, "the run is finished, and cannot go on");
+        fail(simulator, "the run is finished and cannot continue");
     if (until > TIME_MAX)
         until = TIME_MAX;
     if (simulator->status == SIMULATOR_TIME)

@@ -19,31 +19,29 @@ static const char usage[] =
     "       schedlab-sim [OPTION]... --continue CHECKPOINT\n"
     "\n"
     "Runs a workload file (`./schedlab workloads FILE.json --output WORKLOAD` makes one; - for\n"
-    "the standard input) under a policy, and prints what was counted, a name and a number on each\n"
-    "line.\n"
+    "the standard input) under a policy, and prints its counters, a name and a number per line.\n"
     "\n"
     "  --policy NAME[:PRESET]    the policy (rr)\n"
     "  --set NAME=VALUE,...      its tunables\n"
     "  --cpus N                  1 to 1024 (1)\n"
-    "  --processes N             that may live at once, at most (4096)\n"
+    "  --processes N             maximum number of processes at once (4096)\n"
     "  --seed N                  (1)\n"
     "  --tick NS                 the length of a tick in nanoseconds (1000000)\n"
     "  --limit NS                ends the run at this time (60000000000)\n"
-    "  --costs COSTS             kernel, none, textbook, or one of them and changes:\n"
+    "  --costs COSTS             kernel, none or textbook, with changes:\n"
     "                            kernel,fork=9000 (kernel)\n"
-    "  --shape SHAPE             of the machine (policies/support/shape_text.h): all CPUs are "
-    "alike\n"
-    "  --trace FILE              where the event trace goes\n"
-    "  --no-trace                no trace: needed if there is no --trace\n"
-    "  --trace-queues            each record of where a process is queued, too\n"
-    "  --save FILE               puts the run aside in a file, where its limit would end it\n"
-    "  --at NS                   and at this time already\n"
-    "  --continue FILE           goes on with a run that was put aside; its trace goes on, too\n"
-    "  --speed                   also how long it took, which differs from run to run\n"
+    "  --shape SHAPE             shape of the machine (policies/support/shape_text.h; all CPUs\n"
+    "                            are equal)\n"
+    "  --trace FILE              writes the event trace to this file\n"
+    "  --no-trace                writes no trace; required without --trace\n"
+    "  --trace-queues            also records each place in a queue\n"
+    "  --save FILE               saves the run in this file instead of ending it at the limit\n"
+    "  --at NS                   saves it at this time\n"
+    "  --continue FILE           continues a saved run and its trace\n"
+    "  --speed                   also prints the run's duration, which varies\n"
     "\n"
-    "Exit status: 0 the first process ended with status 0, or the run was put aside; 1 it did\n"
-    "not, or the run failed, or was over before it was to be put aside; 2 wrong usage; 3 the\n"
-    "limit was reached.\n";
+    "Exit status: 0: the first process ended with status 0, or the run was saved; 1: another\n"
+    "status, the run failed, or it ended before --at; 2: wrong usage; 3: the limit was reached.\n";
 
 struct options {
     struct simulator_setup setup;
@@ -110,7 +108,7 @@ static void take_option(struct options *options, int letter, const char *name, c
         break;
     case 's':
         if (setup->tunables)
-            wrong_usage("--set is given twice: put its values together, with commas");
+            wrong_usage("--set: given twice; join its values with commas");
         setup->tunables = value;
         break;
     case 'c':
@@ -167,14 +165,14 @@ static void take_option(struct options *options, int letter, const char *name, c
 static void check_options(const struct options *options)
 {
     if ((options->setup.trace != NULL) == options->no_trace)
-        wrong_usage("expected either --trace FILE or --no-trace");
+        wrong_usage("--trace and --no-trace: give exactly one of them");
     if (options->restore && options->describes)
-        wrong_usage("the checkpoint says what the machine is: expected, beside --continue, only "
-                    "--limit, --trace or --no-trace, --save, --at and --speed");
+        wrong_usage("--continue: the checkpoint determines the machine; add only --limit, "
+                    "--trace or --no-trace, --save, --at and --speed");
     if (options->save_at != NEVER && !options->save)
-        wrong_usage("--at: expected --save FILE, too");
+        wrong_usage("--at: works only with --save; add --save FILE");
     if (options->save_at != NEVER && options->save_at > options->limit)
-        wrong_usage("--at: expected a time before the --limit");
+        wrong_usage("--at: must be before --limit");
 }
 
 static struct options read_options(int argument_count, char **arguments)
@@ -193,8 +191,9 @@ static struct options read_options(int argument_count, char **arguments)
     while ((letter = getopt_long(argument_count, arguments, "", long_options, &index)) != -1)
         take_option(&options, letter, long_options[index].name, optarg);
     if (optind != argument_count - !options.restore)
-        wrong_usage(options.restore ? "expected no workload: the checkpoint has it"
-                                    : "expected one workload");
+        wrong_usage(options.restore ? "--continue: the checkpoint has the workload; leave the "
+                                      "workload out"
+                                    : "expected exactly one workload");
     options.workload = arguments[optind];
     check_options(&options);
     return options;
@@ -295,7 +294,7 @@ static int exit_status(const struct options *options, const struct outcome *outc
 {
     int64_t status = outcome->counts.exit_status;
     if (outcome->saved) {
-        fprintf(stderr, "schedlab-sim: put aside at %" PRIu64 " ns: --continue %s\n",
+        fprintf(stderr, "schedlab-sim: saved at %" PRIu64 " ns: --continue %s\n",
                 outcome->counts.now, options->save);
         return 0;
     }
@@ -306,7 +305,7 @@ static int exit_status(const struct options *options, const struct outcome *outc
     if (status != 0)
         fprintf(stderr, "schedlab-sim: the first process ended with status %" PRId64 "\n", status);
     if (options->save)
-        fprintf(stderr, "schedlab-sim: the run was over before it was to be put aside\n");
+        fprintf(stderr, "schedlab-sim: the run ended before the time of --at\n");
     return status != 0 || options->save;
 }
 

@@ -15,7 +15,7 @@ bool choose_policy(const char *text, struct policy_choice *choice, struct simula
         set_error(error, "policy %s: %s", text, policy_error_text(problem));
     const char *flaw = problem ? NULL : policy_flaw(choice->policy);
     if (flaw)
-        set_error(error, "policy %s contradicts itself: %s", text, flaw);
+        set_error(error, "policy %s has inconsistent definitions: %s", text, flaw);
     return !problem && !flaw;
 }
 
@@ -63,8 +63,7 @@ bool set_costs(struct simulator *simulator, const struct policy_choice *choice,
     uint64_t tick_ns = simulator->scheduler.tick_ns;
     if (costs.tick + costs.scheduler + costs.context_switch >= tick_ns) {
         set_error(error,
-                  "a tick of %llu ns leaves no time to compute: tick, scheduler and context "
-                  "switch cost as much",
+                  "tick of %llu ns: too short; tick, scheduler and context switch cost as much",
                   (unsigned long long)tick_ns);
         return false;
     }

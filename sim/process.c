@@ -56,7 +56,7 @@ struct process *process_create(struct simulator *simulator, struct process *pare
 {
     uint32_t slot = slots_take(&simulator->slots);
     if (slot == UINT32_MAX) {
-        fail(simulator, "there is room for %u processes at once, and one more is forked",
+        fail(simulator, "too many processes: the machine has at most %u at once",
              simulator->process_limit);
         return NULL;
     }

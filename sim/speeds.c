@@ -8,7 +8,7 @@ bool begin_speeds(struct simulator *simulator, const char *text, struct simulato
     uint32_t cpus = simulator->scheduler.cpus;
     const char *flaw = shape_read(text, cpus, &speeds->shape, &speeds->model);
     if (flaw) {
-        set_error(error, "the shape of a machine of %u CPUs: %s", cpus, flaw);
+        set_error(error, "shape for %u CPUs: %s", cpus, flaw);
         return false;
     }
     simulator->scheduler.shape = &speeds->shape;

@@ -115,7 +115,7 @@ bool open_trace(struct simulator *simulator, const char *path, struct simulator_
     }
     trace->buffer = malloc(TRACE_BUFFER_RECORDS * sizeof(*trace->buffer));
     if (!trace->buffer) {
-        set_error(error, "no memory for the trace's buffer");
+        set_error(error, "out of memory for the trace's buffer");
         return false;
     }
     trace->next = trace->buffer;

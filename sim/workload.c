@@ -31,20 +31,20 @@ static const char *contents_flaw(const struct workload_file_contents *file)
     uint32_t steps = 0;
     uint32_t next = 0;
     if (header->text_bytes > 0 && file->characters[header->text_bytes - 1] != '\0')
-        return "it is damaged: its last text has no end";
+        return "it is damaged: its last text is not terminated";
     for (uint32_t i = 0; i < header->program_count; i++) {
         const struct workload_file_program *program = &file->programs[i];
         if (program->first != steps || program->count > header->step_count - steps)
-            return "it is damaged: a program's steps are not where they must be";
+            return "it is damaged: a program's steps are misplaced";
         if (!begins_text(file, program->name, &next))
-            return "it is damaged: a program's name is not where it must be";
+            return "it is damaged: a program's name is misplaced";
         steps += program->count;
     }
     for (uint32_t i = 0; i < header->text_count; i++) {
         if (!begins_text(file, file->texts[i], &next))
             return "it is damaged: a text is not where it must be";
     }
-    return steps == header->step_count ? NULL : "it is damaged: steps are no program's";
+    return steps == header->step_count ? NULL : "it is damaged: steps belong to no program";
 }
 
 /* One piece of memory holds the arrays of pointers, and after them the file. Returns false if
@@ -90,14 +90,14 @@ bool simulator_read_workload(struct simulator_workload *workload, const char *na
         flaw = contents_flaw(&file);
     }
     if (!flaw && header->tick_ns != tick_ns) {
-        set_error(error, "%s: it was made for a tick of %" PRIu64 " ns, not %" PRIu64, name,
+        set_error(error, "%s: compiled for a tick of %" PRIu64 " ns, not %" PRIu64, name,
                   header->tick_ns, tick_ns);
         return false;
     }
     if (!flaw && !check_tick(tick_ns, error))
         return false;
     if (!flaw && !hand_over(workload, bytes, count))
-        flaw = "there is no memory for so large a workload";
+        flaw = "out of memory: the workload is too large";
     if (flaw)
         set_error(error, "%s: %s", name, flaw);
     return !flaw;
@@ -141,7 +141,7 @@ bool simulator_load_workload(struct simulator_workload *workload, const char *pa
     FILE *file = standard_input ? stdin : fopen(path, "rb");
     void *bytes = file ? read_all(file, &count) : NULL;
     if (!bytes)
-        set_error(error, "%s: it cannot be read: %s", path, strerror(errno));
+        set_error(error, "%s: cannot be read: %s", path, strerror(errno));
     if (file && !standard_input)
         fclose(file);
     bool read = bytes && simulator_read_workload(workload, path, bytes, count, tick_ns, error);

@@ -50,7 +50,7 @@ branches::branches(uint64_t at_ns, size_t jobs, const std::vector<std::string> &
 {
     struct stat output;
     if (fstat(STDOUT_FILENO, &output) < 0 || !S_ISREG(output.st_mode))
-        throw std::runtime_error("--branch: standard output is no file, and cannot be copied");
+        throw std::runtime_error("--branch: standard output must be a file");
     for (const auto &folder : folders)
         list.push_back({folder, read_commands(folder + "/commands"),
                         make_file(folder + "/console.log"),

@@ -43,7 +43,7 @@ std::string take_text(std::string_view &source)
             i++;
         text += source[i];
     }
-    throw std::runtime_error("device tree: a quotation mark has no partner; see to the arguments");
+    throw std::runtime_error("device tree: unbalanced quotation mark; check the arguments");
 }
 
 // Splits the source into signs, texts, and the parts between them.
@@ -124,7 +124,7 @@ class tree
     const std::string &take()
     {
         if (next == tokens.size())
-            throw std::runtime_error("device tree: its text ends early");
+            throw std::runtime_error("device tree: its text is truncated");
         return tokens[next++];
     }
 

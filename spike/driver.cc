@@ -27,31 +27,28 @@ static constexpr char USAGE[] =
     "  --isa=TEXT        the instruction set\n"
     "  --arguments=TEXT  the kernel's boot arguments; trace=FILE among them is the one file that "
     "it may write\n"
-    "  --disk=FILE       is mapped as the initial ramdisk; what the kernel writes there is lost\n"
-    "  --turn=N          instructions of a hart in a round, a multiple of 100: the clock's step in "
-    "ns (500)\n"
-    "  --turn=spike      as Spike's own program: 5000 instructions, and a trap ends a turn\n"
+    "  --disk=FILE       the initial ramdisk; writes of the kernel are discarded\n"
+    "  --turn=N          instructions of a hart in a round, a multiple of 100; also the clock's "
+    "step in ns (500)\n"
+    "  --turn=spike      as in Spike's program: 5000 instructions, and a trap ends a hart's turn\n"
     "  --interleave=SEED harts alternate within each round after some instructions, in an order "
     "that the seed draws\n"
-    "  --hold-by=SEED    harts have a part of a turn now and then, and then stand still for a "
-    "while\n"
-    "  --keep-holds=FILE where they did so is kept there (spike/holds.h)\n"
-    "  --holds=FILE      they do so there, and nowhere else\n"
-    "  --keep-disk=FILE  the disk, as it is at the end\n"
-    "  --branch-at=NS    from this time of the kernel on, the machine goes on in branches\n"
-    "  --branch=FOLDER   one of them; FOLDER/commands is what the kernel is told then, and\n"
-    "                    console.log, the trace and status are written there. May be repeated\n"
-    "  --jobs=N          branches that go on side by side (1)\n"
-    "  --pace=X          with input: nanoseconds of the machine for each of ours; 0, as many as it "
-    "can (0)\n"
-    "  --keep-typed=FILE what is typed is kept there, each time with the kernel's time in ns\n"
-    "  --typed=FILE      is typed again at these times; standard input is not read, and time is "
-    "not "
-    "paced\n"
-    "  --tree            writes the machine's device tree, as the kernel gets it, and ends\n"
+    "  --hold-by=SEED    holds harts for a while at random moments within a turn\n"
+    "  --keep-holds=FILE records these holds (spike/holds.h)\n"
+    "  --holds=FILE      holds harts only at these recorded moments\n"
+    "  --keep-disk=FILE  writes the disk's content at the end\n"
+    "  --branch-at=NS    at this time of the kernel, the machine continues in branches\n"
+    "  --branch=FOLDER   one branch: FOLDER/commands are the kernel's commands; console.log, the\n"
+    "                    trace and status are written there. May be repeated\n"
+    "  --jobs=N          branches that run at the same time (1)\n"
+    "  --pace=X          with input: nanoseconds of the machine per nanosecond of real time; 0: as "
+    "fast as possible (0)\n"
+    "  --keep-typed=FILE records the input, each part with the kernel's time in ns\n"
+    "  --typed=FILE      repeats recorded input at its times; standard input is not read, and time "
+    "is not paced\n"
+    "  --tree            writes the device tree that the kernel gets, and ends\n"
     "\n"
-    "Ends with the kernel's status; 2: wrong usage; 103: every CPU sleeps, and nothing can wake "
-    "one.\n";
+    "Ends with the kernel's status; 2: wrong usage; 103: deadlock, all CPUs sleep.\n";
 
 struct options {
     size_t harts = 1;
@@ -85,7 +82,7 @@ static void take_number(const char *option, const char *text, number least, numb
     const char *end = text + strlen(text);
     auto [rest, error] = std::from_chars(text, end, value);
     if (error != std::errc() || rest != end || !(value >= least && value <= most))
-        throw wrong_usage(std::string(option) + text + ": out of range, or no number");
+        throw wrong_usage(std::string(option) + text + ": not a number, or out of range");
 }
 
 static const char *value_of(const char *argument, const char *option)
@@ -150,7 +147,7 @@ static void take(options &options, const char *argument)
     else if (strcmp(argument, "--tree") == 0)
         options.tree = true;
     else if (argument[0] == '-' || options.kernel)
-        throw wrong_usage(std::string(argument) + ": no such option, or a second kernel");
+        throw wrong_usage(std::string(argument) + ": unknown option, or a second kernel");
     else
         options.kernel = argument;
 }
@@ -167,17 +164,19 @@ static options read_options(int count, char *arguments[])
     for (int i = 1; i < count; i++)
         take(options, arguments[i]);
     if (!options.kernel)
-        throw wrong_usage("no kernel is named");
+        throw wrong_usage("KERNEL: missing; name a kernel");
     if (options.branch_at.has_value() == options.branch_folders.empty())
-        throw wrong_usage("--branch-at and --branch: one needs the other");
+        throw wrong_usage("--branch-at and --branch: give both");
     if (options.held && (options.order || options.branch_at || options.turn.trap_ends_it))
-        throw wrong_usage("--hold-by, --holds: not with another order of turns, or branches");
+        throw wrong_usage(
+            "--hold-by, --holds: cannot be combined with --interleave, --turn=spike or "
+            "--branch");
     if (options.keep_holds && !options.held)
-        throw wrong_usage("--keep-holds: there are none");
+        throw wrong_usage("--keep-holds: works only with --hold-by or --holds");
     if (options.keep_disk && !options.disk)
-        throw wrong_usage("--keep-disk: there is none");
+        throw wrong_usage("--keep-disk: works only with --disk");
     if (options.branch_at && is_live(options))
-        throw wrong_usage("--branch: the console must not be live; give it no input");
+        throw wrong_usage("--branch: the console must not be interactive; redirect standard input");
     return options;
 }
 
@@ -201,7 +200,7 @@ static void check_kernel(const char *path)
     close(file);
     if (count != sizeof(found) || memcmp(found, MAGIC, sizeof(MAGIC)) != 0 ||
         found[MACHINE] != RISCV)
-        throw std::runtime_error(std::string(path) + ": not a program of RISC-V with 64 bits");
+        throw std::runtime_error(std::string(path) + ": not a 64-bit RISC-V program");
 }
 
 // Places the disk so that it ends a page before the memory does, as in Spike itself.

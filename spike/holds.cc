@@ -57,7 +57,7 @@ holds holds::of_file(const std::string &path)
     }
     fclose(file);
     if (count != EOF)
-        throw std::runtime_error(path + ": lines were expected as --keep-holds writes them");
+        throw std::runtime_error(path + ": invalid line; use a file that --keep-holds wrote");
     for (auto &list : found.lists)
         std::sort(list.begin(), list.end(),
                   [](const hold &a, const hold &b) { return a.is_before(b); });

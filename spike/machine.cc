@@ -442,7 +442,7 @@ int machine::checked(int status) const
         throw std::runtime_error("the machine ended before its branches began");
     if (!was_told || !*commands)
         return status;
-    fprintf(stderr, "spike: the kernel did not take what it was told\n");
+    fprintf(stderr, "spike: the kernel did not accept a command\n");
     return MACHINE_REFUSED;
 }
 
@@ -462,7 +462,7 @@ int machine::run_to_end()
         if (is_interrupted())
             return INTERRUPTED;
         if (!find_round()) {
-            fprintf(stderr, "spike: every CPU sleeps, and nothing can wake one\n");
+            fprintf(stderr, "spike: deadlock: every CPU sleeps, and nothing can wake one\n");
             return checked(MACHINE_STUCK);
         }
         if (round >= typing_round() && !type_again())

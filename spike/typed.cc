@@ -77,7 +77,9 @@ void typed_file::add(const typed &next)
     file << next.at_ns << (next.text.empty() ? "" : " ") << escaped(next.text) << '\n'
          << std::flush;
     if (!file)
-        throw std::runtime_error("what is typed cannot be kept: " + std::string(strerror(errno)));
+        throw std::runtime_error("the typed input cannot be "
+                                 "recorded: " +
+                                 std::string(strerror(errno)));
 }
 
 std::vector<typed> read_typed(const std::string &path)
@@ -91,7 +93,7 @@ std::vector<typed> read_typed(const std::string &path)
         if (!next || (!list.empty() && next->at_ns <= list.back().at_ns))
             throw std::runtime_error(
                 path + ", line " + std::to_string(list.size() + 1) +
-                ": not a time in ns, later than the one before, and what was typed then");
+                ": invalid line; expected an increasing time in ns, and the typed input");
         list.push_back(*next);
     }
     return list;

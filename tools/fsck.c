@@ -141,7 +141,7 @@ static void replay_journal(struct checker *checker)
 static bool claim_block(struct checker *checker, uint32_t number, uint32_t block)
 {
     if (block < checker->super->data_start || block >= checker->super->block_count) {
-        problem(checker, "inode %u: points to block %u, which cannot be its own", number, block);
+        problem(checker, "inode %u: points to block %u, which is not a data block", number, block);
         return false;
     }
     if (checker->block_used[block])
@@ -180,16 +180,16 @@ static void check_inode(struct checker *checker, uint32_t number)
                 used ? "used" : "free");
     if (inode->type == INODE_FREE) {
         if (is_marked(checker, number))
-            problem(checker, "inode %u: free, and to be reclaimed", number);
+            problem(checker, "inode %u: free, but marked for reclaiming", number);
         return;
     }
     if (!disk_inode_valid(inode) || inode->blocks > checker->super->block_count) {
-        problem(checker, "inode %u: its fields make no sense", number);
+        problem(checker, "inode %u: invalid fields", number);
         return;
     }
     bool excess = inode->blocks > blocks_of_bytes(inode->size);
     if ((excess || inode->links == 0) && !is_marked(checker, number))
-        problem(checker, "inode %u: has blocks to give back, and is not marked so", number);
+        problem(checker, "inode %u: has blocks to free, but is not marked", number);
     for (uint32_t i = 0; i < inode->blocks; i++)
         walk_to(checker, number, i, true);
 }
@@ -239,7 +239,7 @@ static bool check_entry(struct checker *checker, uint32_t directory,
         return false;
     checker->children[directory]++;
     if (checker->parent[entry->inode] != 0) {
-        problem(checker, "directory %u: is reached twice", entry->inode);
+        problem(checker, "directory %u: has two parents", entry->inode);
         return false;
     }
     checker->parent[entry->inode] = directory;
@@ -267,7 +267,7 @@ static void check_distinct(struct checker *checker, uint32_t directory,
         qsort(sorted, used, sizeof(*sorted), compare_names);
     for (uint32_t i = 1; i < used; i++) {
         if (compare_names(&sorted[i - 1], &sorted[i]) == 0)
-            problem(checker, "directory %u: has two entries %.14s", directory, sorted[i]->name);
+            problem(checker, "directory %u: duplicate entry %.14s", directory, sorted[i]->name);
     }
     free(sorted);
 }
@@ -340,7 +340,7 @@ static void check_links(struct checker *checker, uint32_t number)
     if (inode->type == FILE_DIRECTORY)
         expected += checker->children[number];
     if (inode->links != expected)
-        problem(checker, "inode %u: has %u links, and says %u", number, expected, inode->links);
+        problem(checker, "inode %u: has %u links, but records %u", number, expected, inode->links);
 }
 
 /* ---- the bitmap of blocks ---- */

@@ -183,7 +183,7 @@ static const char usage[] =
     "  IMAGE   file to make\n"
     "  OLD     an image that mkfs made: its files, then these\n"
     "  BLOCKS  its size in blocks of 4096 bytes\n"
-    "  FILE    goes into the image's root directory, as NAME or by its own name,\n"
+    "  FILE    is copied to the image's root directory, as NAME or under its name,\n"
     "          which has at most 14 bytes\n";
 
 enum { SUCCESS = 0, FAILED = 1, WRONG_USAGE = 2 };
@@ -254,7 +254,7 @@ static int add_argument(struct image *image, char *argument)
     if (*name == 0 || strchr(name, '/') || strlen(name) > DIRECTORY_NAME_BYTES)
         return complain(WRONG_USAGE, name, "a name has 1 to 14 bytes, none of them '/'");
     if (has_name(image, name))
-        return complain(WRONG_USAGE, name, "there are two files of this name");
+        return complain(WRONG_USAGE, name, "duplicate file name");
     void *contents = read_file(argument, &size);
     if (!contents)
         return complain(FAILED, argument, strerror(errno));
@@ -365,12 +365,12 @@ static const char *image_continue(struct image *image, uint8_t *bytes, size_t si
 {
     *image = (struct image){.bytes = bytes};
     if (size < FS_BLOCK_BYTES)
-        return "it is no disk image";
+        return "not a disk image";
     memcpy(&image->super, bytes, sizeof(image->super));
     if (!superblock_valid(&image->super, size / FS_BLOCK_BYTES))
-        return "it is no disk image";
+        return "not a disk image";
     if (!root_is_last(image, image_inode(image, ROOT_INODE)))
-        return "it has been written to since mkfs made it";
+        return "it was changed after mkfs made it";
     const uint8_t *map = image_block(image, image->super.inode_map_start);
     image->next_inode = ROOT_INODE + 1 + INODES_AT_BOOT;
     while (image->next_inode < image->super.inode_count &&

@@ -45,7 +45,7 @@ static void do_wake(struct member *first, struct member *second)
         tell("tasks %d and %d wait for the same:", first->task.pid, second->task.pid);
         task_t *chosen = run_queue_choose_waiter(policy, queue, NULL, &first->task);
         member = member_of(run_queue_choose_waiter(policy, queue, chosen, &second->task));
-        tell(" overtakes() says that task %d goes on;", member->task.pid);
+        tell(" overtakes() chooses task %d;", member->task.pid);
     } else {
         tell("task %d wakes:", member->task.pid);
     }
@@ -123,7 +123,7 @@ static void do_cpus(struct member *member, uint32_t set)
     if (set == 0)
         tell("task %d may run on all CPUs:", member->task.pid);
     else
-        tell("task %d may run on CPU %u alone:", member->task.pid, set - 1);
+        tell("task %d may run only on CPU %u:", member->task.pid, set - 1);
     bool queued = begin_change(member);
     member->set = set;
     member->task.cpus = set > 0 ? &alone[set - 1] : NULL;
@@ -208,7 +208,7 @@ static uint32_t drain(struct member **tasks)
 static void do_begin(void)
 {
     struct member *queued[TASKS_MOST];
-    tell("the policy begins anew:");
+    tell("the policy starts again:");
     uint32_t count = drain(queued);
     machine_open();
     for (uint32_t i = 0; i < setup.tasks; i++) {

@@ -126,7 +126,7 @@ static void check_going_on(void)
     uint32_t most = TICKS_COMPARED;
     bool was_told = told;
     keep_state();
-    tell("     then all go on:");
+    tell("     then all continue:");
     told = false;
     going_on = true;
     for (uint32_t i = 0; i < setup.tasks; i++) {
@@ -141,7 +141,7 @@ static void check_going_on(void)
         const struct member *member = &machine.tasks[i];
         if (ticks[i] <= TICKS_MOST && member->place == PLACE_QUEUED &&
             member->task.selections == selections[i])
-            watch_broken("pid %d does not run within %u ticks, as .rounds says it does",
+            watch_broken("pid %d does not run within %u ticks, the limit by .rounds",
                          member->task.pid, ticks[i]);
     }
     take_state_back();

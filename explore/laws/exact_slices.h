@@ -8,7 +8,7 @@ static void slices_are_exact(const run_queue_t *queue, const struct member *memb
 {
     uint64_t slice = policy->time_slice(queue->scheduler, &member->task);
     if ((verdict == TICK_PREEMPT) != (member->ticks >= slice))
-        watch_broken("tick() ended the turn of pid %d after %" PRIu64 " of %" PRIu64 " ticks",
+        watch_broken("tick() ended the time slice of pid %d after %" PRIu64 " of %" PRIu64 " ticks",
                      member->task.pid, member->ticks, slice);
 }
 

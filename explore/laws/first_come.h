@@ -9,7 +9,7 @@ static void first_come_first_served(const run_queue_t *queue, const struct membe
         const struct member *other = &machine.tasks[i];
         if (may_be_picked(other, queue) && other->task.level == picked->task.level &&
             other->rank < picked->rank)
-            watch_broken("pick() returned pid %d, though pid %d came first", picked->task.pid,
+            watch_broken("pick() returned pid %d, although pid %d came first", picked->task.pid,
                          other->task.pid);
     }
 }

@@ -59,7 +59,7 @@ static void hsfq_least_served_first(const run_queue_t *queue, const struct membe
             continue;
         const uint32_t of = hsfq_task_of(&other->task)->group;
         if (!hsfq_is_held(queue, of) && hsfq_comes_before(queue, other, picked))
-            watch_broken("pick() returned pid %d of group %u, though pid %d of group %u has had "
+            watch_broken("pick() returned pid %d of group %u, although pid %d of group %u has had "
                          "less for its weight",
                          picked->task.pid, group, other->task.pid, of);
     }

@@ -7,7 +7,7 @@ static void srpt_pick_law(const run_queue_t *queue, const struct member *picked)
     for (uint32_t i = 0; i < setup.tasks; i++) {
         const struct member *other = &machine.tasks[i];
         if (may_be_picked(other, queue) && srpt_left(&other->task, other->task.run_time) < left)
-            watch_broken("pick() returned pid %d, though pid %d has less work left",
+            watch_broken("pick() returned pid %d, although pid %d has less remaining work",
                          picked->task.pid, other->task.pid);
     }
 }

@@ -30,8 +30,8 @@ static int open_control_file(const struct client *client, const char *name, int 
     if (file >= 0)
         return file;
     if (errno == ENOENT || errno == ENOTDIR || errno == ENOTCONN)
-        say("no server runs at %s: `schedlab-linux serve` begins it, --control names another "
-            "folder",
+        say("%s: no server; start one with `schedlab-linux serve`, or name another folder with "
+            "--control",
             client->control);
     else
         say("%s: %s%s", path, strerror(errno), errno == EACCES ? ". Only root may do this" : "");
@@ -69,7 +69,7 @@ static int explain_failure(const struct client *client, const char *command, int
 {
     struct text reason = {0};
     if (error == EINTR)
-        say("%s: broken off, since the fair class was asked for, or the server ended", command);
+        say("%s: cancelled, because the fair class was requested or the server ended", command);
     else if (error == ENAMETOOLONG || read_control_file(client, CONTROL_PROBLEM, &reason) ||
              !reason.length)
         say("%s: %s", command, strerror(error));
@@ -108,7 +108,7 @@ int client_stop(void)
     }
     int status = 0;
     if (kill(server, SIGTERM) || poll(&end, 1, STOP_LIMIT_MS) != 1) {
-        say("the server (PID %d) does not end", server);
+        say("the server (PID %d) does not end; kill it", server);
         status = FAILED;
     }
     close(process);
@@ -125,7 +125,7 @@ int client_restore(const struct client *client)
     control_files_clear(client->control);
     if (machine_has_sched_ext() && !machine_wait_for_fair_class() &&
         machine_is_scheduled_otherwise(name, sizeof(name))) {
-        say("%s rules this machine, and no server of ours: end the program that loaded it", name);
+        say("%s is loaded, but not by schedlab; end the program that loaded it", name);
         return WRONG_USAGE;
     }
     return 0;

@@ -56,7 +56,7 @@ int configuration_read(const char *path, configuration_take *take, void *context
         snprintf(place, sizeof(place), "%.4000s, line %u: ", path, number);
         right = take_line(line, take, context);
         if (!right)
-            say("%sa line of the form NAME = VALUE is wanted", place);
+            say("%sinvalid line; write NAME = VALUE", place);
     }
     if (!file || ferror(file)) {
         say("%s: %s", path, strerror(errno));

@@ -323,7 +323,7 @@ static bool mount_files(void)
     session = fuse_session_new(&arguments, &operations, sizeof(operations), NULL);
     fuse_opt_free_args(&arguments);
     if (!session || fuse_session_mount(session, mounted_on)) {
-        say("%s: the control files cannot be mounted there", mounted_on);
+        say("%s: cannot mount the control files", mounted_on);
         return false;
     }
     return true;

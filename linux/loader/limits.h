@@ -14,8 +14,8 @@
 
 /* The message; takes the list of features in use. */
 #define LIMITS_NOT_HONOURED                                                                        \
-    "the policy would not honour what is in use here: %.1500s. "                                   \
-    "--ignore-limits, of `serve` or of the monitor that begins to, passes over it"
+    "the policy ignores limits in use here: %.1500s. "                                             \
+    "Start `serve` or the monitor with --ignore-limits to run it anyway"
 
 /* The features that a policy honours: bits. */
 #define HONOURS_WEIGHTS 1u /* of control groups */

@@ -34,7 +34,10 @@ int load_need(struct policy_object *object)
         return SCHEDULER_IS_LOADING;
     int error = policy_object_begin_load(object);
     if (error)
-        return fail(error, "%s: no thread to load it: %s", object->policy->name, strerror(-error));
+        return fail(error,
+                    "%s: cannot start a thread to "
+                    "load it: %s",
+                    object->policy->name, strerror(-error));
     loading = object;
     is_unwanted = false;
     until = time(NULL) + limit_s;
@@ -56,7 +59,7 @@ struct policy_object *load_finish(void)
     if (error && is_unwanted)
         object->load_error = 0;
     else if (error == -EINTR)
-        text_add(&object->problem, ", as it took more than %u s: --load-limit allows more",
+        text_add(&object->problem, ", because loading took more than %u s; raise --load-limit",
                  limit_s);
     if (object->load_error)
         say("%s", object->problem.bytes);

@@ -24,7 +24,7 @@
 #define BTF_FILE  "/sys/kernel/btf/vmlinux"
 
 #define SERVED_ALREADY                                                                             \
-    "another schedlab-linux serves already (PID %d); `schedlab-linux stop` ends it"
+    "another schedlab-linux is already serving (PID %d); end it with `schedlab-linux stop`"
 
 /* ---- facts ---- */
 
@@ -78,7 +78,7 @@ bool machine_is_scheduled_otherwise(char *name, size_t size)
     if (sched_ext_is("disabled"))
         return false;
     if (!read_small_file(KERNEL_FOLDER "/root/ops", name, size))
-        snprintf(name, size, "one that has no name");
+        snprintf(name, size, "one without a name");
     return true;
 }
 
@@ -179,8 +179,8 @@ static bool has_sched_ext(const struct machine_wishes *wishes, struct reason *wh
         snprintf(why->text, sizeof(why->text), "/sys is not mounted");
     else
         snprintf(why->text, sizeof(why->text),
-                 "this kernel has no sched_ext: it takes Linux 6.15 or newer with"
-                 " CONFIG_SCHED_CLASS_EXT, such as the kernel that `./schedlab linux boot` starts");
+                 "this kernel has no sched_ext; use Linux 6.15 or newer with "
+                 "CONFIG_SCHED_CLASS_EXT, such as the kernel of `./schedlab linux boot`");
     return false;
 }
 
@@ -189,8 +189,8 @@ static bool has_btf(const struct machine_wishes *wishes, struct reason *why)
     (void)wishes;
     if (access(BTF_FILE, R_OK) == 0)
         return true;
-    snprintf(why->text, sizeof(why->text),
-             "%s is not there: it takes a kernel with CONFIG_DEBUG_INFO_BTF", BTF_FILE);
+    snprintf(why->text, sizeof(why->text), "%s: missing; use a kernel with CONFIG_DEBUG_INFO_BTF",
+             BTF_FILE);
     return false;
 }
 
@@ -235,7 +235,7 @@ static bool no_other_scheduler(const struct machine_wishes *wishes, struct reaso
     if (!machine_is_scheduled_otherwise(name, sizeof(name)))
         return true;
     snprintf(why->text, sizeof(why->text),
-             "another scheduler is loaded: %s. End the program that loaded it first", name);
+             "another scheduler is loaded: %s; end the program that loaded it", name);
     return false;
 }
 
@@ -245,7 +245,7 @@ static bool object_is_there(const char *folder, const char *name, struct reason 
     snprintf(path, sizeof(path), "%s/%s.bpf.o", folder, name);
     if (access(path, R_OK) == 0)
         return true;
-    snprintf(why->text, sizeof(why->text), "%.300s: %s. --objects names their folder", path,
+    snprintf(why->text, sizeof(why->text), "%.300s: %s; name their folder with --objects", path,
              strerror(errno));
     return false;
 }
@@ -290,8 +290,7 @@ static bool has_room_for_control(const struct machine_wishes *wishes, struct rea
     if (S_ISDIR(status.st_mode) && folder_is_empty(wishes->control))
         return true;
     snprintf(why->text, sizeof(why->text),
-             "%.300s is in use, as it is no empty folder. --control names another",
-             wishes->control);
+             "%.300s: not an empty folder; name another one with --control", wishes->control);
     return false;
 }
 
@@ -335,9 +334,9 @@ bool machine_is_fit(const struct machine_wishes *wishes, bool tell_all)
         {"shares of CPU time", has_no_limits},
         {"CPUs", has_a_fit_number_of_cpus},
         {"one server", nobody_else_serves},
-        {"the fair class is in force", no_other_scheduler},
+        {"the fair class is active", no_other_scheduler},
         {"BPF objects", has_objects},
-        {"way to the control folder", has_trusted_control},
+        {"path of the control folder", has_trusted_control},
         {"control folder", has_room_for_control},
     };
     bool fit = true;

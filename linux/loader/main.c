@@ -31,40 +31,43 @@
 #define TRIAL_S_MAX    (365 * 86400)
 
 static const char usage[] =
-    "usage: schedlab-linux serve [OPTION]...    bring policies to this machine, until it is ended\n"
-    "       schedlab-linux start [OPTION]...    the same in the background, as " CONFIGURATION "\n"
-    "                                           says; by systemd's unit, if that is installed\n"
-    "       schedlab-linux switch NAME          to POLICY, POLICY:PRESET or fair; or: policy NAME\n"
-    "       schedlab-linux restore              the kernel's own class, fair; a server goes on\n"
-    "       schedlab-linux status               the policy in force, and all threads\n"
-    "       schedlab-linux policies             what there is to choose from\n"
+    "usage: schedlab-linux serve [OPTION]...    run policies on this machine until it is ended\n"
+    "       schedlab-linux start [OPTION]...    the same in the background, with " CONFIGURATION
+    ",\n"
+    "                                           by the systemd unit if it is installed\n"
+    "       schedlab-linux switch NAME          to POLICY, POLICY:PRESET or fair (also: policy "
+    "NAME)\n"
+    "       schedlab-linux restore              switch to the kernel's fair class; the server "
+    "continues\n"
+    "       schedlab-linux status               the active policy and all threads\n"
+    "       schedlab-linux policies             list the policies\n"
     "       schedlab-linux set PID [ATTRIBUTE] VALUE\n"
     "       schedlab-linux tunable [NAME=VALUE] list the policy's tunables, or set one\n"
-    "       schedlab-linux stop                 end the server; the fair class is in force then\n"
+    "       schedlab-linux stop                 end the server; then the fair class is active\n"
     "       schedlab-linux --version\n"
     "\n"
-    "  --control FOLDER    of the control files; /run/schedlab unless told otherwise\n"
+    "  --control FOLDER    folder of the control files (/run/schedlab)\n"
     "  --json              print tables as JSON\n"
     "\n"
-    "of serve and start:\n"
+    "serve and start:\n"
     "  --config FILE       lines NAME = VALUE with the options below, such as policy = rr; "
     "options\n"
-    "                      that are given here go before it\n"
-    "  --policy NAME       to begin with; fair, the kernel's own class, unless told otherwise\n"
-    "  --set NAME=VALUE    a tunable of it; may be repeated\n"
-    "  --seed NUMBER       of the policies' randomness; from the clock unless told otherwise\n"
-    "  --objects FOLDER    of the BPF objects; bpf beside this program unless told otherwise\n"
-    "  --trace FILE        write the event trace there\n"
+    "                      on the command line have priority\n"
+    "  --policy NAME       first policy (fair, the kernel's own class)\n"
+    "  --set NAME=VALUE    set a tunable; may be repeated\n"
+    "  --seed NUMBER       seed of the policies' random numbers (from the clock)\n"
+    "  --objects FOLDER    folder of the BPF objects (bpf next to this program)\n"
+    "  --trace FILE        write the event trace to this file\n"
     "  --trace-memory      keep the trace in memory until the end\n"
-    "  --trace-queues      tell of each place in a policy's queues, too\n"
-    "  --trace-limit MIB   end when the trace has so many; 4096, or $SCHEDLAB_TRACE_LIMIT\n"
-    "  --trace-delay MS    after which a record is in the file at the latest; 50\n"
-    "  --load-limit S      seconds after which the loading of a policy is broken off; 120\n"
-    "  --for TIME          a trial: after so long, such as 60s or 10min, it ends by itself\n"
+    "  --trace-queues      also record each place in a policy's queues\n"
+    "  --trace-limit MIB   end when the trace has this size ($SCHEDLAB_TRACE_LIMIT, or 4096)\n"
+    "  --trace-delay MS    write each record to the file within this time (50)\n"
+    "  --load-limit S      stop loading a policy after this time (120)\n"
+    "  --for TIME          end after this time, such as 60s or 10min\n"
     "  --while PID         end when this process has ended\n"
-    "  --background        return when the server is ready; it goes on\n"
-    "  --ignore-limits     serve although control groups or nice values share out CPU time here\n"
-    "  --dry-run           say what would be done, and change nothing\n";
+    "  --background        return when the server is ready, and keep it running\n"
+    "  --ignore-limits     serve even if control groups or nice values share CPU time\n"
+    "  --dry-run           print the actions and change nothing\n";
 
 enum option_number {
     OPTION_CONTROL = 256,
@@ -126,7 +129,7 @@ static void refuse(const char *format, const char *what)
 {
     char reason[1024];
     snprintf(reason, sizeof(reason), format, what);
-    say("%s%s; `schedlab-linux --help` tells more", configuration_place(), reason);
+    say("%s%s; see `schedlab-linux --help`", configuration_place(), reason);
     exit(WRONG_USAGE);
 }
 
@@ -134,8 +137,8 @@ static int64_t number_between(const char *name, const char *text, int64_t lowest
 {
     int64_t number;
     if (!text_to_number(text, &number) || number < lowest || number > highest) {
-        say("%s%s %s: a whole number from %lld to %lld is wanted", configuration_place(), name,
-            text, (long long)lowest, (long long)highest);
+        say("%s%s %s: not a whole number from %lld to %lld", configuration_place(), name, text,
+            (long long)lowest, (long long)highest);
         exit(WRONG_USAGE);
     }
     return number;
@@ -147,7 +150,7 @@ static int64_t length_of_trial(const char *text)
 {
     int64_t seconds;
     if (!text_to_seconds(text, &seconds) || seconds < 1 || seconds > TRIAL_S_MAX) {
-        say("%s--for %s: a time from 1s to %dh is wanted, such as 60s or 10min",
+        say("%s--for %s: not a time from 1s to %dh; write 60s or 10min, for example",
             configuration_place(), text, TRIAL_S_MAX / 3600);
         exit(WRONG_USAGE);
     }
@@ -157,7 +160,7 @@ static int64_t length_of_trial(const char *text)
 static void add_setting(struct serve_options *options, char *setting)
 {
     if (options->setting_count == SETTINGS_MAX)
-        refuse("--set %s: too many of them", setting);
+        refuse("--set %s: too many tunables", setting);
     options->settings[options->setting_count++] = setting;
 }
 
@@ -245,7 +248,7 @@ static void take_serve_option(struct serve_options *options, int option)
 static bool is_yes(const char *name, const char *value)
 {
     if (strcmp(value, "yes") && strcmp(value, "no")) {
-        say("%s%s: yes or no is wanted, not '%s'", configuration_place(), name, value);
+        say("%s%s: '%s' is not yes or no", configuration_place(), name, value);
         exit(WRONG_USAGE);
     }
     return value[0] == 'y';
@@ -263,7 +266,7 @@ static void take_setting(void *options, const char *name, char *value)
     while (option->name && strcmp(option->name, name))
         option++;
     if (!is_setting || !option->name)
-        refuse("there is no setting %s", name);
+        refuse("%s: unknown setting", name);
     if (option->has_arg == no_argument && !is_yes(name, value))
         return;
     optarg = value;
@@ -337,11 +340,11 @@ static struct serve_options read_serve_options(int count, char **words, const ch
     while ((option = getopt_long(count, words, "h", serve_long_options, NULL)) >= 0)
         take_serve_option(&options, option);
     if (optind < count)
-        refuse("serve %s: what is that?", words[optind]);
+        refuse("serve %s: unexpected argument; leave it out", words[optind]);
     if (options.trace_memory && !options.trace)
-        refuse("%s without --trace FILE", "--trace-memory");
+        refuse("%s: works only with --trace; add --trace FILE", "--trace-memory");
     if (options.trace_queues && !options.trace)
-        refuse("%s without --trace FILE", "--trace-queues");
+        refuse("%s: works only with --trace; add --trace FILE", "--trace-queues");
     return options;
 }
 
@@ -405,9 +408,9 @@ static void take_client_options(struct client *client, int count, char **words)
 static void want_words(const char *command, int given, int least, int most)
 {
     if (given < least)
-        refuse("%s: words are missing", command);
+        refuse("%s: arguments are missing", command);
     if (given > most)
-        refuse("%s: too many words", command);
+        refuse("%s: too many arguments", command);
 }
 
 /* "set PID VALUE" or "set PID priority VALUE", "tunable NAME=VALUE", "policy NAME". */
@@ -461,6 +464,6 @@ int main(int count, char **words)
         if (strcmp(words[1], clients[i]) == 0)
             return client_main(words[1], count - 1, words + 1);
     }
-    refuse("%s: there is no such command", words[1]);
+    refuse("%s: unknown command", words[1]);
     return WRONG_USAGE;
 }

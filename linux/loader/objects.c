@@ -214,7 +214,7 @@ static int find_parts(struct policy_object *object)
     object->describe_tasks = attach_iterator(object->object);
     if (!object->operations || object->settings < 0 || object->shape < 0 || object->exit_info < 0 ||
         object->attribute_changed < 0 || object->group_changed < 0 || !object->describe_tasks) {
-        text_add(load_messages, "the object is of another version: build it anew\n");
+        text_add(load_messages, "the object has another version; build it again\n");
         return -ENOENT;
     }
     return 0;
@@ -416,7 +416,7 @@ void policy_object_detach(struct policy_object *object)
     bpf_link__destroy(object->attached);
     object->attached = NULL;
     if (!machine_wait_for_fair_class())
-        say("%s was detached, but the kernel does not say that it is gone", object->name);
+        say("%s was detached, but the kernel still reports it", object->name);
 }
 
 void policy_object_close(struct policy_object *object)

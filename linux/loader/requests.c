@@ -32,8 +32,7 @@ static void say_that_numbers_are_used_up(void)
 {
     static bool said;
     if (!said)
-        say("a policy knows %d groups: a control group for which no number is left is a part of its"
-            " parent's",
+        say("a policy supports %d groups; further control groups count as part of their parents",
             GROUPS_MAX);
     said = true;
 }
@@ -63,7 +62,7 @@ void requests_watch(struct policy_object *object)
     int descriptor;
     if (policy_object_watch(object, handle_policy_request, NULL, &descriptor) ||
         epoll_ctl(requests, EPOLL_CTL_ADD, descriptor, &event))
-        say("%s: what it asks for will not be heard: %s", object->policy->name, strerror(errno));
+        say("%s: its requests cannot be received: %s", object->policy->name, strerror(errno));
 }
 
 int requests_descriptor(void)

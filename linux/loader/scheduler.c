@@ -159,8 +159,7 @@ static int read_choice(const char *name, struct in_force *wanted)
         return 0;
     enum policy_error error = policy_choose(name, strlen(name), &wanted->choice);
     if (error)
-        return fail(-EINVAL, "%.60s: %s; sched_policies lists them", name,
-                    policy_error_text(error));
+        return fail(-EINVAL, "%.60s: %s; see sched_policies", name, policy_error_text(error));
     const struct policy_choice *choice = &wanted->choice;
     snprintf(wanted->name, sizeof(wanted->name), "%s%s%s", choice->policy->name,
              choice->preset ? ":" : "", choice->preset ? choice->preset->name : "");
@@ -228,7 +227,7 @@ static int attach_wanted(const struct in_force *wanted)
         snprintf(reason, sizeof(reason), "%s", strerror(-error));
     if (!error)
         policy_object_detach(wanted->object);
-    fail(-EIO, "%s: the kernel does not take it: %s", wanted->name, reason);
+    fail(-EIO, "%s: the kernel rejects it: %s", wanted->name, reason);
     snprintf(fair_since, sizeof(fair_since), "%s", scheduler_problem());
     say("%s", fair_since);
     return error == -EBUSY ? -EBUSY : -EIO;
@@ -279,8 +278,8 @@ static int set_tunable(struct in_force *wanted, const char *name, int64_t value)
         return fail(-EINVAL, "%s has no tunable %.60s", wanted->name, name);
     const struct tunable *tunable = &policy->tunables[index];
     if (value < tunable->minimum || value > tunable->maximum)
-        return fail(-ERANGE, "%s: from %" PRId64 " to %" PRId64, name, tunable->minimum,
-                    tunable->maximum);
+        return fail(-ERANGE, "%s: out of range; use %" PRId64 " to %" PRId64, name,
+                    tunable->minimum, tunable->maximum);
     wanted->tunable[index] = value;
     return 0;
 }
@@ -292,7 +291,7 @@ static int read_setting(struct in_force *wanted, char *line)
     char *value_text;
     int64_t value;
     if (!text_take_two(line, " \t=", &name, &value_text) || !text_to_number(value_text, &value))
-        return fail(-EINVAL, "a tunable is set by NAME=VALUE, a whole number");
+        return fail(-EINVAL, "invalid setting; write NAME=VALUE with a whole number");
     return set_tunable(wanted, name, value);
 }
 
@@ -338,7 +337,7 @@ int scheduler_choose(const char *name, char *const *settings, size_t count)
 /* ---- attributes ---- */
 
 #define CONTROL_GROUPS_NUMBER                                                                      \
-    "group %.20s is a control group, which its own files set; sched_status names it. Take "        \
+    "group %.20s is a control group (see sched_status); set it in its files. Use "                 \
     "another "                                                                                     \
     "number"
 
@@ -354,9 +353,9 @@ static int set_attribute(const char *pid_text, uint32_t kind, const char *value_
     if (!kind || !text_to_number(pid_text, &pid) || !text_to_number(value_text, &value))
         return fail(-EINVAL, "of the form PID VALUE, or PID ATTRIBUTE VALUE, such as 12 tickets 3");
     if (!exists(pid))
-        return fail(-ESRCH, "%" PRId64 ": there is no such process or thread", pid);
+        return fail(-ESRCH, "%" PRId64 ": no such process or thread", pid);
     if (!attribute_allowed(kind, value))
-        return fail(-ERANGE, "%s: from %" PRId64 " to %" PRId64, attribute_names[kind],
+        return fail(-ERANGE, "%s: out of range; use %" PRId64 " to %" PRId64, attribute_names[kind],
                     attribute_lowest(kind), attribute_highest(kind));
     int error = now.object ? policy_object_set_attribute(now.object, (int32_t)pid, kind, value)
 

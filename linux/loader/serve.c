@@ -74,7 +74,7 @@ static void tell_plan(const struct serve_options *options)
     if (strcmp(options->policy, FAIR_CLASS))
         printf("would switch all threads of the fair class to the policy %s\n", options->policy);
     else
-        printf("would leave all threads in the fair class\n");
+        printf("would keep all threads in the fair class\n");
     for (size_t i = 0; i < options->setting_count; i++)
         printf("would set %s\n", options->settings[i]);
     if (options->trace)
@@ -111,7 +111,7 @@ static void take_priority(void)
     struct sched_param lowest = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
     lock_memory();
     if (sched_setscheduler(0, SCHED_FIFO, &lowest))
-        say("no real-time priority: %s. A policy that starves others may starve this, too",
+        say("no real-time priority: %s. A policy that starves tasks may starve this server, too",
             strerror(errno));
 }
 
@@ -192,10 +192,10 @@ static void handle_event(struct server *server)
     else if (event.data.fd == server->looks)
         handle_look(server);
     else if (event.data.fd == server->trial) {
-        say("the trial is over");
+        say("the time of --for is over");
         server->ended = true;
     } else if (event.data.fd == server->lifeline) {
-        say("the process that it was to end with has ended");
+        say("the process of --while has ended");
         server->ended = true;
     } else if (event.data.fd == requests_descriptor())
         requests_handle();

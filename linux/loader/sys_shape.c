@@ -29,15 +29,16 @@ struct sys {
 const char *sys_gap_text(enum sys_gap gap)
 {
     static const char *const texts[] = {
-        [GAP_NODES] = "nodes of memory are not told, or not of all CPUs: there is one",
-        [GAP_DISTANCES] = "the distances of nodes are not told, or cannot be: all are 20",
-        [GAP_THREADS] = "hardware threads are not told: each CPU is a core",
-        [GAP_CACHES] = "caches are not told: the CPUs of a node share one",
-        [GAP_SPLIT_CACHES] = "nodes share a cache: it is taken as one for each of them",
-        [GAP_CAPACITIES] = "capacities are not told: CPUs are as fast as their highest frequencies",
-        [GAP_SPEEDS] = "neither capacities nor frequencies are told: all CPUs are equally fast",
-        [GAP_KINDS] = "there are more than 16 kinds of CPUs: all are taken to be equally fast",
-        [GAP_WHOLE] = "what is told does not fit together: all CPUs are taken to be alike",
+        [GAP_NODES] = "memory nodes are unknown for some CPUs: one node is assumed",
+        [GAP_DISTANCES] = "distances of nodes are missing or invalid: 20 is assumed",
+        [GAP_THREADS] = "hardware threads are unknown: each CPU is assumed to be a core",
+        [GAP_CACHES] = "caches are unknown: one cache per node is assumed",
+        [GAP_SPLIT_CACHES] = "nodes share a cache: one cache per node is assumed",
+        [GAP_CAPACITIES] = "capacities are unknown: speeds are taken from the highest frequencies",
+        [GAP_SPEEDS] = "capacities and frequencies are unknown: all CPUs are assumed to be "
+                       "equally fast",
+        [GAP_KINDS] = "there are more than 16 kinds of CPUs: all are assumed to be equally fast",
+        [GAP_WHOLE] = "the data is inconsistent: all CPUs are assumed to be equal",
     };
     return texts[gap];
 }

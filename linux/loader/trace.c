@@ -126,9 +126,9 @@ const char *trace_problem(const struct trace *trace)
 {
     static const char *const words[] = {
         [TRACE_GOES_ON] = NULL,
-        [TRACE_LIMIT_REACHED] = "the trace has reached its limit, and ends: raise --trace-limit; "
-                                "in memory, a trace may take half of what is free",
-        [TRACE_DISK_FULL] = "the trace's disk is nearly full, and the trace ends: free some space, "
+        [TRACE_LIMIT_REACHED] = "the trace reached its limit and ends; raise --trace-limit (in "
+                                "memory, a trace may use half of the free memory)",
+        [TRACE_DISK_FULL] = "the trace's disk is nearly full and the trace ends; free some space, "
                             "or name a file on another disk",
     };
     return trace ? words[atomic_load(&trace->problem)] : NULL;
@@ -257,8 +257,7 @@ static int find_tasks(struct trace *trace, char *problem, size_t size)
     if (iterator >= 0)
         close(iterator);
     bpf_link__destroy(link);
-    return error ? fail(problem, size, error, "the kernel does not tell what threads there are")
-                 : 0;
+    return error ? fail(problem, size, error, "the kernel does not list its threads") : 0;
 }
 
 static int open_maps(struct trace *trace, char *problem, size_t size)
@@ -267,7 +266,7 @@ static int open_maps(struct trace *trace, char *problem, size_t size)
     int state = bpf_object__find_map_fd_by_name(trace->observer, "trace_state");
     struct bpf_program *program = bpf_object__find_program_by_name(trace->observer, "tell");
     if (events < 0 || state < 0 || !program)
-        return fail(problem, size, ENOENT, "the observer's object is of another version");
+        return fail(problem, size, ENOENT, "the observer's object has another version");
     trace->tell = bpf_program__fd(program);
     void *shared =
         mmap(NULL, sizeof(struct trace_state), PROT_READ | PROT_WRITE, MAP_SHARED, state, 0);
@@ -279,7 +278,7 @@ static int open_maps(struct trace *trace, char *problem, size_t size)
         return fail(problem, size, errno, "the kernel's ring of records cannot be read");
     trace->wake = eventfd(0, EFD_CLOEXEC);
     if (trace->wake < 0)
-        return fail(problem, size, errno, "there is no way to wake the trace's thread");
+        return fail(problem, size, errno, "cannot wake the trace's thread");
     trace->file.hurry = trace->wake;
     return 0;
 }
@@ -301,10 +300,10 @@ static int open_file(struct trace *trace, const struct trace_settings *settings,
                                 settings->in_memory);
     trace->has_file = !error;
     if (error && trace->file.why[0])
-        snprintf(problem, size, "the trace is not written to %s: %s", settings->path,
+        snprintf(problem, size, "%s: the trace cannot be written: %s", settings->path,
                  trace->file.why);
     else if (error)
-        fail(problem, size, error, "the trace cannot be written to %s", settings->path);
+        fail(problem, size, error, "%s: the trace cannot be written", settings->path);
     return error;
 }
 
@@ -353,7 +352,7 @@ int trace_begin(struct trace **made, struct bpf_object *observer,
 {
     struct trace *trace = calloc(1, sizeof(*trace));
     if (!trace)
-        return fail(problem, size, ENOMEM, "there is no memory for a trace");
+        return fail(problem, size, ENOMEM, "out of memory for the trace");
     trace->observer = observer;
     trace->cpus = settings->cpus;
     trace->delay_ms = settings->delay_ms;

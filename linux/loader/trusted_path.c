@@ -61,8 +61,8 @@ static int distrust(struct walk *walk, const struct stat *status, const char *wh
 {
     snprintf(walk->why, TRUSTED_WHY_BYTES,
              "'%.255s' %s (its owner is user %" PRIu32
-             "), who could lead this elsewhere: name a path"
-             " below a folder that root or the caller owns and others cannot write to",
+             "), who could redirect the path; name a path below a folder that only root or the "
+             "caller can write to",
              walk->name, what, (uint32_t)status->st_uid);
     return -EPERM;
 }
@@ -75,16 +75,16 @@ static int check_folder(struct walk *walk)
     if (!has_trusted_owner(&status))
         return distrust(walk, &status, "is another user's folder");
     if (others_write(&status))
-        return distrust(walk, &status, "is a folder that other users write to");
+        return distrust(walk, &status, "is a folder that other users can write to");
     return 0;
 }
 
 static int check_file(struct walk *walk, const struct stat *status)
 {
     if (!has_trusted_owner(status))
-        return distrust(walk, status, "is there already, and another user's");
+        return distrust(walk, status, "exists and belongs to another user");
     if (S_ISREG(status->st_mode) && status->st_nlink != 1)
-        return distrust(walk, status, "is there already, and has several names");
+        return distrust(walk, status, "exists and has several names");
     return 0;
 }
 

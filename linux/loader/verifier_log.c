@@ -126,10 +126,10 @@ void explain_failed_load(struct text *text, const char *name, int error, const c
 {
     text_add(text, "%s: ", name);
     if (error == -EINTR) {
-        text_add(text, "loading was broken off");
+        text_add(text, "loading was cancelled");
     } else if (log && find_reason(log)) {
         const char *report = strstr(log, REPORT);
-        text_add(text, "the kernel's verifier refuses");
+        text_add(text, "rejected by the kernel's verifier");
         add_program(text, messages);
         if (report)
             add_report(text, report);

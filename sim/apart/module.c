@@ -114,31 +114,31 @@ static void trouble(const char *text)
         trouble(text);                                                                             \
         __builtin_trap();                                                                          \
     }
-UNDEFINED(type_mismatch, "it goes through a null pointer, or one to something else")
-UNDEFINED(alignment_assumption, "a pointer leads between two numbers")
+UNDEFINED(type_mismatch, "it uses a null pointer, or a pointer of another type")
+UNDEFINED(alignment_assumption, "a pointer is misaligned")
 UNDEFINED(add_overflow, "a sum is too large for its type")
 UNDEFINED(sub_overflow, "a difference is too large for its type")
 UNDEFINED(mul_overflow, "a product is too large for its type")
 UNDEFINED(negate_overflow, "a number is too large for its type")
 UNDEFINED(divrem_overflow, "it divides by zero")
 UNDEFINED(shift_out_of_bounds, "it shifts by too much")
-UNDEFINED(out_of_bounds, "it goes behind the end of an array")
-UNDEFINED(local_out_of_bounds, "it goes behind the end of a variable")
-UNDEFINED(builtin_unreachable, "it comes to where it must not")
-UNDEFINED(missing_return, "a function ends without its result")
+UNDEFINED(out_of_bounds, "it accesses an array beyond its end")
+UNDEFINED(local_out_of_bounds, "it accesses a variable beyond its end")
+UNDEFINED(builtin_unreachable, "it reaches unreachable code")
+UNDEFINED(missing_return, "a function ends without returning a value")
 UNDEFINED(vla_bound_not_positive, "an array has no length")
 UNDEFINED(float_cast_overflow, "a number is too large for its type")
-UNDEFINED(load_invalid_value, "a value is none of its type's")
-UNDEFINED(invalid_builtin, "a function of the compiler gets what it does not take")
-UNDEFINED(invalid_objc_cast, "a cast cannot be")
-UNDEFINED(function_type_mismatch, "it calls what is no such function")
+UNDEFINED(load_invalid_value, "a value is not one of its type")
+UNDEFINED(invalid_builtin, "a compiler function gets an invalid argument")
+UNDEFINED(invalid_objc_cast, "a cast is invalid")
+UNDEFINED(function_type_mismatch, "it calls a function of another type")
 UNDEFINED(implicit_conversion, "a number is too large for its type")
-UNDEFINED(nonnull_arg, "it hands over a null pointer")
+UNDEFINED(nonnull_arg, "it passes a null pointer")
 UNDEFINED(nonnull_return, "it returns a null pointer")
-UNDEFINED(nullability_arg, "it hands over a null pointer")
+UNDEFINED(nullability_arg, "it passes a null pointer")
 UNDEFINED(nullability_return, "it returns a null pointer")
-UNDEFINED(pointer_overflow, "a pointer leads out of its object")
-UNDEFINED(cfi_check_fail, "it calls what is no such function")
+UNDEFINED(pointer_overflow, "a pointer leaves its object")
+UNDEFINED(cfi_check_fail, "it calls a function of another type")
 
 /* ---- basic blocks ---- */
 
@@ -270,7 +270,7 @@ static int64_t number_of(const task_t *task)
     if (!task)
         return 0;
     if (from >= sizeof(tasks) || from % sizeof(tasks[0]) != 0) {
-        trouble("it returned an address that is no task's");
+        trouble("it returned an address that is not a task");
         return 0;
     }
     return (int64_t)(from / sizeof(tasks[0])) + 1;
@@ -295,7 +295,7 @@ typedef uint64_t pair_t __attribute__((vector_size(16), aligned(8), may_alias));
 #define CHANGES_AT_ONCE 4
 _Static_assert(offsetof(struct task, lent) == offsetof(struct task, level) + sizeof(uint64_t) &&
                    sizeof(last[0]) == sizeof(pair_t) && APART_TASKS % CHANGES_AT_ONCE == 0,
-               "pairs are compared, some at once");
+               "pairs are compared");
 
 /* Every call visits all tasks. */
 CARRIES __attribute__((target("simd128"))) static void answer_changes(void)
@@ -346,11 +346,11 @@ CARRIES static void check_task(const task_t *task)
     APART_TASK_NUMBERS(KEPT)
     APART_TASK_LINKS(KEPT_LINK)
     if (task_states[slot][POLICY_TASK_BYTES / 8])
-        trouble("it wrote behind the state of a task");
+        trouble("it wrote beyond the state of a task");
     for (uint32_t i = (POLICY.task_bytes + 7) / 8; POLICY.task_bytes && i < POLICY_TASK_BYTES / 8;
          i++) {
         if (task_states[slot][i])
-            trouble("it wrote behind its state, of which it has as much as .task_bytes says");
+            trouble("it wrote beyond its state, whose size is .task_bytes");
     }
 }
 

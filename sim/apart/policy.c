@@ -193,7 +193,7 @@ enum {
     WORD = sizeof(uint64_t)
 };
 _Static_assert(FIRST_END % WORD == 0 && SECOND % WORD == 0 && sizeof(struct task) % WORD == 0,
-               "whole words are the host's");
+               "whole words belong to the host");
 
 static uint64_t difference(const void *one, const void *other, size_t from, size_t end)
 {
@@ -274,7 +274,7 @@ static void tell_tasks(struct simulator *simulator, const struct asked *asked)
     const int64_t told = call->task_count;
     tell_all_tasks(simulator);
     if (call->task_count != told)
-        fail(simulator, "the simulator changed a task that it did not tell the policy of");
+        fail(simulator, "the simulator changed a task without notifying the policy");
 }
 
 /* ---- receiving an answer ---- */
@@ -286,7 +286,7 @@ static task_t *heard_task(struct simulator *simulator, int64_t number)
         return NULL;
     if (number < 0 || number > simulator->most_processes ||
         process_at(simulator, (uint32_t)number - 1)->place == PLACE_FREE) {
-        fail(simulator, "policy %s named what is no task", name);
+        fail(simulator, "policy %s named an address that is not a task", name);
         return NULL;
     }
     return &process_at(simulator, (uint32_t)number - 1)->task;
@@ -482,7 +482,7 @@ static int64_t ask(const scheduler_t *scheduler, struct asked asked)
     }
     if (!carried(again ? &asked : NULL)) {
         fail(simulator, "policy %s broke a rule: %s", name,
-             message.answer.trouble[0] ? message.answer.trouble : "its machine broke down");
+             message.answer.trouble[0] ? message.answer.trouble : "its machine failed");
         return 0;
     }
     hear_changes(simulator);
@@ -664,7 +664,7 @@ static const struct policy always = {
     .name = name,
     .meaning = "a separate policy",
     .source = "the author of the submission",
-    .order = "The policy's author says in which order tasks are served.",
+    .order = "The policy's author defines the order of service.",
     .tunables = tunables,
     .scheduler_init = ask_scheduler_init,
     .queue_init = ask_queue_init,
@@ -707,8 +707,8 @@ static void take_tunables(const struct apart_description *own)
     for (uint32_t i = 0; i < policy_apart.tunable_count; i++) {
         const struct apart_tunable *told = &own->tunables[i];
         snprintf(tunable_names[i], sizeof(tunable_names[i]), "%.31s", told->name);
-        tunables[i] = (struct tunable){tunable_names[i], "a number of the policy's", told->minimum,
-                                       told->standard, told->maximum};
+        tunables[i] = (struct tunable){tunable_names[i], "a number defined by the policy",
+                                       told->minimum, told->standard, told->maximum};
     }
 }
 
@@ -716,7 +716,7 @@ static bool take_levels(const struct apart_description *own)
 {
     if (own->level_order == LEVELS_NONE)
         return true;
-    policy_apart.levels = "Levels are the policy's own.";
+    policy_apart.levels = "The policy defines the levels.";
     policy_apart.level_order = (enum level_order)own->level_order;
     return own->level_order == LEVELS_LOWEST_FIRST || own->level_order == LEVELS_HIGHEST_FIRST;
 }
@@ -751,10 +751,12 @@ bool simulator_apart_begin(struct apart_machine *of_policy)
     take_hooks(own->hooks);
     take_tunables(own);
     const char *flaw = !take_levels(own)   ? "it has no such levels"
-                       : !take_places(own) ? "its structures lie nowhere"
+                       : !take_places(own) ? "its structures have no address"
                                            : policy_flaw(&policy_apart);
     if (flaw)
-        snprintf(answer->trouble, sizeof(answer->trouble), "the policy contradicts itself: %s",
+        snprintf(answer->trouble, sizeof(answer->trouble),
+                 "the policy's definitions are "
+                 "inconsistent: %s",
                  flaw);
     return !flaw;
 }

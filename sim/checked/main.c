@@ -148,7 +148,7 @@ static int run_from(const struct simulator_setup *setup, const struct begin *beg
         status = run_earlier(*setup, begin, 0, progress, until);
     if (status || watch_decided_the_same(what, sizeof(what)))
         return status;
-    snprintf(text, sizeof(text), "it decides otherwise while clock and run times pass %s: %s",
+    snprintf(text, sizeof(text), "its decisions change while clock and run times pass %s: %s",
              begin->value, what);
     for (size_t i = 0; i < BEGIN_EIGHTHS; i++) {
         watch_compare_decisions();
@@ -250,8 +250,9 @@ static int run_bound(const char *policy, const char *tunables, struct progress *
     if (status || watch_decided_the_same(what, sizeof(what)))
         return status;
     snprintf(text, sizeof(text),
-             "pick() or steal() for a CPU that no queued task may use changes later decisions: %s; "
-             "task_may_run_on() tells, and the functions called _on() in task_list.h and its like",
+             "pick() or steal() for a CPU that no queued task may use changes later decisions: "
+             "%s; use task_may_run_on(), or the functions whose names end in _on in task_list.h "
+             "and similar headers",
              what);
     return break_rule(&setup, text);
 }

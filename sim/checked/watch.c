@@ -473,7 +473,7 @@ void watch_taken(const struct task *task, uint32_t cpu, bool required)
     if (queued > held)
         say_lost(queue, cpu, queued - held);
     if (task && !is_task(task))
-        watch_broken("%s() returned an address that is no task's", in_force.name);
+        watch_broken("%s() returned an address that is not a task", in_force.name);
     if (task && !watched->is_queued(task))
         watch_broken("%s() returned pid %d, which is not queued", in_force.name, task->pid);
     if (task && watched->scheduler->queues > 1 && task->cpu != queue->cpu)
@@ -507,11 +507,11 @@ void watch_cpu(uint32_t cpu, bool none_allowed)
     if (!watched || (none_allowed && cpu == NO_CPU))
         return;
     if (cpu < watched->scheduler->queues && task && !task_may_run_on(task, cpu))
-        watch_broken("%s() named CPU %u, on which pid %d may not run: task_may_run_on() tells",
+        watch_broken("%s() named CPU %u, on which pid %d may not run; check with task_may_run_on()",
                      in_force.name, cpu, task->pid);
     if (cpu < watched->scheduler->queues)
         return;
-    watch_broken("%s() named CPU %u, of which there are %u", in_force.name, cpu,
+    watch_broken("%s() named CPU %u; there are only %u", in_force.name, cpu,
                  watched->scheduler->queues);
 }
 
@@ -572,7 +572,7 @@ static void check_wait(uint32_t place, uint64_t now)
     uint64_t limit =
         longest_wait(in_force.policy, watched->scheduler, round_of(in_force.policy, task));
     if (length > limit)
-        watch_broken("pick() let pid %d wait for %.3f ms, which is %.3f ms at most by .rounds",
+        watch_broken("pick() let pid %d wait for %.3f ms; the limit by .rounds is %.3f ms",
                      task->pid, (double)length / 1e6, (double)limit / 1e6);
 }
 

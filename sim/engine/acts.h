@@ -242,7 +242,7 @@ static void act_on(struct simulator *simulator, struct cpu *cpu)
     }
     if (++simulator->idle_acts > IDLE_ACTS_MAX)
         fail(simulator,
-             "pid %d does things without end and no time passes: let it compute or sleep",
+             "pid %d repeats steps that take no time; add a step that computes or sleeps",
              process->task.pid);
     if (process->killed) {
         cpu->calls = false;

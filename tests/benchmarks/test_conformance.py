@@ -47,7 +47,7 @@ def test_scenario_detects_a_broken_rule(chosen: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("{", "it is no suite"),
+        ("{", "not a suite"),
         ('{"scenarios": [{"name": "x"}]}', "neither order nor shares"),
         ('{"scenarios": [{"name": "x", "mist": 1}]}', "no key 'mist'"),
         ('{"scenarios": [{"name": "x", "order": [["a", "b c"]]}]}', "which is no time"),

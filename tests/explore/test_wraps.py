@@ -44,4 +44,4 @@ def test_a_clock_or_a_run_time_that_wraps(mistake: str, value: str) -> None:
         return
     with pytest.raises(RuleBroken) as error:
         exploration.explore(SOURCE, "mistaken", tunables, LIMITS)
-    assert str(error.value).endswith(f"otherwise while clock and run times pass {value}")
+    assert str(error.value).endswith(f"change while clock and run times pass {value}")

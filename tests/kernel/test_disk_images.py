@@ -94,9 +94,9 @@ def test_only_an_image_of_mkfs_is_added_to(tmp_path: Path) -> None:
     (tmp_path / "none").write_bytes(bytes(5 * BLOCK))
     (tmp_path / "short").write_bytes(b"text")
     for name, message in (
-        ("used", "written to since"),
-        ("none", "no disk image"),
-        ("short", "no disk image"),
+        ("used", "changed after mkfs"),
+        ("none", "not a disk image"),
+        ("short", "not a disk image"),
         ("missing", "No such file"),
     ):
         done = call("mkfs", tmp_path / "out.img", "--add", tmp_path / name)

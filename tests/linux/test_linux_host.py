@@ -171,7 +171,7 @@ def test_remaining_scheduler_is_reported(
     (tmp_path / "console.log").write_text("")
     outcome = machine.outcome(0, tmp_path, tmp_path, tmp_path / "console.log")
     assert not outcome.succeeded
-    assert "rusty_1.2 is still in force" in outcome.message
+    assert "rusty_1.2 is still active" in outcome.message
 
 
 def at_home_in(folder: Path) -> list[str]:

@@ -255,7 +255,7 @@ def test_groups_are_listed(left: Path) -> None:
     """A number refers to a user's group or a control group."""
     refused, busy, *listed = (left / "group").read_text().splitlines()
     assert refused.startswith("group 2: as parent a lower number; as weight 1 to 10000; ")
-    assert busy.startswith("group 9 is a control group, which its own files set")
+    assert busy.startswith("group 9 is a control group (see sched_status); set it in its files")
     unset = [f"Group {number}: parent 0, weight 100, no quota" for number in range(9)]
     assert listed == [
         unset[0],

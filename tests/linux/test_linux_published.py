@@ -46,7 +46,7 @@ def test_programs_on_the_path_are_present(program: Path) -> None:
     ("policy", "message"),
     [
         (PolicyChoice("scx", "nosuch"), "scx_nosuch is not installed .* scx-scheds .* scx_nosuch`"),
-        (PolicyChoice("scx"), "is missing; name one that is installed on this host: .*scx:simple"),
+        (PolicyChoice("scx"), "is missing; name an installed one: .*scx:simple"),
     ],
 )
 def test_uninstalled_schedulers_are_refused_with_the_fix(

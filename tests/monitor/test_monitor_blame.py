@@ -176,7 +176,7 @@ def test_few_parts_are_listed_and_add_up(monkeypatch: pytest.MonkeyPatch) -> Non
     [
         ({"kinds": ["sleep"]}, "no kind of wait is called 'sleep'"),
         ({"kinds": "turn"}, "kinds: expected a list of texts"),
-        ({"pid": 999_999}, "process 999999: not in the kept part"),
+        ({"pid": 999_999}, "process 999999: not in the stored part"),
         ({"pid": "5"}, "expected a whole number"),
         ({"at_ns": 1.5}, "expected a whole number"),
     ],

@@ -173,7 +173,7 @@ def test_systems_without_branches_give_a_reason(live_run_folder: Path, tmp_path:
         return [system.no_branches for system in (live, simulated, recorded)]
 
     live, simulated, recorded = asyncio.run(reasons())
-    assert "does not do again what it did" in live
+    assert "cannot be repeated" in live
     assert "change it there" in simulated
     assert "was recorded live" in recorded
     with pytest.raises(WrongUsage, match="was recorded live"):

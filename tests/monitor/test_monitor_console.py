@@ -143,7 +143,7 @@ def test_log_is_bounded_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     console.feed(b"".join(b"%d\n" % number for number in range(most + 3)))
     lines = console.take_log()
     assert len(lines) == most + 1
-    assert lines[0].startswith("(3 lines were left out")
+    assert lines[0].startswith("(3 lines omitted")
     assert lines[1] == "3"
     console.feed(b"x" * 5000)
     (line,) = console.take_log()

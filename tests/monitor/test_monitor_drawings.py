@@ -233,8 +233,8 @@ def test_demotions_and_boosts_are_named_and_drawn(browser: Browser) -> None:
         assert events == [("demotion", 80, 3), ("demotion", 160, 4), ("boost", 400, 3)]
         assert result["at"] == {"level": 3, "ran": 60e6}
         seen = drawn(page)
-        assert "▲ boost: all rise" in seen["labels"]
-        assert set(seen["demotions"]) == {"sinks to 2"}
+        assert "▲ boost: all to the top level" in seen["labels"]
+        assert set(seen["demotions"]) == {"demoted to 2"}
 
 
 def test_pointer_selects_the_wait(browser: Browser) -> None:
@@ -384,7 +384,7 @@ def test_time_line_adds_up_what_is_thinner_than_a_pixel(browser: Browser) -> Non
         play(page, 4, 250)
         drawing = drawn(page)
         assert drawing["thin"] > 10_000
-        assert "thinner than two pixels" in page.inner_text(".timeline-foot")
+        assert "narrower than two pixels" in page.inner_text(".timeline-foot")
         page.evaluate("() => { for (let at = 0; at < 9; at++) lab.view.zoom(0.4); }")
         assert drawn(page)["thin"] == 0
 

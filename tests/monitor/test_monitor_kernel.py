@@ -294,7 +294,7 @@ def test_a_machine_that_hangs(live: Live, monkeypatch: pytest.MonkeyPatch) -> No
     os.killpg(machine_pid(system), signal.SIGSTOP)
     try:
         live.until(lambda: is_stopped(machine_pid(system)))
-        assert "its trace says nothing either" in live.refused(system.set_policy("rr"))
+        assert "its trace has no records either" in live.refused(system.set_policy("rr"))
     finally:
         os.killpg(machine_pid(system), signal.SIGCONT)
     live.until(lambda: live.status().policy == "rr")

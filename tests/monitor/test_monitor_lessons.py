@@ -52,7 +52,7 @@ def test_a_lesson_of_a_file(tmp_path: Path) -> None:
     ("change", "words"),
     [
         ({"titel": "x"}, "titel: unknown: expected title"),
-        ({"steps": []}, "one step at least"),
+        ({"steps": []}, "at least one step"),
         ({"steps": [{}]}, "a step with text"),
         ({"steps": [STEP | {"until": {"event": "miracle"}}]}, "an event of demotion, boost"),
         ({"steps": [STEP | {"until": {"time": "3 apples"}}]}, "write a number and its unit"),
@@ -125,7 +125,7 @@ def test_a_ready_lesson_is_played_to_its_end(browser: Browser, file: Path, name:
             lesson.get_by_label(f"Answer: {step['ask']['answer']}").click()
             lesson.get_by_text(f"Yes: {step['ask']['answer']}.").wait_for()
             lesson.get_by_text(step["ask"]["because"]).wait_for()
-        lesson.get_by_label("To the next step").click()
-    lesson.get_by_text("That was the lesson.").wait_for()
+        lesson.get_by_label("Go to the next step").click()
+    lesson.get_by_text("The lesson is finished.").wait_for()
     page.close()
     assert trouble == []

@@ -424,7 +424,7 @@ async def obey(system: LinuxHostSystem, machine: Machine) -> None:
         await command
         assert (machine.control / file).read_text() == line
     (machine.control / "sched_status").unlink()
-    assert "no server runs" in await refusal(system.set_policy("rr"))
+    assert "has ended" in await refusal(system.set_policy("rr"))
     (machine.control / "sched_problem").write_text("rr: no such policy\n")
     assert await refusal(system.set_policy("rr")) == "policy rr: rr: no such policy"
 

@@ -151,7 +151,7 @@ def test_what_is_shown_becomes_a_run_and_a_report(page: Page, monitor: Monitor) 
     (run_folder,) = monitor.session.recorded_folders
     assert (run_folder / "trace.bin").stat().st_size > 10_000
     assert (run_folder / "manifest.json").is_file()
-    page.get_by_label("Make the report").click()
+    page.get_by_label("Make a report").click()
     link = page.get_by_role("link", name="open it")
     link.wait_for()
     report = page.context.new_page()
@@ -166,7 +166,7 @@ def test_a_lost_connection_is_made_again(page: Page, monitor: Monitor) -> None:
             client.close()
 
     monitor.do(drop())
-    lost = page.get_by_text("The connection to the monitor is lost")
+    lost = page.get_by_text("Connection to the monitor lost")
     lost.wait_for()
     lost.wait_for(state="hidden")
     clock = page.locator(".strip-clock")

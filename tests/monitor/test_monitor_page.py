@@ -489,7 +489,7 @@ def test_workloads_and_systems_can_be_restarted(opened: Any) -> None:
         workloads.get_by_label("Start: two CPU-bound processes").click()
         assert sent(page, "start") == {"workload": "two-hogs"}
         workloads.get_by_label("on all systems").uncheck()
-        workloads.get_by_text("Of the studies").click()
+        workloads.get_by_text("From the studies").click()
         workloads.get_by_label("Start: study4 trace").click()
         assert sent(page, "start", 2) == {"system": "b", "workload": "study4-trace"}
         workloads.get_by_label("CPUs").fill("1025")
@@ -497,8 +497,8 @@ def test_workloads_and_systems_can_be_restarted(opened: Any) -> None:
         workloads.get_by_text("CPUs: 1 to 1,024.").wait_for()
         workloads.get_by_label("CPUs").fill("3")
         workloads.get_by_label("Seed").fill("9")
-        workloads.get_by_label("Policy to begin with").select_option("stride")
-        workloads.get_by_label("Workload to begin with").select_option("hog")
+        workloads.get_by_label("First policy").select_option("stride")
+        workloads.get_by_label("First workload").select_option("hog")
         workloads.get_by_text("Start again", exact=True).click()
         expected = {"system": "b", "cpus": 3, "seed": 9, "tick_ns": 10_000_000}
         expected |= {"policy": "stride", "workloads": ["hog"]}
@@ -513,18 +513,18 @@ def test_time_is_in_ones_hand(opened: Any) -> None:
         assert sent(page, "pause") == {}
         page.get_by_label("Go on", exact=True).wait_for()
         assert "paused" in page.locator("#system-b .strip-life").inner_text()
-        page.get_by_label("How far a step goes").select_option("decision")
+        page.get_by_label("Length of a step").select_option("decision")
         page.get_by_label("One step").click()
         assert sent(page, "step") == {"kind": "decision"}
         page.get_by_label("Step back").click()
         assert sent(page, "step", 2) == {"kind": "decision", "back": True}
         page.get_by_label("Go on", exact=True).click()
         assert sent(page, "resume") == {}
-        pace = page.get_by_label("Pace of the systems")
+        pace = page.get_by_label("Speed of the systems")
         pace.press("End")
         assert sent(page, "pace") == {"speed": 0}
         assert pace.get_attribute("aria-valuetext") == "at full speed"
-        assert page.get_by_label("Place in the recording").is_hidden()
+        assert page.get_by_label("Position in the recording").is_hidden()
         page.get_by_label("Go to this second").fill("0.25")
         page.get_by_label("Go to this second").press("Enter")
         assert sent(page, "seek") == {"time_ns": 250_000_000}
@@ -537,7 +537,7 @@ def test_time_is_in_ones_hand(opened: Any) -> None:
 def test_what_if_from_now(opened: Any) -> None:
     with opened() as page:
         policy_panel = panel(page, "policy")
-        ask = policy_panel.get_by_label("Compute the other future")
+        ask = policy_panel.get_by_label("Run both branches")
         assert ask.is_disabled()
         assert policy_panel.locator(".what-if-why").inner_text() == ask.get_attribute("title") != ""
         touch(page, "hello?.systems.forEach((each) => { each.no_branches = ''; })")
@@ -611,7 +611,7 @@ def test_waits_are_explained(opened: Any) -> None:
             *("100.0 %", "CPU 0 idled for 10.0 ms", "1 of 4 choices", "level 2"),
         ):
             assert words in description
-        waits_panel.get_by_text("Show its beginning").click()
+        waits_panel.get_by_text("Go to its beginning").click()
         assert sent(page, "look") == {"system": "a", "time_ns": 50_000_000}
         waits_panel.locator(".waits-moment.link").first.focus()
         page.keyboard.press("Enter")
@@ -628,7 +628,7 @@ def test_what_cannot_be_done_is_not_offered(opened: Any) -> None:
         touch(page, "hello?.systems.forEach((each) => { each.abilities = ['pause']; })")
         say(page, "window", seconds=5)
         page.get_by_label("One step").wait_for(state="hidden")
-        for label in ("Pace of the systems", "Go to this second"):
+        for label in ("Speed of the systems", "Go to this second"):
             assert page.get_by_label(label).is_hidden()
         until(page, lambda: panel(page, "policy").get_by_label("Policy", exact=True).is_disabled())
         assert panel(page, "workloads").get_by_text("Start again", exact=True).is_hidden()
@@ -650,7 +650,7 @@ def test_failed_system_gives_its_reason_and_restarts(opened: Any) -> None:
         assert "lottery on sim, 2 CPUs has failed." in banner.inner_text()
         assert "panic: out of tea" in banner.inner_text()
         assert page.locator("#system-a > .banner").is_hidden()
-        banner.get_by_label("Start the system again").click()
+        banner.get_by_label("Restart the system").click()
         touch(page, "")
         assert sent(page, "restart") == {"system": "b"}
         banner.wait_for(state="hidden")
@@ -759,7 +759,7 @@ def test_panels_and_theme_stay_as_they_were_chosen(opened: Any) -> None:
         assert not panel(page, "policy").is_visible()
         ground = "getComputedStyle(document.body).backgroundColor"
         dark = page.evaluate(ground)
-        page.get_by_label("Theme: as the system has it").click()
+        page.get_by_label("Theme: system").click()
         light = page.evaluate(ground)
         assert light != dark
         page.reload()
@@ -775,7 +775,7 @@ def test_panels_and_theme_stay_as_they_were_chosen(opened: Any) -> None:
         page.get_by_label("Theme: light").click()
         assert page.evaluate(ground) == dark
         page.get_by_label("Theme: dark").click()
-        page.get_by_label("Theme: as the system has it").wait_for()
+        page.get_by_label("Theme: system").wait_for()
         page.emulate_media(color_scheme="light")
         until(page, f"{ground} === {json.dumps(light)}")
 

@@ -276,11 +276,11 @@ def test_group_commands_reach_the_processes() -> None:
         group = next(candidate for candidate in processes["group"] if candidate)
         count = processes["group"].count(group)
         assert await table.do("attribute", group=group, kind="tickets", value=77) == count
-        with pytest.raises(Refused, match="no process of the group"):
+        with pytest.raises(Refused, match="no process is alive"):
             await table.do("kill", group="none")
         explained = await table.do("explain", pid=processes["pid"][-1])
         assert explained["pid"] == processes["pid"][-1]
-        with pytest.raises(Refused, match="no process 999999"):
+        with pytest.raises(Refused, match="pid 999999: no such process"):
             await table.do("explain", pid=999999)
         blamed = await table.do("blame", pid=processes["pid"][-1], kinds=["response", "turn"])
         assert 0 <= frame["now_ns"] - blamed["end_ns"] < TICK_NS

@@ -186,7 +186,7 @@ def test_last_records_are_buffered(tmp_path: Path) -> None:
     trace.validate(read)
     assert 1500 < len(read.events) < 2500
     assert read.end_ns == int(records["time"].max())
-    with pytest.raises(ValueError, match="is no longer kept"):
+    with pytest.raises(ValueError, match="is no longer stored"):
         recent.since(0, 1)
     short = Recent(header)
     for part in pieces(records, random.Random(3), 300):

@@ -138,7 +138,7 @@ def in_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
         ({"do": "text", "workload": "hog", "seed": 1, "tick_ns": 1}, "tick_ns: "),
         ({"do": "record", "on": "yes"}, "true or false"),
         ({"do": "record", "on": False}, "no recording is in progress"),
-        ({"do": "report"}, "nothing was recorded yet"),
+        ({"do": "report"}, "nothing is recorded"),
     ],
 )
 def test_impossible_commands_are_reported(message: dict[str, Any], expected_message: str) -> None:

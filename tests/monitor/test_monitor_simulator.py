@@ -139,10 +139,10 @@ def test_what_cannot_be_done_is_refused_and_nothing_happens(tmp_path: Path) -> N
             (system.set_tunable("none", 1), "no such tunable"),
             (system.set_tunable("slice", 0), "slice=0"),
             (system.set_attribute(3, AttributeKind.WEIGHT, 11), "weight"),
-            (system.set_attribute(99, AttributeKind.WEIGHT, 1), "no process of pid 99"),
+            (system.set_attribute(99, AttributeKind.WEIGHT, 1), "pid 99: no such process"),
             (system.kill(1), "process 1: the monitor needs it"),
             (system.kill(2), "process 2: the monitor needs it"),
-            (system.kill(99), "no process of pid 99"),
+            (system.kill(99), "pid 99: no such process"),
             (system.start_workload("none"), "unknown; choose from two-hogs"),
         ):
             with pytest.raises(Refused, match=words):
@@ -168,7 +168,7 @@ def test_failing_machine_gives_its_reason_and_a_sound_trace(
         await system.advance(1_000 * MS, FOREVER)
         now = system.now_ns
         assert system.life is Life.FAILED and TICK < now < 1_000 * MS
-        assert "there is room for 50 processes" in system.message
+        assert "at most 50 processes at once" in system.message
         assert system.take_log() == [f"simulator: {system.message}"] and not system.take_log()
         await system.advance(2_000 * MS, FOREVER)
         assert system.now_ns == now

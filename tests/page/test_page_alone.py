@@ -157,7 +157,7 @@ def test_steps_back_show_the_earlier_state(page: Page, file: Path) -> None:
     """The moment is the same, and so are the processes and their figures."""
     opened(page, file, MANY)
     stand(page)
-    page.select_option("select[aria-label='How far a step goes']", "tick")
+    page.select_option("select[aria-label='Length of a step']", "tick")
     page.click("button[aria-label='One step']")  # exact to the tick
     page.wait_for_timeout(500)
     seen = []
@@ -228,7 +228,7 @@ def test_user_policy_can_be_chosen(page: Page, file: Path, tmp_path: Path) -> No
     opened(page, file)
     page.click("text=Setup")
     page.set_input_files("input[type=file]", str(made))
-    page.wait_for_selector("text=/There to be chosen now: .*stride/")
+    page.wait_for_selector("text=/Added: .*stride/")
     page.goto(f"{file.as_uri()}#policy=stride&workload=two-hogs")
     page.wait_for_function(
         "() => document.querySelector('.strip-policy')?.textContent === 'stride'"
@@ -257,9 +257,9 @@ def test_the_address_holds_the_setup(page: Page, file: Path) -> None:
 @pytest.mark.parametrize(
     ("link", "expected_message"),
     [
-        ("#policy=nothing", "no policy is called nothing"),
-        ("#policy=rr&cpus=0", "1 to 1024 CPUs are possible"),
-        ("#policy=rr&workload=nothing", "no workload is called nothing"),
+        ("#policy=nothing", "nothing: unknown policy"),
+        ("#policy=rr&cpus=0", "0 CPUs: out of range"),
+        ("#policy=rr&workload=nothing", "nothing: unknown workload"),
         ("#policy=rr&text=program+a%0A+run+3m", "own-text:2: 3m: expected a time"),
         ("#policy=rr,slice=x", "slice"),
     ],
@@ -274,7 +274,7 @@ def test_wrong_link_is_explained(page: Page, file: Path, link: str, expected_mes
 @pytest.mark.parametrize(
     ("content", "expected_message"),
     [
-        (b"no trace", "this is no trace of schedlab"),
+        (b"no trace", "not a schedlab trace"),
         (struct.pack("<8s4I", b"SCHEDLAB", 2, 64, 32, 1).ljust(64, b"\0"), "has version 2"),
         (struct.pack("<8s4I", b"SCHEDLAB", 1, 64, 32, 0).ljust(64, b"\0"), "header is damaged"),
     ],

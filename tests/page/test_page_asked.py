@@ -18,7 +18,7 @@ from schedlab.monitor.standalone.modules import bundled
     [
         ("ab", "b", {"result": "b"}),
         ("ab", "*", {"result": {"a": "a", "b": "b"}}),
-        ("a", "b", {"refused": "there is no system b any more"}),
+        ("a", "b", {"refused": "system b no longer exists"}),
     ],
 )
 def test_departed_system_has_no_answer(

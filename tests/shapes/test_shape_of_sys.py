@@ -68,8 +68,8 @@ def test_a_telephone(tmp_path: Path) -> None:
     shape, notes = shape_of_sys(copy_of_sys(tmp_path, files))
     assert shape.kind == (0, 0, 1, 1)
     assert shape.kinds == ((446, 223, 112), (1024,))
-    assert "nodes of memory are not told, or not of all CPUs: there is one" in notes
-    assert "caches are not told: the CPUs of a node share one" in notes
+    assert "memory nodes are unknown for some CPUs: one node is assumed" in notes
+    assert "caches are unknown: one cache per node is assumed" in notes
 
 
 def test_cpus_that_are_offline_are_left_out(tmp_path: Path) -> None:

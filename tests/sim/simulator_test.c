@@ -237,7 +237,7 @@ static void test_channels(void)
     check(counts.now == 5 * MS + 2 * 4 * MS);
     setup.cpus = 4;
     check(run(&setup, text).now == 5 * MS + 2 * 4 * MS);
-    check_fails("program a\n take nothing\n", "nothing is left that could wake one");
+    check_fails("program a\n take nothing\n", "nothing can wake one");
 }
 
 static void test_a_signal_is_for_who_waits(void)
@@ -248,7 +248,7 @@ static void test_a_signal_is_for_who_waits(void)
                       " give c waiting\n wait\n"
                       "program a\n take c\n run 1ms\n")
               .now == 2 * MS);
-    check_fails("program a\n give c waiting\n take c\n", "nothing is left that could wake one");
+    check_fails("program a\n give c waiting\n take c\n", "nothing can wake one");
 }
 
 static void test_who_waits_releases(void)
@@ -297,8 +297,7 @@ static void test_processes_meet(void)
                       " meet c 2\n wait\n wait\n"
                       "program a\n meet c 2\n run 1ms\nprogram b\n meet c 2\n run 9ms\n")
               .now == 3 * MS);
-    check_fails("program a\n fork b\n meet c 3\nprogram b\n meet c 3\n",
-                "nothing is left that could wake one");
+    check_fails("program a\n fork b\n meet c 3\nprogram b\n meet c 3\n", "nothing can wake one");
 }
 
 static void test_timers_are_shared(void)
@@ -339,7 +338,7 @@ static void test_slots_are_used_again(void)
 
 static void test_no_time_passes(void)
 {
-    check_fails_at_once("program a\n loop\n yield\n end\n", 9900000, "no time passes");
+    check_fails_at_once("program a\n loop\n yield\n end\n", 9900000, "take no time");
 }
 
 /* ---- every policy ---- */
@@ -478,7 +477,7 @@ static void test_wrong_setups(void)
     check_no_machine(setup, "tunable size=2 of policy rr");
     setup = setup_of("rr", 1);
     setup.costs.tick = TICK;
-    check_no_machine(setup, "leaves no time to compute");
+    check_no_machine(setup, "too short");
     setup = setup_of("rr", 1);
     setup.processes = (1 << 24) + 1;
     check_no_machine(setup, "16777217 processes");
@@ -532,7 +531,7 @@ static void test_costs_in_text(void)
     check(!simulator_read_costs(&costs, "frok+=1", &error) && strstr(error.text, "cost frok: "));
     check(!simulator_read_costs(&costs, "fork.rr+=1", &error));
     check(!simulator_read_costs(&costs, "fork=9,fork+=18446744073709551607", &error) &&
-          strstr(error.text, "cost fork: too much is added"));
+          strstr(error.text, "cost fork: the sum is too large"));
 }
 
 /* ---- the parts ---- */

@@ -234,7 +234,7 @@ def test_refused_setups(options: dict[str, object], words: str) -> None:
 def test_refused_workloads(tmp_path: Path) -> None:
     with pytest.raises(WorkloadRefused, match="workload:2: walk: expected program"):
         Simulator("program a\n walk 3\n")
-    with pytest.raises(WorkloadRefused, match=r"it cannot be read: .*No such file"):
+    with pytest.raises(WorkloadRefused, match=r"cannot be read: .*No such file"):
         Simulator(tmp_path / "none.txt")
     with pytest.raises(WorkloadRefused, match="number 0"):
         Simulator("program a\0")

@@ -78,7 +78,7 @@ def test_a_run_that_was_put_aside_goes_on_as_if_it_had_not_been(
         stop = ("--trace", str(part), "--save", str(tmp_path / "run"), "--at")
         done = simulate(tmp_path, WORKLOAD, *machine, *stop, str(times[0]))
         assert done.returncode == 0, done.stderr
-        assert f"put aside at {times[0]} ns" in done.stderr
+        assert f"saved at {times[0]} ns" in done.stderr
         parts = part.read_bytes()
         for time in times[1:]:
             assert go_on(tmp_path, *stop, str(time)).returncode == 0
@@ -99,7 +99,7 @@ def test_a_run_that_meets_its_limit_can_go_on(tmp_path: Path) -> None:
     assert go_on(tmp_path, "--no-trace").returncode == 0
     done = simulate(tmp_path, WORKLOAD, "--no-trace", "--save", str(tmp_path / "late"))
     assert done.returncode == 1
-    assert "over before it was to be put aside" in done.stderr
+    assert "the run ended before the time of --at" in done.stderr
     assert not (tmp_path / "late").exists()
 
 

@@ -532,7 +532,7 @@ program idle
     replayed = workload_of(cut, charges_of("none"))
     assert program(replayed, "busy") == ["loop", "run 1s", "end"]
     assert program(replayed, "idle") == ["sleep 1000000s"]
-    assert any("not whole" in note for note in replayed.notes)
+    assert any("incomplete" in note for note in replayed.notes)
 
 
 def test_killed_processes_would_have_continued(tmp_path: Path) -> None:

@@ -269,7 +269,7 @@ def test_large_machines_run(name: str) -> None:
 )
 def test_what_is_no_shape_is_refused(shape: str, why: str, tmp_path: Path) -> None:
     text = "program root\n  run 1ms\n"
-    with pytest.raises(SetupRefused, match=f"the shape of a machine of 2 CPUs: {why}"):
+    with pytest.raises(SetupRefused, match=f"shape for 2 CPUs: {why}"):
         Simulator(text, shape=shape, cpus=2)
     done = simulate(tmp_path, text, "--no-trace", "--cpus", "2", "--shape", shape)
     assert done.returncode == 2

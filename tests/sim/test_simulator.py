@@ -134,7 +134,7 @@ def test_limit(tmp_path: Path) -> None:
     [
         ("program a\n take c\n", ["--no-trace"], 1, "all processes wait"),
         ("program a\n exit 4\n", ["--no-trace"], 1, "ended with status 4"),
-        ("program a\n", [], 2, "expected either --trace FILE or --no-trace"),
+        ("program a\n", [], 2, "--trace and --no-trace: give exactly one of them"),
         ("program a\n", ["--no-trace", "--cpus", "two"], 2, "--cpus two: expected a number"),
         ("program a\n", ["--no-trace", "--cpus", "1025"], 2, "1025 CPUs: there may be 1 to 1024"),
         ("program a\n", ["--no-trace", "--policy", "fifo"], 2, "policy fifo: no such policy"),
@@ -146,7 +146,7 @@ def test_limit(tmp_path: Path) -> None:
             "cost free: expected kernel, none or textbook",
         ),
         ("program a\n", ["--no-trace", "--colour"], 2, "colour"),
-        ("program a\n", ["--no-trace", *("--set", "slice=1") * 2], 2, "--set is given twice"),
+        ("program a\n", ["--no-trace", *("--set", "slice=1") * 2], 2, "--set: given twice"),
         ("program a\n policy fifo\n", ["--no-trace"], 1, "policy fifo: no such policy"),
     ],
 )

@@ -57,10 +57,10 @@ WRONG = {
     "a flipped bit": (GOOD[:-3] + b"!" + GOOD[-2:], "its checksum is wrong"),
     "no program": (sealed(GOOD[:64], **dict.fromkeys(
         ("program_count", "step_count", "channel_count", "text_count", "text_bytes"), 0)), "no program"),
-    "no end": (sealed(GOOD[:-1] + b"x"), "its last text has no end"),
+    "no end": (sealed(GOOD[:-1] + b"x"), "its last text is not terminated"),
     "steps of another": (with_programs(set_field("first", 1, 0)), "a program's steps"),
     "steps behind the end": (with_programs(set_field("count", 1, HUGE)), "a program's steps"),
-    "steps of nobody": (with_programs(set_field("count", 1, 1)), "steps are no program's"),
+    "steps of nobody": (with_programs(set_field("count", 1, 1)), "steps belong to no program"),
     "a name behind the end": (with_programs(set_field("name", 1, HUGE)), "a program's name"),
     "two of one name": (with_programs(set_field("name", 1, 0)), "a program's name"),
     "half a name": (with_programs(set_field("name", 0, 1)), "a program's name"),

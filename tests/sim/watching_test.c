@@ -129,12 +129,14 @@ static void test_added_switch_policies_and_kill(void)
 static void test_room(void)
 {
     struct simulator *none = machine("rr", 1, 0);
-    check(add(none, "program a\n run 1ms\n") == SIMULATOR_NO_PROGRAM && says("no room is left"));
+    check(add(none, "program a\n run 1ms\n") == SIMULATOR_NO_PROGRAM &&
+          says("out of space for a workload"));
     simulator_destroy(none);
     struct simulator *simulator = machine("rr", 1, 6);
     check(add(simulator, "program a\n run 1ms\n") == 1);
     check(add(simulator, "program a\n run 1ms\nprogram b\n yield\n") == 2);
-    check(add(simulator, "program a\n") == SIMULATOR_NO_PROGRAM && says("no room is left"));
+    check(add(simulator, "program a\n") == SIMULATOR_NO_PROGRAM &&
+          says("out of space for a workload"));
     check(simulator_fork(simulator, 3, &error) > 0);
     check(simulator_fork(simulator, 4, &error) == 0 && says("the workload has 4"));
     run_to(simulator, MS);
@@ -142,7 +144,7 @@ static void test_room(void)
     struct simulator_setup setup = setup_of("rr", 1);
     struct simulator_workload workload = read_text(idle);
     setup.added_steps = SIMULATOR_ADDED_MAX + 1;
-    check(!simulator_create(&setup, &workload, &error) && says("to be added"));
+    check(!simulator_create(&setup, &workload, &error) && says("additional steps"));
     simulator_free_workload(&workload);
 }
 
@@ -154,7 +156,7 @@ static void test_added_are_checked(void)
     const struct simulator_program program = {"a", steps, 2};
     const struct simulator_workload workload = {.programs = &program, .program_count = 1};
     check(simulator_add_workload(simulator, &workload, &error) == SIMULATOR_NO_PROGRAM);
-    check(says("no such program"));
+    check(says("unknown program"));
     check(simulator_finish(simulator, &error));
     check(add(simulator, idle) == SIMULATOR_NO_PROGRAM && says("is finished"));
     simulator_destroy(simulator);

@@ -194,7 +194,7 @@ def test_a_kernel_that_cannot_obey_yet_is_no_success(tmp_path: Path) -> None:
     branch(tmp_path, command_line, {"early": "sched_status mlfq"}, at=0)
     assert status_of(tmp_path / "early") == REFUSED_STATUS
     console = (tmp_path / "early" / CONSOLE).read_text()
-    assert "the kernel did not take what it was told" in console
+    assert "the kernel did not accept a command" in console
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_a_console_that_cannot_be_copied_is_refused(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert "standard output is no file" in done.stderr
+    assert "standard output must be a file" in done.stderr
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

@@ -58,7 +58,7 @@ async def what_if(
     if system.system is None or system.system.no_branches:
         raise Refused(system.system.no_branches if system.system else "it has not begun yet")
     await system.stand()
-    show("its past is run once more")
+    show("its past is repeated")
     source = system.setup.source
     out = new_runs_folder(f"branch-{source.name if source else system.setup.machine}")
     # The branch keeps the events of this moment; the change applies from the next nanosecond.

@@ -138,7 +138,7 @@ def _policy_choice(text: str) -> PolicyChoice:
     except ValueError as error:
         raise WrongUsage(str(error)) from None
     if len(choices) != 1:
-        raise WrongUsage(f"{text}: a system has one policy at a time; name one")
+        raise WrongUsage(f"{text}: a system has one policy at a time; give only one")
     return choices[0]
 
 
@@ -335,7 +335,7 @@ async def _record(
             raise WrongUsage(f"label: expected a text of at most {_LABEL_MAX} characters")
         session.start_recording(systems, label)
         return None
-    show("the metrics of what was recorded")
+    show("the metrics of the recording")
     folders = await stop_recording(session, systems)
     if len(systems) == 1:
         return folders[systems[0].letter]
@@ -373,10 +373,10 @@ async def _report(
 
 async def _make_report(session: Session, show: Report) -> str:
     if any(system.recording for system in session.systems.values()):
-        show("the metrics of what was recorded")
+        show("the metrics of the recording")
         await stop_recording(session, list(session.systems.values()))
     if not session.recorded:
-        raise Refused("nothing was recorded yet; record first")
+        raise Refused("nothing is recorded; start a recording first")
     out = session.recorded[0].parent / "report"
     return session.publish(await worker.report(session.recorded, out, show))
 

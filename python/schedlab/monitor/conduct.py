@@ -119,8 +119,7 @@ def _announce(url: str, is_local: bool) -> None:
     begin_display()
     results().print(url, markup=False, soft_wrap=True)
     say(
-        "schedlab: the monitor is at this address; everyone who has it can "
-        "connect. Press Ctrl-C to end it."
+        "schedlab: the monitor is at this address; anyone who knows it can connect. Press Ctrl-C to end it."
     )
     if not is_local:
         say(

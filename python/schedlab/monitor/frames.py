@@ -98,7 +98,7 @@ class Metrics(TypedDict):
     switches_per_s: float
     migrations_per_s: float
     idle_while_queued_ns: int
-    """CPU time spent idle while a process waited at another CPU."""
+    """CPU time spent idle while a process waited on another CPU."""
 
 
 class Cost(TypedDict):

@@ -71,7 +71,7 @@ def _lesson(node: Node) -> Lesson:
         if key not in node_fields:
             raise wrong(node, f"an object with {key}")
     _text(node_fields["title"])
-    for step in _list(node_fields["steps"], "an array of one step at least"):
+    for step in _list(node_fields["steps"], "an array of at least one step"):
         _check_step(step)
     if "pace" in node_fields:
         real(node_fields["pace"], 1e-9, 1000)

@@ -170,7 +170,7 @@ class Model:
         return cast(Explanation, self._convert(explanation))
 
     def _convert(self, pointer: Any) -> Any:
-        assert pointer != self._ffi.NULL, "a message had no room"
+        assert pointer != self._ffi.NULL, "a message was too large"
         length = self._ffi.cast("struct model_message *", pointer).bytes
         return message.read(self._ffi.buffer(pointer, length)[:])
 

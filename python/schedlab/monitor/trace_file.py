@@ -214,7 +214,7 @@ class Recent:
         Raises ValueError if they are no longer kept.
         """
         if number < self.begin:
-            raise ValueError(f"record {number} is no longer kept: the first one is {self.begin}")
+            raise ValueError(f"record {number} is no longer stored: the first one is {self.begin}")
         pieces: list[Records] = []
         for begin, part in reversed(self._parts):
             pieces.append(part[max(number - begin, 0) :])
@@ -242,7 +242,7 @@ class Recent:
         if until_ns is not None:
             parts = list(_until(until_ns, parts))
         if not parts:
-            raise ValueError(f"nothing is kept before {until_ns} ns")
+            raise ValueError(f"no state is stored before {until_ns} ns")
         state = deepcopy(self._before)
         while len(parts) > 1 and parts[0]["time"][-1] + span_ns < parts[-1]["time"][-1]:
             state.apply(parts.pop(0))

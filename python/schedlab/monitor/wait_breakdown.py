@@ -61,7 +61,7 @@ def blamed(path: Path, question: Question, known: Catalogue) -> dict[str, Any]:
         explanation = explain(read, request, known)
     except WrongUsage:
         raise Refused(
-            f"process {question.pid}: not in the kept part of the trace; choose another"
+            f"process {question.pid}: not in the stored part of the trace; choose another"
         ) from None
     content = explanation.to_dict()
     return {

@@ -107,7 +107,7 @@ class Watched(Followed):
     def _able(self, *abilities: Ability) -> System:
         if self.system is None or not self.is_on:
             if self.life in (Life.RUNNING, Life.PAUSED):
-                raise Refused("it has only just started; try again")
+                raise Refused("it has just started; try again")
             raise Refused(f"it is not running: {self.message or self.life.value}")
         for ability in abilities:
             if ability not in self.system.abilities:
@@ -250,7 +250,7 @@ class Watched(Followed):
     @property
     def workload(self) -> str:
         """Names of the started workloads."""
-        return " and ".join(self.started) or "as it was found"
+        return " and ".join(self.started) or "as found"
 
     def record(self, request: Request) -> None:
         """Starts a recording. Raises Refused if there is no trace yet."""

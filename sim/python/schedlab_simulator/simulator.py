@@ -258,7 +258,7 @@ class Simulator:
             buffer = self._ffi.new("char[]", size + 1)
             length = self._c.simulator_text(self._open(), name, buffer, size + 1)
             if length > _LATEST:
-                raise ActRefused(f"{file}: there is no such text")
+                raise ActRefused(f"{file}: unknown text")
             if length <= size:
                 return bytes(self._ffi.buffer(buffer, length)).decode(errors="replace")
             size = length

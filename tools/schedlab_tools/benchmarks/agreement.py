@@ -77,7 +77,7 @@ def compared(setting: Setting, folder: Path) -> list[Judged]:
     from schedlab.analysis.agreement.cells import KERNEL, SIMULATOR
     from schedlab.analysis.agreement.plan import cases
 
-    hint = f"; what was finished is kept in {folder}, and the same command goes on with the rest"
+    hint = f"; what was finished is kept in {folder}; to continue, repeat the command"
     with ended_by_signal(lambda _: hint):
         return run.agreement(folder, list(cases(setting, KERNEL)), list(cases(setting, SIMULATOR)))
 

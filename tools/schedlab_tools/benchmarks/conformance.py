@@ -103,7 +103,7 @@ def read_suite(path: Path) -> Suite:
             f"{path}: there is no {error}, which a suite or a scenario must have"
         ) from None
     except (ValueError, TypeError, AttributeError) as error:
-        raise WrongUsage(f"{path}: it is no suite of scenarios: {error}") from None
+        raise WrongUsage(f"{path}: not a suite of scenarios: {error}") from None
 
 
 def _scenario(content: dict[str, Any]) -> Scenario:

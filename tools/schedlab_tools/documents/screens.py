@@ -99,4 +99,4 @@ def _go_on(page: Page) -> None:
     """Advances a lesson to its second step, the first one with activity."""
     page.wait_for_timeout(_LOADING_MS)
     if "lesson=" in page.url:
-        page.get_by_role("button", name="To the next step").click()
+        page.get_by_role("button", name="Go to the next step").click()

@@ -107,6 +107,8 @@ LOADS = {
             serve,
             ("server_memory_kib", "server_files", "kernel_memory_kib", "guest_processes"),
         ),
-        Load("storm", "our kernel under a storm", storm, ("free_pages", "guest_processes")),
+        Load(
+            "storm", "the schedlab kernel under a storm", storm, ("free_pages", "guest_processes")
+        ),
     )
 }

@@ -36,7 +36,7 @@ def address_in(log: Path) -> str:
         if match:
             return match[0]
         time.sleep(0.1)
-    raise TimeoutError(f"the monitor told no address within {PATIENCE_S} s")
+    raise TimeoutError(f"the monitor printed no address within {PATIENCE_S} s")
 
 
 def report_progress(session: Any, frames: int) -> None:

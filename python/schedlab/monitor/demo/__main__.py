@@ -89,14 +89,14 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="schedlab demo",
         usage="%(prog)s [OPTIONS]",
-        description="Open the page that stands alone, with a guided tour: policies side by side,"
-        " simulated in the browser. Nothing is installed for it.",
-        epilog="Example: ./schedlab demo --install, which fetches the tools of the other commands meanwhile.",
+        description="Open the standalone page with a guided tour: policies side by side, simulated in the"
+        " browser. Nothing is installed.",
+        epilog="Example: ./schedlab demo --install, which also fetches the tools of the other commands.",
     )
-    parser.add_argument("--no-browser", action="store_true", help="print the address only")
-    parser.add_argument("--port", type=int, default=0, help="0, the default: any that is free")
+    parser.add_argument("--no-browser", action="store_true", help="only print the address")
+    parser.add_argument("--port", type=int, default=0, help="port; 0, the default: any free port")
     parser.add_argument(
-        "--install", action="store_true", help="fetch the tools of the other commands meanwhile"
+        "--install", action="store_true", help="also fetch the tools of the other commands"
     )
     return parser.parse_args(words)
 

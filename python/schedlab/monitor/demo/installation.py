@@ -22,7 +22,7 @@ class Installation:
 
     def __init__(self, launcher: Path) -> None:
         self.place = tempfile.TemporaryDirectory(prefix="schedlab-")
-        self.lines = ["schedlab: looking at what is there"]
+        self.lines = ["schedlab: checking installed tools"]
         self._process = subprocess.Popen(
             [str(launcher), *self._words()],
             stdin=subprocess.DEVNULL,

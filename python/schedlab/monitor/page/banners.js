@@ -13,7 +13,7 @@ const NOTICE_MS = 12_000;
 /** Shows the state of the connection. @param {HTMLElement} place */
 export function showConnection(place) {
     const words = element("span");
-    const again = button("reset", "Try to connect now", connect, "Try now");
+    const again = button("reset", "Connect now", connect, "Try now");
     const banner = element("div", { className: "banner bad", role: "alert", hidden: true }, sign("✕"), words, again);
     place.append(banner);
     let timer = 0;
@@ -26,10 +26,10 @@ export function showConnection(place) {
             if (wasLost) announce("The connection is back.");
             return;
         }
-        const hint = connection.tries >= 4 ? " If the monitor was ended, start it again: ./schedlab monitor." : "";
+        const hint = connection.tries >= 4 ? " If the monitor was ended, restart it: ./schedlab monitor." : "";
         const tell = () => {
             const seconds = Math.max(0, Math.ceil((connection.next_ms - performance.now()) / 1000));
-            setText(words, `The connection to the monitor is lost. Tries again in ${seconds} s.${hint}`);
+            setText(words, `Connection to the monitor lost. Next attempt in ${seconds} s.${hint}`);
         };
         tell();
         timer = setInterval(tell, 1000);
@@ -44,7 +44,7 @@ export function showConnection(place) {
 export function systemBanner(system) {
     const title = element("strong");
     const words = element("pre", { className: "banner-words" });
-    const again = button("reset", "Start the system again as it was", startAgain, "Start again");
+    const again = button("reset", "Restart the system with the same settings", startAgain, "Start again");
     const banner = element("div", { className: "banner", role: "alert", hidden: true }, sign("■"), title, words, again);
 
     function startAgain() {

@@ -68,7 +68,7 @@ export function onConnection(listener) {
  */
 export function ask(action, fields = {}, progress = () => {}) {
     if (!way?.isOpen()) {
-        return Promise.reject(new Error("There is no connection to the monitor."));
+        return Promise.reject(new Error("No connection to the monitor."));
     }
     if (questions.size >= QUESTIONS_MAX) {
         return Promise.reject(new Error("The monitor does not answer."));
@@ -76,7 +76,7 @@ export function ask(action, fields = {}, progress = () => {}) {
     const id = ++lastId;
     way.send({ id, do: action, ...fields });
     return new Promise((resolve, reject) => {
-        const late = () => settle({ id, ok: false, error: "The monitor has not answered." });
+        const late = () => settle({ id, ok: false, error: "The monitor does not answer." });
         questions.set(id, { resolve, reject, progress, timer: setTimeout(late, ANSWER_LIMIT_MS) });
     });
 }

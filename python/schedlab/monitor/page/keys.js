@@ -8,37 +8,37 @@ import { PANELS } from "./panels.js";
 
 /** Keys and their actions, as the help shows them. */
 export const KEYS = [
-    ["Space", "pause, or go on"],
+    ["Space", "pause or continue"],
     [". and ,", "one step; one step back"],
     ["[ and ]", "slower, faster"],
-    ["r", "record, or end it"],
+    ["r", "start or end a recording"],
     ["/", "filter processes"],
-    ["e", "enlarge the panel that has the focus, or back"],
-    ["f", "fold the panel that has the focus, or unfold it"],
+    ["e", "enlarge the focused panel, or restore it"],
+    ["f", "fold or unfold the focused panel"],
     ["m", "lecture: four panels in large letters, or all panels"],
-    ["t", "theme: as the system has it, light, dark"],
-    ["1 to 9, 0, w, c", "to a panel, in the order of the page"],
+    ["t", "theme: system, light, dark"],
+    ["1 to 9, 0, w, c", "go to a panel, in page order"],
     ["?", "this help"],
-    ["Escape", "back: out of a field, an enlarged panel, this help"],
+    ["Escape", "leave a field, an enlarged panel, this help"],
 ];
 export const TIMELINE_KEYS = [
-    ["← →", "pan; with Shift by half of what is seen"],
-    ["+ −", "see less time, or more; so does the wheel, after a click or with Ctrl"],
-    ["0, Home", "all that is kept, or its beginning"],
+    ["← →", "pan; with Shift by half of the view"],
+    ["+ −", "zoom in or out; also the wheel, after a click or with Ctrl"],
+    ["0, Home", "show the whole recorded time, or its beginning"],
     ["l", "follow now"],
-    ["p", "stop the drawing, not the machine; or go on"],
-    ["n, b", "to the next run, or back"],
-    ["↑ ↓", "to another CPU, from a run"],
+    ["p", "freeze the drawing, not the machine; or continue"],
+    ["n, b", "go to the next run, or back"],
+    ["↑ ↓", "go from a run to another CPU"],
     ["Enter", "select the run's process"],
-    ["Escape", "leave the run, then select none"],
+    ["Escape", "leave the run, then clear the selection"],
 ];
 export const TABLE_KEYS = [
     ["↑ ↓ Page Home End", "choose a process"],
-    ["Enter", "set what the policy shares by (or priority)"],
+    ["Enter", "set the attribute that the policy shares by (or priority)"],
     ["p, t, w", "set priority, tickets, weight"],
     ["Delete, twice", "kill it"],
     ["Escape", "choose none"],
-    ["↓ in the filter", "to the first that was found"],
+    ["↓ in the filter", "go to the first match"],
 ];
 
 /**

@@ -56,9 +56,9 @@ class Player {
                 setText(this.title, `${title} · ${at + 1} of ${steps.length}`);
                 await this.#step(step);
             }
-            this.#say("That was the lesson. The machine is yours: everything on the page can be tried.");
+            this.#say("The lesson is finished. The machine continues; try anything on the page.");
         } catch (error) {
-            this.#say(`The lesson cannot go on: ${error.message}`);
+            this.#say(`The lesson cannot continue: ${error.message}`);
         }
         this.place.dataset.ended = "true";
         this.line.replaceChildren(button("close", "Close the lesson", () => {
@@ -83,7 +83,7 @@ class Player {
         this.#say(text);
         if (question) await this.#ask(question);
         await new Promise((resolve) => {
-            const next = button("step", "To the next step", resolve, "Next");
+            const next = button("step", "Go to the next step", resolve, "Next");
             delete next.dataset.tip; // it would cover the text
             this.line.append(next);
         });
@@ -115,7 +115,7 @@ class Player {
             return this.state.frame.now_ns >= moment;
         });
         await ask("pause");
-        if (!found) throw new Error(`${until.event} has not come within ${duration(WITHIN_NS)} of its time`);
+        if (!found) throw new Error(`${until.event} did not occur within ${duration(WITHIN_NS)} of machine time`);
         // A frame may be some milliseconds late; a question is about one moment.
         if (this.state.frame.now_ns > moment && this.state.can("seek")) {
             // The answer may come before the frame that shows the whole state. The picture until then is

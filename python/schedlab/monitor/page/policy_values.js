@@ -46,5 +46,5 @@ export function allotmentLeft(state, pid, level) {
     const whole = level < 0 ? 0 : allotmentOf(state, level);
     const ran = state.story.atLevel(pid);
     if (!whole || ran?.level !== level) return "";
-    return `sinks after ${duration(Math.max(0, whole - ran.ran))} of ${duration(whole)}`;
+    return `demoted after ${duration(Math.max(0, whole - ran.ran))} of ${duration(whole)}`;
 }

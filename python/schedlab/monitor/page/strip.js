@@ -22,10 +22,10 @@ export function createStrip(system) {
     const setup = part("setup");
     const policy = part("policy");
     const life = part("life");
-    const clock = part("clock", "The system's own time");
-    const back = part("back", "It is shown as it was then; it goes on from there, or from the present if it cannot");
-    const speed = part("speed", "Of its time, compared with ours");
-    const events = part("events", "Events of the trace in a second of our time");
+    const clock = part("clock", "Time of the system");
+    const back = part("back", "Shows an earlier state; it continues from there, or from the present if it cannot");
+    const speed = part("speed", "Speed relative to real time");
+    const events = part("events", "Events of the trace per second of real time");
     const troubles = element("span", { className: "strip-troubles", role: "status" });
     const made = element("header", { className: "strip" }, letter, title, setup, policy, life, clock, back, speed, events, troubles);
     let before = { policy: "", life: "" };
@@ -63,14 +63,14 @@ function troublesOf(state) {
     const { frame, missed } = state;
     const { lost } = frame;
     const troubles = [...starving(state)].slice(0, 1).map(([pid, waits]) =>
-        `⚠ ${state.nameOf(pid)} (${pid}) starves: it waits for ${duration(waits)}`);
+        `⚠ ${state.nameOf(pid)} (${pid}) is starving: it has waited for ${duration(waits)}`);
     if (lost) troubles.push(`! ${count(lost)} records lost`);
-    if (missed) troubles.push(`! too slow: begun anew ${count(missed)} times`);
+    if (missed) troubles.push(`! too slow: restarted ${count(missed)} times`);
     return troubles;
 }
 
 function tell({ id, info, frame }, before) {
     const name = `${info?.title ?? id}:`;
-    if (before.policy && before.policy !== frame.policy) announce(`${name} policy is ${frame.policy} now.`);
+    if (before.policy && before.policy !== frame.policy) announce(`${name} policy is now ${frame.policy}.`);
     else if (before.life && before.life !== frame.life) announce(`${name} ${frame.life}.`);
 }

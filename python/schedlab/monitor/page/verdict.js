@@ -69,7 +69,7 @@ function figuresOf(states) {
     const differ = ({ metric, values }) => new Set(values.map((value) => metric.format(value))).size > 1;
     const telling = found.filter((each) => each.spread >= LEAST && differ(each));
     telling.sort((one, other) => other.spread - one.spread);
-    if (!telling.length) return ["No figure differs by more than 5 % yet."];
+    if (!telling.length) return ["No metric differs by more than 5 % so far."];
     return telling.slice(0, FIGURES).map((each) => figure(each, states));
 }
 

@@ -103,7 +103,7 @@ class Console:
         self._before = self._partial_line + self._partial
         lines = list(self._log)
         if self._dropped:
-            lines.insert(0, f"({self._dropped} lines were left out here: too many at once)")
+            lines.insert(0, f"({self._dropped} lines omitted: too many at once)")
         self._log.clear()
         self._dropped = 0
         return lines

@@ -27,9 +27,7 @@ class PlayedSystem:
     """See Played, in system.py."""
 
     repeatable = True
-    no_branches = (
-        "a simulated machine is its own future: step back, change it there, and let it go on"
-    )
+    no_branches = "a simulated machine needs no branches: step back, change it there, and continue"
     record_cost_ns = 0.0
     end_ns: int | None = None
 

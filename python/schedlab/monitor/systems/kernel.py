@@ -151,7 +151,7 @@ class KernelSystem(GuestSystem):
 
     def _last_words(self, status: int) -> tuple[Life, str]:
         if status == SUCCESS:
-            return Life.ENDED, "it was ended" if self._ending else "the machine has ended by itself"
+            return Life.ENDED, "it was ended" if self._ending else "the machine ended"
         return Life.FAILED, self._failure(status).message
 
     def _failure(self, status: int) -> Outcome:
@@ -183,8 +183,8 @@ class KernelSystem(GuestSystem):
         """Returns why the machine does not answer, judging by its trace."""
         assert self._follower
         if self._follower.quiet_s > _SILENT_S:
-            return "its trace says nothing either: it hangs, or the host gives it no time"
-        return f"it runs, but its program `steer` (PID {self._steer_pid}) does not come to answer"
+            return "its trace has no records either: it hangs, or the host has no CPU time for it"
+        return f"it runs, but its program `steer` (PID {self._steer_pid}) does not get to answer"
 
     # --- commands
 

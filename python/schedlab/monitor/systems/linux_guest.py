@@ -169,4 +169,4 @@ def _last_words(status: int, console: str) -> str:
     if status < 0:
         name = signal.Signals(-status).name
         return f"the guest's QEMU was ended by {name}" + tail_of(console)
-    return "the guest has switched itself off" + tail_of(console)
+    return "the guest was switched off" + tail_of(console)

@@ -59,7 +59,7 @@ def _compiled(entry: Entry, seed: int, tick_ns: int) -> bytes:
     workload = read(entry.file)
     if len(workload.channels) >= CHANNELS_MAX:
         raise WrongUsage(
-            f"needs {len(workload.channels) + 1} channels, and `play` has {CHANNELS_MAX}",
+            f"needs {len(workload.channels) + 1} channels, but `play` has {CHANNELS_MAX}",
             what=parameter("workload", entry.name),
             fix="use `machine='sim'`, which has more",
         )

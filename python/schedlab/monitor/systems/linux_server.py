@@ -180,7 +180,7 @@ class ControlFiles:
         if isinstance(error, PermissionError):
             return f"only root may use {self.folder}: start the monitor with sudo"
         if isinstance(error, FileNotFoundError) or error.errno in _CLOSED_ERRORS:
-            return f"no server runs at {self.folder} any more"
+            return f"the server at {self.folder} has ended"
         return error.strerror or str(error)
 
 

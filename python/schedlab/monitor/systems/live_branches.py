@@ -55,7 +55,7 @@ async def run_again(
         status = await supervise_async(command, place, place / CONSOLE, _SECONDS)
         if status != 0:
             why = tail_of(read_console(place / CONSOLE))
-            raise SchedlabError(f"the repeated machine did not reach that moment{why}")
+            raise SchedlabError(f"the repeated machine did not reach this moment{why}")
     ended = {folder: machine.branch_status(folder) for folder in files}
     return [
         Outcome("hung", "it did not end by itself")

@@ -36,10 +36,7 @@ class RealSystem(ABC):
 
     repeatable = False
     """False, because the arrival time of commands depends on the host."""
-    no_branches = (
-        "a live machine does not do again what it did: play a run that"
-        " was kept with `machine='spike'`"
-    )
+    no_branches = "a live machine cannot be repeated: play a stored run of `machine='spike'`"
     name = "system"
     """The system's name in messages."""
 
@@ -269,7 +266,7 @@ class GuestSystem(RealSystem):
 
     def _outcome_of(self, status: int) -> tuple[Life, str]:
         if self._forced:
-            return Life.ENDED, "it was ended by force: the last of its trace is missing"
+            return Life.ENDED, "it was killed: the end of its trace is missing"
         return self._last_words(status)
 
     @abstractmethod

@@ -179,7 +179,7 @@ class _Tape:
         flaw = _flaw(path)
         remarks = self._look_through(flaw.record if flaw else None)
         if flaw:
-            remarks = [f"played up to what cannot be: {flaw}"]
+            remarks = [f"played up to an invalid record: {flaw}"]
         if not self.length:
             raise TraceError("; ".join(["the trace has no records", *remarks]))
         self.remark = "; ".join(remarks)
@@ -199,7 +199,7 @@ class _Tape:
             if wrong.any():  # the trace was too large for a complete check
                 self.length = place + int(wrong.argmax())
                 piece = piece[: int(wrong.argmax())]
-                numbers = f"record {self.length} has numbers that no record can have"
+                numbers = f"record {self.length} has invalid numbers"
             if len(piece):
                 times += [int(piece["time"].min()), int(piece["time"].max())]
             ended |= set(piece["cpu"][piece["kind"] == Kind.END].tolist())
@@ -207,9 +207,9 @@ class _Tape:
                 break
         self.begin_ns, self.end_ns = min(times, default=0), max(times, default=0)
         cut = not self.records.last_record_complete or len(ended) < self.header.cpus
-        remarks = ["the trace was cut off: the machine did not write all"] if cut else []
+        remarks = ["the trace is truncated: the machine did not write all records"] if cut else []
         if numbers:
-            remarks.append(f"played up to what cannot be: {numbers}")
+            remarks.append(f"played up to an invalid record: {numbers}")
         if self.records.missing:
             remarks.append(f"{self.records.missing} records are missing")
         return remarks

@@ -42,16 +42,16 @@ _ATTRIBUTES = (
 )
 
 HELP = """\
-space  pause, go on            p  policy            1-4  which system, side by side
-[ ]    slower, faster          t  tunable           F2-F8 what is shown
-+ -    time line: closer,      a  attribute         < >  sort by another column
-       farther                 k  kill              o    in the other order
-w      start a workload        r  record, stop      /    only some processes
-c      start again with        H  the monitor's own processes, too
-       other CPUs              q  leave, and end all that runs
+space  pause, continue         p  policy            1-4  select a system
+[ ]    slower, faster          t  tunable           F2-F8 select a view
++ -    zoom the time line      a  attribute         < >  sort by another column
+w      start a workload        k  kill              o    reverse the order
+c      restart with            r  record, stop      /    filter processes
+       other CPUs              H  also show the monitor's processes
+                               q  quit, and end all systems
 
-Commands go to the system with the marked letter; policies, workloads and pauses of systems side by
-side to all of them with the capital letters P, T, W.
+Commands apply to the system with the marked letter. With capital letters (P, T, W), they apply to all
+systems side by side.
 """
 
 
@@ -273,9 +273,7 @@ class MonitorApp(App[None]):
         try:
             return int(text)
         except ValueError:
-            self.notify(
-                visible(f"{text}: a whole number is expected"), severity="error", markup=False
-            )
+            self.notify(visible(f"{text}: not a whole number"), severity="error", markup=False)
             return None
 
     def action_attribute(self) -> None:
@@ -324,7 +322,8 @@ class MonitorApp(App[None]):
     def action_cpus(self) -> None:
         cpus = str(self.session.systems[self.current].setup.cpus)
         self.push_screen(
-            Ask("start again with this many CPUs", cpus), lambda text: self.soon(self.restart(text))
+            Ask("restart with this number of CPUs", cpus),
+            lambda text: self.soon(self.restart(text)),
         )
 
     async def restart(self, text: str | None) -> None:
@@ -342,7 +341,7 @@ class MonitorApp(App[None]):
 
     def action_filter(self) -> None:
         table = self.query_one(ProcessTable)
-        self.push_screen(Ask("only processes with", table.filter), self.filter_by)
+        self.push_screen(Ask("filter processes", table.filter), self.filter_by)
 
     def filter_by(self, text: str | None) -> None:
         if text is not None:

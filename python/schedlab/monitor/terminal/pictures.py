@@ -171,7 +171,7 @@ def _legend(system: SystemView, begin: int) -> Text:
     for pid in sorted(ran, key=lambda pid: -ran[pid])[:12]:
         text.append(f" {letter_of(pid)} ", f"black on {style_of(pid)}")
         text.append(f" {names.get(pid, '')} {pid}   ")
-    text.append("\n · idle    ! idle while a process waits elsewhere\n", "dim")
+    text.append("\n · idle    ! idle while a process waits on another CPU\n", "dim")
     for mark in list(system.marks)[-_MARKS_SHOWN:]:
         text.append(f" {moment(mark['time_ns'])}  {mark['kind']}: {mark['text']}\n", "cyan")
     return text
@@ -292,7 +292,7 @@ def waits(explanation: Explanation | None, blamed: Mapping[str, Any] | None, wid
     """Shows what ran while a process waited, and the longest waits in `blamed` (schedlab.monitor.wait_breakdown)."""
     text = Text()
     if explanation is None:
-        return text.append("Choose a process in the table, and see here what ran while it waited.")
+        return text.append("Choose a process in the table to see what ran while it waited.")
     total = explanation["total_ns"]
     text.append(
         f"{explanation['name']} {explanation['pid']} waited {duration(total)} in the window, ",

@@ -24,7 +24,7 @@ function load() {
         const script = document.createElement("script");
         script.src = SCRIPT.href;
         script.addEventListener("load", () => resolve(globalThis.vegaEmbed));
-        script.addEventListener("error", () => reject(new Error("The charts' library could not be loaded.")));
+        script.addEventListener("error", () => reject(new Error("The chart library could not be loaded.")));
         document.head.append(script);
     });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The background of a CPU's lane, and its name: idle is pale, idle while a process waits elsewhere is
+// The background of a CPU's lane, and its name: idle is pale, idle while a process waits on another CPU is
 // hatched.
 
 import { tokens } from "../colours.js";

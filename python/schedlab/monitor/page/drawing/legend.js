@@ -10,7 +10,7 @@ const SIZE = 24; // pixels of a shape's canvas, which is shown at half its size
 const SHAPES = [2, 1, 3, 4];
 const GROUNDS = [
     ["legend-waits", "waits for a CPU"], ["legend-idle", "idle"],
-    ["legend-queued", "idle while a process waits elsewhere"],
+    ["legend-queued", "idle while a process waits on another CPU"],
 ];
 
 /** @returns {HTMLElement} */

@@ -13,7 +13,7 @@ const HEAD = 4; // half the width of an arrow's head
 /** @param {import("../store.js").SystemState} state @returns {any[]} boosts as marks */
 export function boostMarks({ story }) {
     const boosts = story.events.filter(({ kind }) => kind === "boost");
-    return boosts.map(({ time_ns, pid }) => ({ time_ns, kind: "boost", text: "boost: all rise", pid }));
+    return boosts.map(({ time_ns, pid }) => ({ time_ns, kind: "boost", text: "boost: all to the top level", pid }));
 }
 
 /**
@@ -41,7 +41,7 @@ export function paintLevelEvents(context, events, span, lanes, top) {
         const x = span.left + (time_ns - span.begin) * scale;
         const [y, below] = rows.map((row) => top + lanes.top(cpu) + (row + 0.5) * lanes.rowHeight);
         paintArrow(context, x, y, below);
-        const text = `sinks to ${to}`;
+        const text = `demoted to ${to}`;
         const width = widthOf(context, text) + 10;
         if (x < (free.get(cpu) ?? -Infinity) || lanes.rowHeight < 11) continue;
         free.set(cpu, x + width);

@@ -87,7 +87,7 @@ export class ProcessLanes {
         context.lineWidth = 2;
         context.strokeRect(x + 1, y + 1, Math.max(2, width - 2), place.height - 2);
         context.font = font(11, 700);
-        const text = fitted(context, `starves: waits for ${duration(now - begin)}`, width - 12);
+        const text = fitted(context, `starving: waiting for ${duration(now - begin)}`, width - 12);
         if (!text) return;
         context.fillStyle = raised;
         context.fillRect(x + 5, y + 2, widthOf(context, text) + 6, place.height - 4);
@@ -117,11 +117,11 @@ export class ProcessLanes {
         const pid = this.pids[Math.floor((below - HEAD) / this.#row)];
         if (!pid) return null;
         const waits = this.#starving.get(pid);
-        const lines = ["bar: runs; pale: waits for a CPU; line: blocked"];
-        if (waits) lines.unshift(`starves: waits for ${duration(waits)}`);
+        const lines = ["bar: running; pale: waiting for a CPU; line: blocked"];
+        if (waits) lines.unshift(`starving: waiting for ${duration(waits)}`);
         const found = { title: named(state, pid), lines, pid, place: null };
         if (state.info?.no_blame !== "" || time > state.frame.now_ns || runsAt(state, pid, time)) return found;
-        lines.push("press: the panel Waiting, explained, says why it did not run then");
+        lines.push("press: the panel Waiting, explained shows why it did not run");
         return { ...found, waits_ns: Math.round(time) };
     }
 }

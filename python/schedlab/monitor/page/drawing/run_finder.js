@@ -50,7 +50,7 @@ export function runAt(state, cpu, at) {
         `${moment(begin[at], 6)} – ${moment(end[at], 6)}`,
     ];
     if (level[at] >= 0) lines.push(`level ${level[at]}`);
-    lines.push(how[at] ? `then ${ENDINGS[how[at]]}` : "it goes on");
+    lines.push(how[at] ? `then ${ENDINGS[how[at]]}` : "it continues");
     return { title: named(state, pid[at]), lines, pid: pid[at], place: { cpu, begin: begin[at] } };
 }
 
@@ -115,7 +115,7 @@ function idle(state, cpu, time) {
     const at = track ? track.firstAfter(time) : 0;
     if (!track || at >= track.length || track.begin[at] > time) return null;
     const lines = [
-        `while a process waited at another CPU: ${duration(track.end[at] - track.begin[at])}`,
+        `while a process waited on another CPU: ${duration(track.end[at] - track.begin[at])}`,
         `${moment(track.begin[at])} – ${moment(track.end[at])}`,
     ];
     return { title: `CPU ${cpu} idled`, lines, pid: 0, place: null };

@@ -37,7 +37,7 @@ async function addressOf(state) {
 async function load(state) {
     const address = await addressOf(state);
     const answer = await fetch(address);
-    if (!answer.ok) throw new Error(`The trace could not be fetched: ${answer.status} ${answer.statusText}`);
+    if (!answer.ok) throw new Error(`The trace could not be loaded: ${answer.status} ${answer.statusText}`);
     const title = `schedlab: ${state.info?.title ?? state.id}, ${state.frame.policy}`;
     return { buffer: await answer.arrayBuffer(), title, fileName: fileOf(address) };
 }

@@ -29,13 +29,13 @@ export class Blame {
         const options = KINDS.map(([value, textContent]) => element("option", { value, textContent }));
         this.kinds = element("select", { "aria-label": "Which waits" }, ...options);
         const press = () => this.ask(null);
-        const act = button("wait", "Take its longest waits apart, part by part", press, "Take apart");
+        const act = button("wait", "Break down its longest waits", press, "Take apart");
         this.line = element("div", { className: "blame-line" }, "Longest waits", this.kinds, act);
         this.why = element("p", { className: "blame-why" });
         this.head = element("p", { className: "blame-head" });
         this.list = element("div", { className: "blame-list" });
         this.found = element("div", { className: "blame-found" }, this.head, this.list);
-        this.element = element("section", { "aria-label": "Waits taken apart" }, this.line, this.why, this.found);
+        this.element = element("section", { "aria-label": "Longest waits, broken down" }, this.line, this.why, this.found);
     }
 
     /** True if waits can be broken down here. */
@@ -75,7 +75,7 @@ export class Blame {
     #show(found, at_ns) {
         const waits = found.longest.filter(({ duration_ns }) => duration_ns);
         const told = at_ns === null ? ofLongest(found, waits.length) : ofMoment(at_ns, waits.length);
-        const untold = found.wakeups_untold ? " The trace does not tell when processes were woken: waits after that are not among these." : "";
+        const untold = found.wakeups_untold ? " The trace does not record wake-ups, so waits after a wake-up are not included." : "";
         setText(this.head, told + untold);
         this.found.hidden = false;
         announce(told);
@@ -101,21 +101,21 @@ export class Blame {
             choice?.focus({ preventScroll: true });
             choice?.closest(".panel-body").scrollTo(0, choice.offsetTop);
         };
-        const words = "Show its beginning, and what if from there?";
-        return button("branch", "Stand at the moment at which this wait began: the policy panel takes another policy from there on", go, words);
+        const words = "Go to its beginning, and try another policy from there";
+        return button("branch", "Go to the beginning of this wait; the policy panel can choose another policy from there on", go, words);
     }
 }
 
 function ofLongest({ waits, waited_ns: waited, beside_idle_ns: idle, begin_ns: begin, end_ns: end }, seen) {
     const when = `From ${moment(begin, 6)} to ${moment(end, 6)}`;
-    if (!seen) return `${when} it did not wait so.`;
+    if (!seen) return `${when}: no such wait.`;
     const beside = idle ? `, ${duration(idle)} of it while a CPU idled` : "";
-    return `${when}: ${count(waits)} ${waits === 1 ? "wait" : "waits"}, ${duration(waited)} in all${beside}. The longest, part by part:`;
+    return `${when}: ${count(waits)} ${waits === 1 ? "wait" : "waits"}, ${duration(waited)} in all${beside}. The longest, with their causes:`;
 }
 
 function ofMoment(at, seen) {
     const when = `At ${moment(at, 6)}`;
-    return seen ? `${when} it waited:` : `${when} it waited neither for a CPU nor for another process.`;
+    return seen ? `${when}, it waited:` : `${when}, it waited neither for a CPU nor for another process.`;
 }
 
 /** Returns a bar of parts, by time. It shows nothing that their list does not show. */
@@ -156,13 +156,13 @@ function cell(name, text) {
 
 function idleWords({ idle_elsewhere: cpus }) {
     return cpus.map(({ cpu, duration_ns: spent }) =>
-        element("p", { className: "waits-idle bad", textContent: `⚠ Meanwhile CPU ${cpu} idled for ${duration(spent)}.` }));
+        element("p", { className: "waits-idle bad", textContent: `⚠ During this wait, CPU ${cpu} idled for ${duration(spent)}.` }));
 }
 
 /** The last of them is the process's own. */
 function choiceList({ choices, choices_before: before }) {
     if (!choices.length) return [];
-    const title = before ? `The last ${choices.length} of ${count(before + choices.length)} choices meanwhile` : "Choices meanwhile";
+    const title = before ? `The last ${choices.length} of ${count(before + choices.length)} decisions during the wait` : "Choices meanwhile";
     const rows = choices.map(({ time_ns: time, cpu, words }) => element("li", { textContent: `${moment(time, 6)}, CPU ${cpu}: ${words}` }));
     return [element("h5", { textContent: title }), element("ul", { className: "blame-choices" }, ...rows)];
 }

@@ -38,7 +38,7 @@ export function create(panel) {
         facts.set("events", `${count(frame.events_per_s)} a second`);
         facts.set("in all", count(frame.events));
         facts.set("lost", frame.lost ? `! ${count(frame.lost)} records` : "none");
-        facts.set("begun anew", missed ? `! ${count(missed)} times, since the page was too slow` : "never");
+        facts.set("begun anew", missed ? `! ${count(missed)} times, because the page was too slow` : "never");
     });
 }
 

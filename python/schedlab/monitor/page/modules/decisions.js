@@ -19,7 +19,7 @@ export function create(panel, system) {
     const hold = button("pause", "Hold the list", () => {
         held = !held;
         setIcon(hold, held ? "play" : "pause");
-        setLabel(hold, held ? "Go on with the list" : "Hold the list");
+        setLabel(hold, held ? "Continue the list" : "Hold the list");
         hold.setAttribute("aria-pressed", String(held));
         shown = { newest: -1, wanted: 0 };
         panel.redraw();

@@ -14,7 +14,7 @@ import { moment, times } from "../words.js";
 const PACES = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 0];
 const STEPS = [["event", "event"], ["decision", "decision"], ["tick", "tick"], ["millisecond", "1 ms"]];
 const THEMES = ["auto", "light", "dark"];
-const THEME_WORDS = { auto: "as the system has it", light: "light", dark: "dark" };
+const THEME_WORDS = { auto: "system", light: "light", dark: "dark" };
 
 /**
  * @param {HTMLElement} place
@@ -62,13 +62,13 @@ function tell(action, fields, progress) {
 function timeControls() {
     const play = button("pause", "Pause", toggle);
     play.classList.add("play");
-    const stepKind = element("select", { "aria-label": "How far a step goes" });
+    const stepKind = element("select", { "aria-label": "Length of a step" });
     for (const [value, textContent] of STEPS) stepKind.append(element("option", { value, textContent }));
-    const backButton = button("back", "Step back: what was before is shown as it was", stepBack);
+    const backButton = button("back", "Step back to an earlier state", stepBack);
     const stepButton = button("step", "One step", step);
     const slider = element("input", { type: "range", min: 0, max: PACES.length - 1, step: 1, value: 9 });
-    slider.setAttribute("aria-label", "Pace of the systems' time, compared with ours");
-    slider.dataset.tip = "Pace: how fast the systems' time goes, compared with ours";
+    slider.setAttribute("aria-label", "Speed of the systems' time relative to real time");
+    slider.dataset.tip = "Speed of the systems' time relative to real time";
     const shown = element("output", { className: "pace-value" });
     const pacing = element("div", { className: "bar-group pace" }, slider, shown);
     const seek = seekControl();
@@ -118,7 +118,7 @@ function timeControls() {
         paused = known.length > 0 && known.every(({ frame }) => frame.paused);
         over = known.length > 0 && known.every((state) => state.isOver);
         setIcon(play, paused || over ? "play" : "pause");
-        setLabel(play, over ? "Play it from its beginning" : paused ? "Go on" : "Pause");
+        setLabel(play, over ? "Play from the beginning" : paused ? "Go on" : "Pause");
         play.classList.toggle("is-paused", paused || over);
         const paced = known.find(({ frame }) => frame.pace >= 0);
         if (paced && performance.now() - chosen_ms > 1000 && document.activeElement !== slider) {
@@ -131,7 +131,7 @@ function timeControls() {
 }
 
 function paceWords(pace) {
-    return pace === 0 ? "at full speed" : `${times(pace)} our time`;
+    return pace === 0 ? "at full speed" : `${times(pace)} real time`;
 }
 
 function nearest(pace) {
@@ -144,8 +144,8 @@ function nearest(pace) {
 function seekControl() {
     const field = element("input", { type: "number", min: 0, step: "any", className: "seek-field", placeholder: "go to s", "aria-label": "Go to this second of the systems' time" });
     field.dataset.tip = "Go to this second of the systems' time: Enter";
-    const place = element("input", { type: "range", min: 0, max: 1000, step: 1, className: "seek-place", hidden: true, "aria-label": "Place in the recording" });
-    place.dataset.tip = "Place in the recording: from its beginning to its end";
+    const place = element("input", { type: "range", min: 0, max: 1000, step: 1, className: "seek-place", hidden: true, "aria-label": "Position in the recording" });
+    place.dataset.tip = "Position in the recording";
     const form = element("form", { className: "bar-group", hidden: true, noValidate: true }, place, field);
     let end_ns = 0;
     let held = false;
@@ -171,11 +171,11 @@ function seekControl() {
 }
 
 function savingControls() {
-    const record = button("record", "Record all systems into a run", toggle, "Record");
+    const record = button("record", "Record all systems as a run", toggle, "Record");
     record.classList.add("record");
     record.setAttribute("aria-pressed", "false");
-    const report = button("report", "Make the report of what was recorded", makeReport, "Report");
-    const trace = button("perfetto", "A file for ui.perfetto.dev: what is recorded, else the last seconds", perfetto, "Perfetto");
+    const report = button("report", "Make a report of the recording", makeReport, "Report");
+    const trace = button("perfetto", "A file for ui.perfetto.dev: the recording, or the last seconds", perfetto, "Perfetto");
     let recording = false;
 
     async function toggle() {
@@ -198,7 +198,7 @@ function savingControls() {
     async function perfetto() {
         trace.disabled = true;
         for (const { id, info } of allStates()) {
-            offer(await tell("perfetto", { system: id }), `For ui.perfetto.dev, of ${info.title}: `, "save it", true);
+            offer(await tell("perfetto", { system: id }), `For ui.perfetto.dev, from ${info.title}: `, "save it", true);
         }
         trace.disabled = false;
     }
@@ -208,7 +208,7 @@ function savingControls() {
         recording = now;
         record.setAttribute("aria-pressed", String(now));
         setIcon(record, now ? "stop" : "record");
-        setLabel(record, now ? "End the recording" : "Record all systems into a run");
+        setLabel(record, now ? "End the recording" : "Record all systems as a run");
         setText(record.querySelector(".words"), now ? "Recording" : "Record");
         announce(now ? "Recording." : "The recording has ended.");
     }

@@ -8,11 +8,11 @@ import { resetLayout } from "../panel.js";
 import { PANELS } from "../panels.js";
 
 const SIGNS = [
-    ["colour and pattern", "Each process has its own: the same in all panels. Names and PIDs stand beside it, so that nothing is told by colour alone."],
-    ["window", "The time that shares and metrics look back. It is set beside the metrics."],
-    ["time", "The system's own. Under a pace of 0.1×, one of its seconds takes ten of ours."],
-    ["begun anew", "The page was too slow for a kernel's trace, and began anew with the oldest records that are kept."],
-    ["records lost", "The trace has a gap; metrics say what the rest of it tells."],
+    ["colour and pattern", "Each process has the same colour and pattern in all panels. Names and PIDs are next to it, so colour is never the only cue."],
+    ["window", "The time span that shares and metrics cover. Set it in the metrics panel."],
+    ["time", "The time of the system. At a speed of 0.1×, one of its seconds takes ten real seconds."],
+    ["begun anew", "The page was too slow for a kernel's trace and restarted with the oldest stored records."],
+    ["records lost", "The trace has a gap; metrics cover the rest of it."],
 ];
 
 /**
@@ -28,7 +28,7 @@ export function create(place) {
             element("section", {}, element("h3", { textContent: "Keys" }), keyTable(KEYS),
                 element("h3", { textContent: "In the time line" }), keyTable(TIMELINE_KEYS),
                 element("h3", { textContent: "In the table of processes" }), keyTable(TABLE_KEYS),
-                button("reset", "Unfold all panels, enlarge none", resetLayout, "All panels as at first")),
+                button("reset", "Unfold all panels, enlarge none", resetLayout, "Reset all panels")),
             element("section", {}, element("h3", { textContent: "Panels" }), definitions(PANELS.map(({ title, about, help }) => [title, `${about} ${help}`])),
                 element("h3", { textContent: "Signs" }), definitions(SIGNS))),
     );

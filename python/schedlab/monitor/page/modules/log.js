@@ -10,7 +10,7 @@ const NEAR_PX = 24;
 
 /** @param {import("../panel.js").Panel} panel */
 export function create(panel) {
-    const filter = element("input", { type: "search", placeholder: "filter", "aria-label": "Lines with these words" });
+    const filter = element("input", { type: "search", placeholder: "filter", "aria-label": "Filter lines" });
     const hold = button("pause", "Hold the console", () => follow(!following));
     panel.tools.append(filter, hold);
     const lines = element("div", { className: "log", role: "log", tabIndex: 0, "aria-live": "off", "aria-label": "Console" });

@@ -23,11 +23,11 @@ const SAME = 0.005; // as a fraction of a value: smaller differences count as no
 export const METRICS = [
     {
         key: "response_ns", title: "Response", better: "less", format: duration,
-        about: "From fork to first run: mean of those that first ran in the window.",
+        about: "From fork to first run: mean over processes that first ran in the window.",
     },
     {
         key: "turnaround_ns", title: "Turnaround", better: "less", format: duration,
-        about: "From fork to end: mean of those that ended in the window.",
+        about: "From fork to exit: mean over processes that ended in the window.",
     },
     {
         key: "waiting_ns", title: "Waiting", better: "less", format: duration,
@@ -39,7 +39,7 @@ export const METRICS = [
     },
     {
         key: "wakeup_p99_ns", title: "Wake-up, 99 %", better: "less", format: duration,
-        about: "From a wake-up to the next run: one of a hundred took longer.",
+        about: "From a wake-up to the next run: 99 % took at most this time.",
     },
     {
         key: "wakeup_maximum_ns", title: "Wake-up, maximum", better: "less", format: duration,
@@ -51,19 +51,19 @@ export const METRICS = [
     },
     {
         key: "fairness", title: "Fairness", better: "more", format: index,
-        about: "Jain's index over share ÷ ideal share: 1 if each got its due, 1/n if one of n got all.",
+        about: "Jain's index over share ÷ ideal share: 1 if all got their ideal shares, 1/n if one of n got everything.",
     },
     {
         key: "fairness_turnaround", title: "Fairness of turnaround", better: "more", format: index,
-        about: "Jain's index over the turnaround of those that ended.",
+        about: "Jain's index over the turnaround of ended processes.",
     },
     {
         key: "overhead", title: "Overhead", better: "less", format: percent,
-        about: "CPU time between leaving one process and entering the next ÷ (CPUs × window); idle time apart.",
+        about: "CPU time between leaving one process and entering the next ÷ (CPUs × window), without idle time.",
     },
     {
         key: "utilisation", title: "Utilisation", better: "", format: percent,
-        about: "Part of the CPUs' time in which processes ran.",
+        about: "Share of the CPUs' time in which processes ran.",
     },
     {
         key: "switches_per_s", title: "Context switches", better: "", format: rate,
@@ -71,11 +71,11 @@ export const METRICS = [
     },
     {
         key: "migrations_per_s", title: "Migrations", better: "", format: rate,
-        about: "How often a process went on at another CPU, per second.",
+        about: "Migrations of processes to another CPU, per second.",
     },
     {
         key: "idle_while_queued_ns", title: "Idle while queued", better: "less", format: duration,
-        about: "CPU time spent idle while a process waited at another CPU.",
+        about: "CPU time spent idle while a process waited on another CPU.",
     },
 ];
 

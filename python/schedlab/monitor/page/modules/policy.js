@@ -118,7 +118,7 @@ class Tunable {
         const id = `tunable-${system}-${name}`;
         this.field = element("input", { type: "number", id, min: minimum, max: maximum, step: 1, required: true });
         this.field.setAttribute("aria-describedby", `${id}-meaning ${id}-error`);
-        this.back = button("reset", `Set ${name} back`, () => this.#set(this.standard));
+        this.back = button("reset", `Reset ${name}`, () => this.#set(this.standard));
         this.error = element("p", { className: "error", id: `${id}-error`, role: "alert", hidden: true });
         this.range = element("span", { className: "tunable-range", textContent: `${count(minimum)} to ${count(maximum)}` });
         this.defaultWords = element("span", { className: "tunable-default" });
@@ -147,8 +147,8 @@ class Tunable {
 
     #commit() {
         const value = Number(this.field.value);
-        if (this.field.value === "" || !Number.isInteger(value)) this.#fail("This is a whole number.");
-        else if (!this.field.checkValidity()) this.#fail(`${this.name} goes from ${this.range.textContent}.`);
+        if (this.field.value === "" || !Number.isInteger(value)) this.#fail("Enter a whole number.");
+        else if (!this.field.checkValidity()) this.#fail(`${this.name}: out of range; choose ${this.range.textContent}.`);
         else this.#set(value);
     }
 
@@ -158,7 +158,7 @@ class Tunable {
         this.#fail("");
         try {
             await ask("tunable", { system: this.#system, name: this.name, value });
-            announce(`${this.name} is ${value} now.`);
+            announce(`${this.name} is now ${value}.`);
             this.field.value = String(value);
         } catch (error) {
             this.#fail(error.message);

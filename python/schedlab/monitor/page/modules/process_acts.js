@@ -79,14 +79,14 @@ export class AttributeEditor {
     async #send() {
         const value = Number(this.field.value);
         const { min, max } = RANGES[this.attribute];
-        if (this.field.value === "" || !Number.isInteger(value)) return this.#fail("This is a whole number.");
+        if (this.field.value === "" || !Number.isInteger(value)) return this.#fail("Enter a whole number.");
         if (value < min || value > max) return this.#fail(`${this.attribute}: ${min} to ${max}.`);
         const { pid, group, words } = this.target;
         const target = pid === undefined ? { group } : { pid };
         this.asking = true;
         try {
             await ask("attribute", { system: this.table.system, ...target, kind: this.attribute, value });
-            announce(`${this.attribute} of ${words} is ${value} now.`);
+            announce(`${this.attribute} of ${words} is now ${value}.`);
             this.close();
         } catch (error) {
             this.#fail(error.message);
@@ -127,7 +127,7 @@ export class KillSwitch {
         this.armed = kills ? null : target;
         if (kills) this.#kill(target);
         else {
-            announce(`Once more to kill ${target.words}.`);
+            announce(`Press again to kill ${target.words}.`);
             this.timer = setTimeout(() => {
                 this.armed = null;
                 this.table.render();

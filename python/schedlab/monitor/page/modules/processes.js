@@ -58,8 +58,8 @@ class ProcessTable {
 
     #build() {
         this.filter = element("input", { type: "search", placeholder: "filter   /", "aria-label": "Processes with this name, PID or state" });
-        this.own = checkbox("own", "Show the monitor's own processes");
-        this.grouped = checkbox("groups", "Group rows by what one workload started");
+        this.own = checkbox("own", "Show the monitor's processes");
+        this.grouped = checkbox("groups", "Group rows by workload");
         this.panel.tools.append(this.filter, this.grouped.label, this.own.label, this.#columnMenu());
         this.head = element("div", { className: "row row-head", role: "row", "aria-rowindex": "1" });
         this.rowGroup = element("div", { className: "rows", role: "rowgroup" });
@@ -335,7 +335,7 @@ class ProcessTable {
 
 function noneLives({ frame, isOver }) {
     if (isOver) return "All processes have ended.";
-    return frame.paused ? "It stands at its beginning. Space plays it." : "No process lives.";
+    return frame.paused ? "At the beginning. Press Space to play." : "No processes.";
 }
 
 /** @param {Element} inner @returns {HTMLElement | null} */

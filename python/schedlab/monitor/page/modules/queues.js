@@ -22,7 +22,7 @@ const SPOKEN_CPUS = 8;
 const SLICES_MAX = 200;
 const SHOWN_TICKS = 10; // how long a demotion or a boost is shown
 
-const DRAWN = "Each queue is drawn in the order of coming, the first at the right.";
+const DRAWN = "Each queue is drawn in order of arrival, the first at the right.";
 
 /** @param {import("../panel.js").Panel} panel @param {string} system */
 export function create(panel, system) {
@@ -175,7 +175,7 @@ class Queues {
         const boost = this.state.story.events.findLast(({ kind }) => kind === "boost");
         if (!boost || this.state.frame.now_ns - boost.time_ns > SHOWN_TICKS * this.state.info.tick_ns) return;
         context.fillStyle = tokens().good;
-        context.fillText("▲ boost: all rise", x, y);
+        context.fillText("▲ boost: all to the top level", x, y);
     }
 
     /** Returns true if it was demoted recently. */

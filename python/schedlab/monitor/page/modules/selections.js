@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How often each process was picked: since its fork, or per second, over the last seconds.
+// How often each process was picked: since the fork, or per second, over the last seconds.
 
 import { element, setStyle, setText } from "../elements.js";
 import { select } from "../store.js";
@@ -18,7 +18,7 @@ const KEPT_MAX = 12;
  */
 export function create(panel, system) {
     const kind = element("select", { "aria-label": "What is counted" });
-    kind.append(element("option", { value: "all", textContent: "since its fork" }), element("option", { value: "rate", textContent: "a second" }));
+    kind.append(element("option", { value: "all", textContent: "since the fork" }), element("option", { value: "rate", textContent: "a second" }));
     kind.addEventListener("change", () => panel.redraw());
     panel.tools.append(kind);
     const list = element("ol", { className: "bars" });
@@ -52,7 +52,7 @@ export function create(panel, system) {
             if (at !== undefined) row.show(columns.pid[at], columns.name[at], values[at], most, kind.value, state.selected);
         });
         const hidden = order.length - seen.length;
-        setText(rest, order.length === 0 ? "No process was picked yet." : hidden ? `and ${count(hidden)} more processes` : "");
+        setText(rest, order.length === 0 ? "No process was picked." : hidden ? `and ${count(hidden)} more processes` : "");
     });
 }
 

@@ -54,7 +54,7 @@ class Shares {
     constructor(panel, system) {
         this.panel = panel;
         this.state = stateOf(system);
-        this.groupButton = button("", "Put processes of a group together", () => this.#choose("group"), "Groups");
+        this.groupButton = button("", "Combine processes of a group", () => this.#choose("group"), "Groups");
         const inWindow = "Shares in the sliding window, instead of since the last change";
         this.windowButton = button("", inWindow, () => this.#choose("window"), "Window");
         panel.tools.append(this.groupButton, this.windowButton);
@@ -220,7 +220,7 @@ class Shares {
             shown.classList.toggle("selected", this.#isOne(row) && row.pid === this.state.selected);
         });
         const since = `since the last change, ${moment(now - this.#convergence.since_ns, 1)} ago`;
-        setText(this.caption, `Share ${this.#inWindow ? "in the sliding window" : since}; dashed: its ideal.`);
+        setText(this.caption, `Share ${this.#inWindow ? "in the sliding window" : since}; dashed: ideal share.`);
     }
 
     /** Returns true if it is one process, which can be selected. */

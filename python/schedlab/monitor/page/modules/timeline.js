@@ -35,7 +35,7 @@ const REST_MS = 150; // after a move, until names are moved into the view
 const GUTTER = 78; // pixels, for the CPUs' names
 const GUTTER_NARROW = 38;
 const KEYS =
-    "Arrows pan (with Shift by half), + and − zoom, 0 shows all, L follows now, P stops the drawing; " +
+    "Arrows pan (with Shift by half), + and − zoom, 0 shows all, L follows the present, P freezes the drawing; " +
     "N and B go to the next run and back, Enter selects its process. Drag to pan; the wheel zooms after a " +
     "click, or with Ctrl.";
 
@@ -73,13 +73,13 @@ class Timeline {
     #build() {
         this.live = button("", "Follow now (L)", () => view.follow(), "● Live");
         const toggle = () => (view.live ? view.freeze() : view.follow());
-        this.stop = button("pause", "Stop the drawing, not the machine (P)", toggle);
-        this.tableButton = button("", "The runs seen, as a table", () => this.#toggleTable(), "Table");
+        this.stop = button("pause", "Freeze the drawing, not the machine (P)", toggle);
+        this.tableButton = button("", "The visible runs as a table", () => this.#toggleTable(), "Table");
         this.panel.tools.append(
             this.live, this.stop,
-            button("", "See more time (−)", () => view.zoom(ZOOM), "−"),
-            button("", "See less time (+)", () => view.zoom(1 / ZOOM), "+"),
-            button("", "See all that is kept (0)", () => view.fit(), "Fit"),
+            button("", "Zoom out (−)", () => view.zoom(ZOOM), "−"),
+            button("", "Zoom in (+)", () => view.zoom(1 / ZOOM), "+"),
+            button("", "Show the whole recorded time (0)", () => view.fit(), "Fit"),
             this.tableButton, ...traceButtons(this.panel, this.state),
         );
         this.scrolled = new Scrolled(this.panel, "timeline", false);
@@ -274,10 +274,10 @@ class Timeline {
             labels: this.labels.map(({ text }) => text), demotions: this.drawnEvents, processes: this.#processes.pids, focus: this.#walk.place, selected: this.state.selected,
         };
         const notes = [];
-        if (!view.live) notes.push(`Stands still; the machine is ${duration(Math.max(0, frame.now_ns - end))} further on.`);
-        if (thin > THIN_SAID) notes.push("Runs thinner than two pixels are put together: columns show how their time was shared.");
+        if (!view.live) notes.push(`Frozen; the machine is ${duration(Math.max(0, frame.now_ns - end))} ahead.`);
+        if (thin > THIN_SAID) notes.push("Runs narrower than two pixels are merged: columns show how their time was shared.");
         const { thinned } = frame.timeline;
-        if (thinned) notes.push(`${count(thinned)} short runs of the last moment came put together.`);
+        if (thinned) notes.push(`${count(thinned)} recent short runs were merged.`);
         setText(this.notice, notes.join(" "));
         this.panel.note(`${duration(view.span)} seen`);
         if (this.table.shown) this.table.fill(begin, end);

@@ -14,9 +14,9 @@ const NOTEWORTHY = 0.001; // a scheduler needs some time before it runs a waitin
 const GAP_MS = 1000; // between two questions
 const WAITS_SEEN = 50;
 const LONGEST_SEEN = 8;
-const SOME_WAIT = "Choose a process, here or anywhere. Waiting longest now:";
-const RULES = "As ./schedlab explain takes waits apart. Here a wait counts as far as it lies in the window; there one counts whole if it begins in the time that is asked for.";
-const NONE_WAITS = "No process waits now. Choose a process to see why it waited.";
+const SOME_WAIT = "Choose a process, here or in any panel. Waiting longest now:";
+const RULES = "Waits are broken down like in ./schedlab explain. This panel counts the part of a wait that lies in the window; explain counts whole waits that begin in the selected time.";
+const NONE_WAITS = "No process is waiting. Choose a process to see why it waited.";
 
 /** @param {import("../panel.js").Panel} panel @param {string} system */
 export function create(panel, system) {
@@ -46,7 +46,7 @@ class Waits {
     #take() {
         const { frame, selected } = this.state;
         const { idle_while_queued_ns: idle, window_ns: window } = frame.metrics;
-        const idled = `CPUs idled for ${duration(idle)} while a process waited at another`;
+        const idled = `CPUs idled for ${duration(idle)} while a process waited on another CPU`;
         setText(this.total, `In the last ${duration(window)}, ${idled}.`);
         this.total.classList.toggle("bad", idle > window * NOTEWORTHY);
         if (selected !== this.#askedFor) {
@@ -135,14 +135,14 @@ class Waits {
     #drawExplanation({ pid, name, waits, total_ns: total, parts, beside_idle_ns: beside }, window) {
         delete this.content.dataset.key;
         const title = name ? `${name} (${pid})` : named(this.state, pid);
-        const waited = total ? `waited ${duration(total)}${ofWindow(total, window)}. Meanwhile:` : "never waited.";
+        const waited = total ? `waited ${duration(total)}${ofWindow(total, window)}. Causes:` : "never waited.";
         setText(this.head, `In the last ${duration(window)}, ${title} ${waited}`);
         const scrolled = this.content.querySelector(".waits-list")?.scrollTop ?? 0;
         const here = parts.reduce((sum, part) => sum + (part.name === "(idle)" ? part.duration_ns : 0), 0);
         const isBad = beside - here > total * NOTEWORTHY; // while another CPU idled, and its own did not
         const idle = element("p", { className: isBad ? "waits-idle bad" : "waits-idle" });
-        const warning = `${isBad ? "⚠ " : ""}A CPU idled for ${duration(beside)} of that time.`;
-        idle.textContent = beside ? warning : "No CPU idled meanwhile.";
+        const warning = `${isBad ? "⚠ " : ""}A CPU idled for ${duration(beside)} of this time.`;
+        idle.textContent = beside ? warning : "No CPU idled in this time.";
         this.content.replaceChildren(
             ...(total ? [bar(parts.map(told), total), partList(parts.map(told), total), idle] : []),
             ...(waits.length ? [element("h4", { textContent: "Its last waits" }), this.#waitList(waits)] : []),
@@ -162,7 +162,7 @@ class Waits {
                 element("span", { className: "waits-lane" }, drawn), cell("time", duration(length)));
         });
         const list = element("ul", { className: "waits-list", tabIndex: 0 }, ...rows);
-        list.setAttribute("aria-label", "Its last waits, the latest first");
+        list.setAttribute("aria-label", "Its latest waits, newest first");
         return list;
     }
 
@@ -172,7 +172,7 @@ class Waits {
         const press = () => this.blame.ask(begin);
         const made = element("button", { type: "button", className: "waits-moment link", textContent: when });
         made.addEventListener("click", press);
-        setLabel(made, `Take the wait from ${when} on apart`);
+        setLabel(made, `Break down the wait from ${when}`);
         return made;
     }
 }
@@ -187,6 +187,6 @@ function ofWindow(total, window) {
 
 /** Returns a part in the words of `./schedlab explain`. */
 function told({ pid, name, cpu, ...part }) {
-    const others = { "(idle)": `CPU ${cpu} idled`, "(scheduler)": `CPU ${cpu} was in the scheduler`, "(unknown)": `CPU ${cpu}: the trace does not tell` };
+    const others = { "(idle)": `CPU ${cpu} idled`, "(scheduler)": `CPU ${cpu} was in the scheduler`, "(unknown)": `CPU ${cpu}: unknown, not in the trace` };
     return { ...part, pid, words: pid ? `${name} ${pid} ran on CPU ${cpu}` : others[name], cause: name.slice(1, -1) };
 }

@@ -16,7 +16,7 @@ export function whatIf(panel, system, policies) {
     const choice = policySelect(policies, "Policy from here on");
     choice.prepend(element("option", { value: "", textContent: "the same policy", selected: true }));
     const field = element("input", { type: "text", placeholder: "slice=3 boost=100", "aria-label": "Tunables from here on" });
-    const ask = button("branch", "Compute the other future of this moment, and show it beside the unchanged one", compute, "What if from here?");
+    const ask = button("branch", "Run both branches from this moment, changed and unchanged, and show them side by side", compute, "What if from here?");
     const why = element("p", { className: "what-if-why", id: `what-if-why-${system}` });
     ask.setAttribute("aria-describedby", why.id);
     const line = element("div", { className: "what-if-line" }, choice, field, ask);
@@ -28,16 +28,16 @@ export function whatIf(panel, system, policies) {
         asking = true;
         show();
         const fields = { system, policy: choice.value, settings: field.value };
-        const found = await panel.asks("branch", fields, "Both futures are there.");
+        const found = await panel.asks("branch", fields, "Both branches are ready.");
         asking = false;
         show();
-        if (found) notice(`From the same moment on: ${found.unchanged} unchanged, ${found.changed} otherwise. Kept in ${found.folder}`, "good");
+        if (found) notice(`From the same moment: ${found.unchanged} unchanged, ${found.changed} changed. Kept in ${found.folder}`, "good");
     }
 
     function show() {
         for (const each of [choice, field, ask]) each.disabled = asking || reason !== "";
         ask.title = reason;
-        setText(why, asking ? "The past is run once more, and then both futures …" : reason);
+        setText(why, asking ? "Repeating the run, then both branches …" : reason);
     }
 
     function follow({ info }) {

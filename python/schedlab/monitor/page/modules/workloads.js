@@ -8,7 +8,7 @@ import { allStates, hello } from "../store.js";
 import { dress, swatch } from "../swatch.js";
 import { count } from "../words.js";
 
-const KINDS = [["simple", "Simple"], ["study", "Of the studies"], ["own", "Your own"]];
+const KINDS = [["simple", "Simple"], ["study", "From the studies"], ["own", "Your own"]];
 const GROUPS_MAX = 30;
 
 /**
@@ -133,9 +133,9 @@ class Again {
         this.cpus = number("CPUs", cpus, 1, most);
         this.seed = number("Seed", setup.seed ?? 1, 0, 2 ** 31 - 1);
         this.tick = number("Tick, ms", tick_ns / 1e6, 0.1, 1000, "any");
-        this.policy = policySelect(hello().policies, "Policy to begin with");
+        this.policy = policySelect(hello().policies, "First policy");
         this.policy.value = policyName(setup.policy) || this.policy.value;
-        this.workload = element("select", { "aria-label": "Workload to begin with" });
+        this.workload = element("select", { "aria-label": "First workload" });
         const before = (setup.workloads ?? []).join(", ") || "none";
         this.workload.append(element("option", { value: "", textContent: `as before: ${before}` }), element("option", { value: "-", textContent: "none" }));
         for (const { name } of hello().palette) this.workload.append(element("option", { value: name, textContent: name }));
@@ -144,7 +144,7 @@ class Again {
         fields.push(labelled("Policy", this.policy), labelled("Workload", this.workload));
         this.followTarget();
         this.element.setAttribute("aria-label", `Start ${id} again`);
-        this.element.replaceChildren(element("h4", { textContent: "Start again with" }), element("div", { className: "fields" }, ...fields, this.submit));
+        this.element.replaceChildren(element("h4", { textContent: "Restart with" }), element("div", { className: "fields" }, ...fields, this.submit));
     }
 
     /** If several systems restart together, each keeps its policy. */

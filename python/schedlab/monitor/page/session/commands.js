@@ -17,7 +17,7 @@ const WINDOW_S = [0.1, 600];
 export async function perform(session, message) {
     const { do: wanted } = message;
     if (Object.hasOwn(TOGETHER, wanted)) return TOGETHER[wanted](session, message);
-    if (!Object.hasOwn(EACH, wanted)) throw new Refused(`${wanted}: this page cannot do that by itself; ./schedlab monitor can`);
+    if (!Object.hasOwn(EACH, wanted)) throw new Refused(`${wanted}: not supported by this page; use ./schedlab monitor`);
     return forAll(systemsOf(session, message), (system) => EACH[wanted](session, system, message));
 }
 
@@ -27,7 +27,7 @@ export async function perform(session, message) {
  */
 export function systemsOf({ systems }, { system: letter }) {
     const found = systems.filter((each) => !letter || letter === "*" || each.letter === letter);
-    if (!found.length && letter && letter !== "*") throw new Refused(`there is no system ${letter} any more`);
+    if (!found.length && letter && letter !== "*") throw new Refused(`system ${letter} no longer exists`);
     return found;
 }
 
@@ -64,7 +64,7 @@ const EACH = {
     kill: (session, system, which) => forEach(system, which, (pid) => system.source.act(`kill ${pid}`)),
     pause: (session, system) => { system.paused = true; },
     resume: (session, system) => {
-        if (system.isOver) throw new Refused("it is over: step back, or go to another time");
+        if (system.isOver) throw new Refused("it has ended; step back, or go to another time");
         system.paused = false;
     },
     restart: (session, system, { cpus, policy, seed, tick_ns, workloads }) => {
@@ -78,7 +78,7 @@ const EACH = {
 
 const TOGETHER = {
     pace: (session, { speed }) => {
-        if (!Number.isFinite(speed) || speed < 0) throw new Refused(`a pace of ${speed}: 0 or more is possible`);
+        if (!Number.isFinite(speed) || speed < 0) throw new Refused(`pace ${speed}: out of range; choose 0 or more`);
         session.pace = speed;
     },
     step: (session, { kind, back = false }) => session.step(kind, back),
@@ -88,7 +88,7 @@ const TOGETHER = {
         return session.seek(time_ns);
     },
     window: (session, { seconds }) => {
-        if (!(seconds >= WINDOW_S[0] && seconds <= WINDOW_S[1])) throw new Refused(`a window of ${WINDOW_S[0]} to ${WINDOW_S[1]} s is possible`);
+        if (!(seconds >= WINDOW_S[0] && seconds <= WINDOW_S[1])) throw new Refused(`window: out of range; choose ${WINDOW_S[0]} to ${WINDOW_S[1]} s`);
         session.windowNs = seconds * 1e9;
         for (const each of session.systems) each.setWindow(session.windowNs);
         session.changed();
@@ -112,12 +112,12 @@ function can(system, ability) {
 }
 
 function need(system, ability) {
-    if (!can(system, ability)) throw new Refused("a recording is as it is");
+    if (!can(system, ability)) throw new Refused("a recording cannot be changed");
 }
 
 function command(system, words) {
     need(system, "policy");
-    if (!/^\w+ \S+$/.test(words)) throw new Refused(`${words}: a name without blanks is expected`);
+    if (!/^\w+ \S+$/.test(words)) throw new Refused(`${words}: not a name; use one without spaces`);
     system.act(() => system.source.act(words));
 }
 
@@ -129,7 +129,7 @@ function forEach(system, { pid, group }, act) {
         return 1;
     }
     const pids = system.pidsOf(group);
-    if (!pids.length) throw new Refused(`no process of the group ${group} lives`);
+    if (!pids.length) throw new Refused(`group ${group}: no process is alive`);
     return pids.filter((each) => {
         try {
             return system.act(() => act(each));

@@ -185,7 +185,7 @@ export class Instance {
 
     #hand(bytes) {
         const place = this.#exports.take_memory(bytes.length);
-        if (!place) throw new Refused("no memory is left");
+        if (!place) throw new Refused("out of memory");
         new Uint8Array(this.#exports.memory.buffer).set(bytes, place);
         return place;
     }

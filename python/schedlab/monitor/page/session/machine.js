@@ -44,7 +44,7 @@ export class SimulatedMachine {
     constructor(module, setup, separate = null) {
         this.setup = setup;
         this.instance = new Instance(module, separate);
-        if (!this.instance.has("machine_play")) throw new Refused("the policy's module is of another version of schedlab: compile it anew");
+        if (!this.instance.has("machine_play")) throw new Refused("the policy's module was compiled for another version of schedlab; compile it again");
         const { policy, settings, cpus, tick_ns, seed, costs } = setup;
         const tunables = Object.entries(settings).map((pair) => pair.join("=")).join(",");
         const own = workloadOf(OWN_PROGRAM, tick_ns, "monitor");
@@ -116,7 +116,7 @@ export class SimulatedMachine {
         if (kind === "tunable") return ["machine_command", "sched_tunables", first.replace("=", " ")];
         if (kind === "start") return ["machine_add", second, file, file.length, BigInt(this.setup.tick_ns)];
         if (kind !== "kill") return ["machine_set_attribute", Number(first), ATTRIBUTES[kind], BigInt(second)];
-        if (this.own.includes(Number(first))) throw new Refused(`pid ${first} is there for the monitor's sake, and stays`);
+        if (this.own.includes(Number(first))) throw new Refused(`pid ${first} belongs to the monitor and cannot be killed`);
         return ["machine_kill", Number(first)];
     }
 
@@ -160,7 +160,7 @@ export class SimulatedMachine {
         for (let events = 0; events < EVENTS_MAX; events++) {
             const coming = Math.min(this.#number("machine_next"), this.#nextAct());
             if (coming >= NEVER_NS) {
-                throw new Refused("nothing is going to happen: all processes wait; start a workload");
+                throw new Refused("all processes wait, so there is no next event; start a workload");
             }
             this.advance(coming);
             this.#run(coming);

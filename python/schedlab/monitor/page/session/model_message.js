@@ -66,7 +66,7 @@ function numbersOf(view, kind, count, data) {
     if (kind === I32) return Array.from(new Int32Array(view.buffer, start, count));
     if (kind === F64) return Array.from(new Float64Array(view.buffer, start, count));
     if (kind === BOOL) return Array.from(new Uint8Array(view.buffer, start, count), Boolean);
-    throw new Error(`a message has a column of kind ${kind}`);
+    throw new Error(`a message has a column of unknown kind ${kind}`);
 }
 
 function textsOf(view, count, data) {

@@ -141,7 +141,7 @@ export class Past {
      */
     copyAt(time, most = Infinity) {
         const found = this.#copies.findLast((each) => each.time <= time && each.records <= most);
-        if (!found) throw new Refused("nothing is kept of that time");
+        if (!found) throw new Refused("this time is no longer stored");
         return found;
     }
 
@@ -155,7 +155,7 @@ export class Past {
     /** @param {number} time @param {string} kind of a step @returns {number} the moment a step before */
     before(time, kind) {
         const { begin } = this;
-        if (time <= begin) throw new Refused("nothing is kept of what was before this");
+        if (time <= begin) throw new Refused("earlier states are no longer stored");
         const moments = {
             millisecond: () => time - 1_000_000,
             tick: () => (Math.ceil(time / this.tick_ns) - 1) * this.tick_ns,

@@ -46,7 +46,7 @@ export class Recording {
 
     /** @param {string} kind of the step */
     step(kind) {
-        if (this.#now >= this.endNs) throw new Refused("the recording is over");
+        if (this.#now >= this.endNs) throw new Refused("the recording has ended");
         this.advance(this.after(kind));
     }
 

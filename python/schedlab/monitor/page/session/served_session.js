@@ -99,7 +99,7 @@ export class ServedSession extends Session {
 
     async #fetched({ system: letter, title, setup: { policy }, plays }) {
         const answer = await fetch(plays.trace);
-        if (!answer.ok) throw new Refused(`the recording could not be fetched: ${answer.status} ${answer.statusText}`);
+        if (!answer.ok) throw new Refused(`the recording could not be loaded: ${answer.status} ${answer.statusText}`);
         const system = this.recorded(letter, await answer.arrayBuffer(), { ...plays, title, policy });
         system.message = plays.message;
         return system;
@@ -207,14 +207,14 @@ export class ServedSession extends Session {
         if (each.isBack && !STAYING.includes(message.do)) each.look(Infinity);
         if (group === undefined || group === null) return this.ask(message);
         const pids = each.pidsOf(group);
-        if (!pids.length) throw new Refused(`no process of the group ${group} lives`);
+        if (!pids.length) throw new Refused(`group ${group}: no process is alive`);
         return this.ask({ ...message, pids });
     }
 
     // Pauses all live systems, and shows them as they were then, or a step before or after the shown moment.
     async #look([leader], { kind, back = false, time_ns }) {
         const together = this.systems.filter(({ isPlayed }) => !isPlayed);
-        if (time_ns === undefined && !back && !together.some(({ isBack }) => isBack)) throw new Refused("it goes by its own clock, and not in steps");
+        if (time_ns === undefined && !back && !together.some(({ isBack }) => isBack)) throw new Refused("it runs in real time and has no steps");
         await Promise.all(together.map((each) => this.#stand(each)));
         const time = time_ns ?? leader.moment(kind, back);
         for (const each of together) {
@@ -259,7 +259,7 @@ export class ServedSession extends Session {
             do: "follow", system: letter, time_ns: now, acts: source.acts,
             policy, settings: Object.entries(settings).map((pair) => pair.join("=")).join(" "), cpus, seed, tick_ns, workloads,
         };
-        if (JSON.stringify(message).length > MESSAGE_BYTES_MAX) throw new Refused("so much was done to this machine that the server cannot do it again: start it anew");
+        if (JSON.stringify(message).length > MESSAGE_BYTES_MAX) throw new Refused("this machine had too many changes for the server to repeat them; restart it");
         await this.ask(message);
     }
 

@@ -65,7 +65,7 @@ export class Session {
      * @param {any[]} setups of simulated machines, one to four @param {any} lesson null: there is none
      */
     async begin(setups, lesson = null) {
-        if (!setups.length || setups.length > LETTERS.length) throw new Refused(`one to ${LETTERS.length} systems can be shown`);
+        if (!setups.length || setups.length > LETTERS.length) throw new Refused(`number of systems: out of range; choose 1 to ${LETTERS.length}`);
         const systems = await Promise.all(setups.map((setup, place) => this.simulated(LETTERS[place], { ...STANDARD, ...setup })));
         for (const each of systems) each.paused = lesson !== null;
         this.systems = systems;
@@ -98,7 +98,7 @@ export class Session {
 
     /** Restarts a system, in step with the others. @param {WatchedSystem} system */
     async restart(system, changes) {
-        if (!system.source.abilities.includes("setup")) throw new Refused("a recording is as it is");
+        if (!system.source.abilities.includes("setup")) throw new Refused("a recording cannot be changed");
         const begun = await this.simulated(system.letter, { ...system.setup, ...changes });
         const others = this.played.filter((each) => each !== system);
         begun.told = system.told;
@@ -124,8 +124,8 @@ export class Session {
     }
 
     #check({ policy = "", cpus }) {
-        if (!this.#modules.has(policy.split(":")[0])) throw new Refused(`no policy is called ${policy}; there are ${[...this.#modules.keys()].join(", ")}`);
-        if (!Number.isInteger(cpus) || cpus < 1 || cpus > CPUS_MAX) throw new Refused(`1 to ${CPUS_MAX} CPUs are possible, not ${cpus}`);
+        if (!this.#modules.has(policy.split(":")[0])) throw new Refused(`${policy}: unknown policy; choose from ${[...this.#modules.keys()].join(", ")}`);
+        if (!Number.isInteger(cpus) || cpus < 1 || cpus > CPUS_MAX) throw new Refused(`${cpus} CPUs: out of range; choose 1 to ${CPUS_MAX}`);
     }
 
     get #standard() {
@@ -142,9 +142,9 @@ export class Session {
      */
     async textOf(name, { setup: { tick_ns } }, draw) { // eslint-disable-line no-unused-vars
         const found = this.palette.find((each) => each.name === name);
-        if (!found) throw new Refused(`no workload is called ${name}`);
+        if (!found) throw new Refused(`${name}: unknown workload`);
         if (found.tick_bound && tick_ns !== STANDARD.tick_ns) {
-            throw new Refused(`${name} was written down for a tick of 10 ms: choose this tick, or another workload`);
+            throw new Refused(`${name} needs a tick of 10 ms; choose this tick, or another workload`);
         }
         return found.text;
     }
@@ -266,8 +266,8 @@ export function introduced(system) {
         title: titleOf(system),
         machine, cpus, tick_ns,
         repeatable: machine === "sim",
-        no_branches: "this page simulates: step back, and do otherwise from there",
-        no_blame: "To take single waits apart (for whom, on which CPU, by which choices) is for ./schedlab monitor, which has this page with a server; for a recorded run, ./schedlab explain does it, too.",
+        no_branches: "not needed in this page: step back, and change the policy there",
+        no_blame: "To break down single waits (by process, CPU and decision), use ./schedlab monitor, which serves this page; for a recorded run, also ./schedlab explain.",
         end_ns: source.endNs,
         abilities: source.abilities,
         setup: { ...setup, files: [] },

@@ -74,7 +74,7 @@ export class WatchedSystem {
         this.past = new Past(setup.tick_ns, source.forgetBefore?.bind(source));
         const { instance } = source;
         if (!instance.call("watch_begin", source.header(), setup.policy, sharesBy)) {
-            throw new Refused("the trace's header is damaged, or no memory is left");
+            throw new Refused("the trace's header is damaged, or memory is exhausted");
         }
         this.windowNs = windowNs;
         this.introduce();
@@ -229,7 +229,7 @@ export class WatchedSystem {
 
     explain(pid) {
         const found = this.#message("watch_explain", pid);
-        if (!found) throw new Refused(`no process ${pid} lives, or did in the window`);
+        if (!found) throw new Refused(`pid ${pid}: no such process in the window`);
         return found;
     }
 

@@ -16,12 +16,12 @@ const SLOTS_MOST = 4; // times the number of records
 export function readHeader(file) {
     const view = new DataView(file);
     const magic = file.byteLength < HEADER_BYTES ? "" : String.fromCharCode(...new Uint8Array(file, 0, 8));
-    if (magic !== MAGIC) throw new Refused("this is no trace of schedlab: expected a file trace.bin of a run");
+    if (magic !== MAGIC) throw new Refused("not a schedlab trace; open a file trace.bin of a run");
     const version = view.getUint32(HEADER.version, true);
     const bytes = view.getUint32(HEADER.header_bytes, true);
     const recordBytes = view.getUint32(HEADER.record_bytes, true);
     if (version !== VERSION || bytes < HEADER_BYTES || recordBytes !== RECORD_BYTES) {
-        throw new Refused(`this trace has version ${version}, and this page reads version ${VERSION}`);
+        throw new Refused(`this trace has version ${version}, but this page reads version ${VERSION}`);
     }
     return {
         bytes, cpus: view.getUint32(HEADER.cpus, true),

@@ -46,7 +46,7 @@ export function workloadOf(text, tickNs, name) {
     try {
         for (const line of text.split("\n")) {
             assembly.line += 1;
-            if (line.includes("\0")) throw new Refused("a character with the number 0 is in it");
+            if (line.includes("\0")) throw new Refused("it contains a character with the code 0");
             const words = line.split("#")[0].split(/\s+/).filter(Boolean);
             if (words.length) assembly.add(words);
         }
@@ -117,7 +117,7 @@ class Assembly {
     #begin(name) {
         this.#end();
         const number = Number(this.#read("program", name));
-        if (this.#programs.has(number)) refuse(name, "another name: there is a program of this one");
+        if (this.#programs.has(number)) refuse(name, "another name, because this name is taken");
         this.#steps = [];
         this.#programs.set(number, this.#steps);
     }
@@ -148,7 +148,7 @@ class Assembly {
             this.#steps.push([step[0], fields.detail, fields.target, fields.value]);
             return;
         }
-        if (this.#loops.length === WORKLOAD_LOOPS_MAX) refuse("loop", `at most ${WORKLOAD_LOOPS_MAX} loops within each other`);
+        if (this.#loops.length === WORKLOAD_LOOPS_MAX) refuse("loop", `at most ${WORKLOAD_LOOPS_MAX} nested loops`);
         this.#loops.push({ first: this.#steps.length, rounds: fields.value, line: this.line });
     }
 
