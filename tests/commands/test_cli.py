@@ -114,9 +114,9 @@ def test_policies_are_shown_with_what_presets_change() -> None:
 @pytest.mark.parametrize(
     ("choice", "settings", "message"),
     [
-        ("mlfq", {}, "no policy is called 'mlfq'; there is: rr"),
+        ("mlfq", {}, "unknown policy 'mlfq'; choose from rr"),
         ("r", {}, "did you mean 'rr'"),
-        ("rr:thesis", {}, "no preset of rr is called 'thesis'; there is: table-scan"),
+        ("rr:thesis", {}, "unknown preset of rr 'thesis'; choose from table-scan"),
         ("rr", {"slize": 1}, "did you mean 'slice'"),
         ("rr", {"slice": 0}, "rr allows 1 to 1000"),
         ("rr", {"slice": 1001}, "rr allows 1 to 1000"),

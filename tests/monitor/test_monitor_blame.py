@@ -174,7 +174,7 @@ def test_few_parts_are_listed_and_add_up(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("message", "error"),
     [
-        ({"kinds": ["sleep"]}, "no kind of wait is called 'sleep'"),
+        ({"kinds": ["sleep"]}, "unknown kind of wait 'sleep'"),
         ({"kinds": "turn"}, "kinds: expected a list of texts"),
         ({"pid": 999_999}, "process 999999: not in the stored part"),
         ({"pid": "5"}, "expected a whole number"),

@@ -98,7 +98,7 @@ def test_a_recorded_run_is_played(made: list[Session], tmp_path: Path) -> None:
         (["--policy", "rr", "--set", "slices=1"], "slices"),
         (["--policy", "rr", "--set", "slice=1", "--set", "slice=2"], "more than once"),
         (["--policy", "rr,mlfq,lottery,stride,wrr"], "more than 4 policies"),
-        (["--workload", "nothing"], "no workload is called 'nothing'"),
+        (["--workload", "nothing"], "unknown workload 'nothing'"),
         (["--workload", "no/such/file.json"], "the file does not exist"),
         (["--machine", "linux", "--cpus", "17"], "has 1 to 16"),
         (["--machine", "sim", "--memory", "64"], "has no memory size"),

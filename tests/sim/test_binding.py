@@ -238,7 +238,7 @@ def test_refused_workloads(tmp_path: Path) -> None:
         Simulator(tmp_path / "none.txt")
     with pytest.raises(WorkloadRefused, match="number 0"):
         Simulator("program a\0")
-    with pytest.raises(WorkloadRefused, match="no step is called walk: there are affinity, "):
+    with pytest.raises(WorkloadRefused, match="unknown step walk; choose from affinity, "):
         step_kind("walk")
     with pytest.raises(WorkloadRefused, match="program a: steps are one array"):
         Workload({"a": np.zeros((2, 2), step_type())})

@@ -52,7 +52,7 @@ def test_a_file_and_changes(tmp_path: Path) -> None:
     [
         ("free", "'free': unknown costs; use kernel, none, textbook, a profile"),
         ("kernel,fork=-1", "'fork=-1': not a cost; write NAME=NANOSECONDS"),
-        ("kernel,frok=1", "no cost is called 'frok'; did you mean 'fork'?"),
+        ("kernel,frok=1", "unknown cost 'frok'; did you mean 'fork'?"),
         ("kernel,fork=9999999999999", "too large; use at most 1000000000000 ns"),
         ("nowhere.json", "nowhere.json: cannot be read: No such file"),
     ],
@@ -68,7 +68,7 @@ def test_wrong_choices(text: str, message: str) -> None:
         ("[]", "profile.json:1: an array: expected an object: a profile of costs"),
         ({"format": 2, "costs": {}}, "format: 2: expected 1, the only format"),
         ({"format": 1, "costs": [], "x": 1}, "x: unknown: expected format, description"),
-        ({"format": 1, "costs": {"frok": 1}}, "costs.frok: no cost is called 'frok'; did you mean"),
+        ({"format": 1, "costs": {"frok": 1}}, "costs.frok: unknown cost 'frok'; did you mean"),
         ({"format": 1, "costs": {"fork": -1}}, "costs.fork: -1: expected nanoseconds"),
         ({"format": 1, "costs": {"fork": {"ns": 1.5}}}, "costs.fork.ns: 1.5: expected a whole"),
         ({"format": 1, "costs": {"fork": {"ns": 1, "us": 1}}}, "costs.fork.us: unknown: expected"),

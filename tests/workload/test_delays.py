@@ -39,7 +39,7 @@ def completion(run: dict[str, Any]) -> int:
     ("words", "message"),
     [
         (("fork",), "'fork': expected OPERATION=TIME, such as fork=380us"),
-        (("frok=1us",), "'frok=1us': no operation is called 'frok'; did you mean 'fork'?"),
+        (("frok=1us",), "'frok=1us': unknown operation 'frok'; did you mean 'fork'?"),
         (("fork=380",), "'fork=380': write a number and its unit"),
         (("fork=2s",), "'fork=2s': 2s: expected at most 1s"),
         (("fork=1us", "--delay", "fork=2us"), "--delay fork: given more than once"),

@@ -113,7 +113,7 @@ class Workload:
             return list(self.programs).index(program)
         except ValueError:
             known = ", ".join(self.programs)
-            raise WorkloadRefused(f"no program is called {program}: there are {known}") from None
+            raise WorkloadRefused(f"unknown program {program}; choose from {known}") from None
 
     def c_structure(self) -> tuple[Any, list[Any]]:
         """Returns a struct simulator_workload, and the objects that must live as long as it does."""
@@ -151,7 +151,7 @@ def step_kind(name: str) -> int:
         return kinds[f"STEP_{name.upper()}"]
     except KeyError:
         known = ", ".join(sorted(kind.removeprefix("STEP_").lower() for kind in kinds))
-        raise WorkloadRefused(f"no step is called {name}: there are {known}") from None
+        raise WorkloadRefused(f"unknown step {name}; choose from {known}") from None
 
 
 def _text(pointer: Any) -> str:

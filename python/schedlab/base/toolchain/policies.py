@@ -364,7 +364,7 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     names = list(known)
     close = get_close_matches(name, names, 1)
     if close:
-        return f"no {what} is called '{name}'; did you mean '{close[0]}'?"
-    return f"no {what} is called '{name}'; there {'is' if len(names) == 1 else 'are'}: " + (
-        ", ".join(names) or "none"
+        return f"unknown {what} '{name}'; did you mean '{close[0]}'?"
+    return f"unknown {what} '{name}'; " + (
+        f"choose from {', '.join(names)}" if names else "there is none"
     )
