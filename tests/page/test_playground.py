@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
+from typing import Literal
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from conftest import ROOT
 from schedlab.errors import WrongUsage
@@ -61,7 +62,7 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
     context.close()
 
 
-def state(page: Page):  # type: ignore[no-untyped-def]
+def state(page: Page) -> Locator:
     return page.locator("#result .state")
 
 
@@ -276,7 +277,9 @@ def test_completion_knows_the_policy_interface() -> None:
 
 @pytest.mark.parametrize("width", [1400, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_barrier(browser: Browser, address: str, scheme: str, width: int) -> None:
+def test_axe_finds_no_barrier(
+    browser: Browser, address: str, scheme: Literal["light", "dark"], width: int
+) -> None:
     axe = installed_packages() / "node_modules" / "axe-core" / "axe.min.js"
     page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
     page.goto(address)
@@ -296,7 +299,7 @@ def test_npm_comes_from_pypi_if_there_is_none(
     package.mkdir()
     (package / "__init__.py").touch()
     asked: list[str] = []
-    monkeypatch.setattr(playground.shutil, "which", lambda name: None)
+    monkeypatch.setattr("shutil.which", lambda name: None)
     monkeypatch.setattr(playground, "need_extra", asked.append)
     monkeypatch.syspath_prepend(tmp_path)
     node, script = playground.npm_command()
