@@ -79,6 +79,13 @@ export function changes(edited, original) {
     });
 }
 
+/** @param {ReturnType<typeof changes>} table @returns {string} the largest changes in words; "": none */
+export function inWords(table, most = 3) {
+    const size = ({ change }) => Math.abs(change ?? Infinity);
+    const found = table.filter(({ better }) => better !== null).sort((one, other) => size(other) - size(one));
+    return found.slice(0, most).map(({ title, before, after }) => `${title} ${before} → ${after}`).join("; ");
+}
+
 /** @returns {{pid: number, begin: number, end: number, ns: number}[]} the longest waits, the longest first */
 export function worstWaits(runs, own, count = 5) {
     const waits = runs.filter(({ pid, waited }) => waited > 0 && !own.includes(pid));

@@ -7,7 +7,7 @@ import { setTheme, isDark } from "../../python/schedlab/monitor/page/colours.js"
 import { announce, button, element, policySelect, setText } from "../../python/schedlab/monitor/page/elements.js";
 import { asCatalogue, sharesBy } from "../../python/schedlab/monitor/page/session/catalogue.js";
 import { duration, moment } from "../../python/schedlab/monitor/page/words.js";
-import { areEqual, changes, firstDifference, runsOf, worstWaits } from "./compare.js";
+import { areEqual, changes, firstDifference, inWords, runsOf, worstWaits } from "./compare.js";
 import { Editor } from "./editor.js";
 import { linkOf, stateOf } from "./link.js";
 import { drawn, Schedules } from "./schedule.js";
@@ -27,6 +27,8 @@ class Playground {
     #wanted = 0;
     /** The last compiled source. @type {{source: string, module: Uint8Array} | null} */
     #compiled = null;
+    /** The last two runs of different sources, the latest first. @type {{source: string, frame: any}[]} */
+    #edits = [];
     /** True if an unchanged source is compiled, too. */
     #isWanted = false;
 
@@ -248,11 +250,24 @@ class Playground {
             return element("li", {}, open, ` ${names.get(pid) ?? ""} ${pid}, from ${moment(begin, 6)}`);
         });
         this.findings.replaceChildren(
+            element("section", { className: "summary" }, ...this.#summary(own, table)),
             element("section", {}, element("h2", { textContent: "Metrics" }),
                 element("table", {}, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows))),
             element("section", {}, element("h2", { textContent: "Longest waits under yours" }),
                 waits.length ? element("ol", {}, ...waits) : element("p", { textContent: "No process waited." })),
         );
+    }
+
+    /** Returns the largest changes, against the other policy and against the edit before. */
+    #summary(own, table) {
+        const { source } = this.settings.state;
+        this.#edits = [{ source, frame: own.frame }, ...this.#edits.filter((edit) => edit.source !== source)].slice(0, 2);
+        const against = inWords(table);
+        const before = this.#edits[1] && inWords(changes(own.frame, this.#edits[1].frame));
+        return [
+            against && element("p", { textContent: `Compared with ${this.settings.state.against}: ${against}.` }),
+            before && element("p", { textContent: `Since your last edit: ${before}.` }),
+        ].filter(Boolean);
     }
 
     // --- the source and the schedule

@@ -98,6 +98,9 @@ def test_a_change_shows_the_first_decision_that_differs(page: Page) -> None:
     )
     row = page.locator(".findings tr", has_text="Context switches").first
     assert "−" in row.inner_text()
+    summary = page.locator(".summary").inner_text()
+    assert re.search(r"^Compared with rr: .*Response .+ → ", summary)
+    assert re.search(r"^Since your last edit: .*Response .+ → ", summary, re.MULTILINE)
 
 
 def test_an_unchanged_copy_has_the_schedule_of_the_shipped_policy(page: Page) -> None:
