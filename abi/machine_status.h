@@ -10,7 +10,7 @@ enum machine_status {
                             * console */
     MACHINE_LIMIT = 102,   /* the boot argument limit=TIME was reached */
     MACHINE_STUCK = 103,   /* not the kernel's: all CPUs sleep, and nothing can wake one */
-    MACHINE_BROKEN = 105,  /* not the kernel's: a policy broke the simulator (sim/last_words.c) */
+    MACHINE_BROKEN = 105,  /* not the kernel's: a policy broke the simulator (sim/crash_report.c) */
     MACHINE_REFUSED = 104, /* a command of the machine failed (machine_commands.h) */
 };
 

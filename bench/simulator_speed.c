@@ -72,8 +72,8 @@ static void build_bare(struct bare *bare, const struct policy *policy, uint32_t 
 static double time_bare(uint32_t processes)
 {
     struct bare bare = {0};
-    const struct policy *volatile found = policy_find("rr", 2); /* hidden from the compiler */
-    const struct policy *policy = found;
+    const struct policy *volatile match = policy_find("rr", 2); /* hidden from the compiler */
+    const struct policy *policy = match;
     build_bare(&bare, policy, processes);
     double begin = cpu_nanoseconds();
     for (uint64_t i = 0; i < DECISIONS; i++) {

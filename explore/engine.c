@@ -6,7 +6,7 @@
  * sim/checked/ checks each hook.
  */
 
-#include "explore/engine/going_on.h"
+#include "explore/engine/continuation.h"
 
 void machine_drain(void)
 {
@@ -21,9 +21,9 @@ void machine_drain(void)
         if (member->place != PLACE_FREE && member->known)
             policy->time_slice(&machine.scheduler, &member->task);
     }
-    tell("     then all queued tasks are taken out:");
+    print_act("     then all queued tasks are taken out:");
     drain(queued);
-    tell("\n");
+    print_act("\n");
     machine_open();
 }
 
@@ -36,12 +36,12 @@ uint32_t machine_task_bytes(void)
 
 static bool closed[TASKS_MOST];
 
-static void set_closed(uint32_t task, bool wanted)
+static void set_closed(uint32_t task, bool requested)
 {
-    if (closed[task] == wanted)
+    if (closed[task] == requested)
         return;
-    closed[task] = wanted;
-    if (wanted)
+    closed[task] = requested;
+    if (requested)
         ASAN_POISON_MEMORY_REGION(machine.task_state[task].words, machine_task_bytes());
     else
         ASAN_UNPOISON_MEMORY_REGION(machine.task_state[task].words, machine_task_bytes());
@@ -136,9 +136,9 @@ static void read_words(const char *words)
     changes_groups = has_word(words, "groups") && (attributes >> ATTRIBUTE_TASKGROUP & 1);
 }
 
-bool machine_begin(const struct setup *wanted)
+bool machine_begin(const struct setup *requested)
 {
-    setup = *wanted;
+    setup = *requested;
     read_words(setup.words);
     enum policy_error error = policy_choose(setup.policy, strlen(setup.policy), &choice);
     if (error != POLICY_OK) {

@@ -74,7 +74,7 @@ struct setup {
     const char *tunables; /* "name=value,name=value"; null: none */
     uint32_t tasks;
     uint32_t queues;
-    bool acting; /* CPUs act by themselves, as with a workload: acting.h */
+    bool acting; /* CPUs act by themselves, as with a workload: acting_cpus.h */
     /* The words of the policy's source that are names of the host's data: "now,pid,nice". Other
      * attributes are not changed, and other data stay 0. "cpus": the CPU sets of tasks change,
      * too; "groups": users' settings of groups do. */
@@ -101,7 +101,7 @@ void machine_do(operation_t operation);
 operation_t machine_translated(operation_t operation, const uint8_t *places);
 /* Sets whether times are moved back after each operation, as the policy's invariants allow;
  * initially they are. */
-void machine_set_relative(bool wanted);
+void machine_set_relative(bool requested);
 /* Sets the run time of new tasks, if the policy reads run times; initially 0. */
 void machine_set_run_time(uint64_t run_time);
 /* Makes all tasks compute: under a policy that shares, none may wait endlessly. The machine is
@@ -111,7 +111,7 @@ void machine_serve(void);
  * machine is unusable afterwards. */
 void machine_drain(void);
 /* Sets whether operations and results of hooks are printed on stdout. */
-void machine_tell(bool told);
+void machine_set_printing(bool prints_acts);
 /* Returns the bytes of a task's state, a multiple of 8. */
 uint32_t machine_task_bytes(void);
 /* The state of a nonexistent task is closed to the policy (AddressSanitizer); these open all

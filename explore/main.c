@@ -86,7 +86,7 @@ int main(int count, char **arguments)
     }
     if (result.end != SEARCH_BROKEN)
         return 0;
-    search_tell();
+    search_print();
     fputs("the sequence that broke a rule no longer breaks one\n", stderr);
     return EXIT_FAILED;
 }

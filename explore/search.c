@@ -88,14 +88,15 @@ static uint64_t level_begin;   /* number of the first state of the present level
 static uint64_t level_count;
 static uint32_t level;                        /* operations that lead to it */
 static struct ancestor ancestors[DEPTH_MOST]; /* private to a worker: one of each level */
-static struct timespec begun;
+static struct timespec start_time;
 static bool drain_broke; /* after the last operation, when all tasks were taken out */
 
 static double seconds(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - begun.tv_sec) + (double)(now.tv_nsec - begun.tv_nsec) / 1e9;
+    return (double)(now.tv_sec - start_time.tv_sec) +
+           (double)(now.tv_nsec - start_time.tv_nsec) / 1e9;
 }
 
 static void *share(uint64_t bytes)
@@ -114,9 +115,9 @@ static void lessen(_Atomic key_type *least, key_type key)
         ;
 }
 
-static uint64_t states_most(uint64_t entries_there)
+static uint64_t states_most(uint64_t entry_count)
 {
-    return entries_there / 5 * 4;
+    return entry_count / 5 * 4;
 }
 
 /* Returns the state's number, and sets `is_new` if it was not in the table. Ends the worker if
@@ -441,12 +442,12 @@ static bool begin(void)
     return true;
 }
 
-struct search_result search(const struct search_limits *wanted)
+struct search_result search(const struct search_limits *requested)
 {
-    limits = *wanted;
+    limits = *requested;
     limits.workers = limits.workers > WORKERS_MOST ? WORKERS_MOST : limits.workers;
     limits.depth = limits.depth < DEPTH_MOST ? limits.depth : DEPTH_MOST - 1;
-    clock_gettime(CLOCK_MONOTONIC, &begun);
+    clock_gettime(CLOCK_MONOTONIC, &start_time);
     struct search_result result = {.end = begin() ? SEARCH_COMPLETE : SEARCH_FAILED, .states = 1};
     while (result.end == SEARCH_COMPLETE && level_count > 0) {
         if (result.depth == limits.depth) {
@@ -492,7 +493,7 @@ static void find_places(const key_type *path, uint32_t count, uint8_t (*places)[
     image_restore(NULL, 0);
 }
 
-void search_tell(void)
+void search_print(void)
 {
     static key_type path[DEPTH_MOST];
     static uint8_t places[DEPTH_MOST][TASKS_MOST];
@@ -506,7 +507,7 @@ void search_tell(void)
     find_places(path, count, places);
     setvbuf(stdout, NULL, _IONBF, 0);
     printf("operations %u\n", count);
-    machine_tell(true);
+    machine_set_printing(true);
     for (uint32_t i = 0; i < count; i++)
         do_again(path[i], places[i]);
     static uint8_t image[IMAGE_BYTES_MOST];

@@ -39,6 +39,6 @@ struct search_result {
 struct search_result search(const struct search_limits *limits);
 /* Repeats and prints the operations that lead to the broken rule. Does not return if that breaks
  * it again. */
-void search_tell(void);
+void search_print(void);
 
 #endif

@@ -40,7 +40,7 @@ struct seen {
     uint64_t current[QUEUES_MOST];
     uint64_t turn_end[QUEUES_MOST];
     uint64_t alarm[QUEUES_MOST];
-    uint64_t held[QUEUES_MOST];
+    uint64_t ineligible[QUEUES_MOST];
 };
 
 static uint64_t from_now(uint64_t time)
@@ -61,7 +61,7 @@ static struct seen look(void)
         seen.current[i] = machine.current[i];
         seen.turn_end[i] = from_now(machine.turn_end[i]);
         seen.alarm[i] = from_now(machine.queues[i].alarm);
-        seen.held[i] = machine.queues[i].held;
+        seen.ineligible[i] = machine.queues[i].held;
     }
     return seen;
 }

@@ -12,18 +12,18 @@
 static int64_t detail_from(const struct model *model, const struct trace_record *records,
                            size_t count, uint32_t kind, uint32_t other)
 {
-    size_t found = 0;
+    size_t match = 0;
     int64_t time = 0;
-    while (count > 0 && found <= DETAILED) {
+    while (count > 0 && match <= DETAILED) {
         const struct trace_record *record = &records[--count];
         if ((record->kind != kind && record->kind != other) || record->cpu >= model->header.cpus)
             continue;
-        if (++found == DETAILED)
+        if (++match == DETAILED)
             time = (int64_t)record->time;
     }
-    if (found < DETAILED)
+    if (match < DETAILED)
         return -1;
-    return found > DETAILED ? time : 0;
+    return match > DETAILED ? time : 0;
 }
 
 /* Only the last choices are shown: computes the time after which details are kept. */
@@ -47,15 +47,15 @@ struct draw {
 static void add_other(struct model *model, struct draw *draw, uint32_t slot, int64_t time)
 {
     const struct process *process = process_of(model, slot);
-    struct standing standing = standing_of(model, process, time);
+    struct rank_key rank = rank_of(model, process, time);
     struct decision *decision = draw->decision;
     if (decision->candidates < CANDIDATES_MAX) {
-        uint64_t worth = tells_tickets(model) ? standing.tickets : standing.level;
+        uint64_t worth = has_tickets(model) ? rank.tickets : rank.level;
         decision->candidate[decision->candidates] = process->pid;
         decision->worth[decision->candidates++] = (int64_t)worth;
     }
-    if (!draw->by_level || standing.level == draw->level)
-        draw->tickets += standing.tickets;
+    if (!draw->by_level || rank.level == draw->level)
+        draw->tickets += rank.tickets;
     draw->others++;
 }
 
@@ -76,11 +76,11 @@ static void add_others(struct model *model, struct draw *draw, uint32_t chosen, 
 
 static void describe(struct model *model, uint32_t slot, const struct decision *choice)
 {
-    struct decisions *kept = &model->decisions;
+    struct decisions *decisions = &model->decisions;
     const struct process *process = process_of(model, slot);
-    struct decision *decision = &kept->row[kept->stored++ % DECISIONS_KEPT];
+    struct decision *decision = &decisions->row[decisions->stored++ % DECISIONS_MAX];
     *decision = *choice;
-    decision->number = kept->count;
+    decision->number = decisions->count;
     decision->pid = process->pid;
     decision->level = process->next_level;
     decision->policy = model->policy.policy;
@@ -88,14 +88,14 @@ static void describe(struct model *model, uint32_t slot, const struct decision *
     decision->named = process->named;
     if (process->named)
         decision->name = *name_of(model, slot);
-    struct standing own = standing_of(model, process, decision->time);
-    struct draw draw = {.decision = decision, .tickets = own.tickets, .level = own.level};
+    struct rank_key rank = rank_of(model, process, decision->time);
+    struct draw draw = {.decision = decision, .tickets = rank.tickets, .level = rank.level};
     draw.by_level = draws(model) && has_levels(model);
     add_others(model, &draw, slot, decision->cpu);
     decision->tickets = draw.others == decision->waited ? (int64_t)draw.tickets : -1;
 }
 
-void tell_decision(struct model *model, const struct trace_record *record)
+void apply_decision(struct model *model, const struct trace_record *record)
 {
     uint32_t slot = process_find(model, record->process);
     int64_t time = (int64_t)record->time;
@@ -103,7 +103,7 @@ void tell_decision(struct model *model, const struct trace_record *record)
     cpu_of(model, record->cpu)->decided = slot == NONE ? 0 : process_of(model, slot)->serial;
     if (slot == NONE)
         return;
-    if (remark_is_level(model) && !model->tells_queues)
+    if (remark_is_level(model) && !model->has_queue_records)
         process_of(model, slot)->next_level =
             record->second < INT32_MAX ? (uint32_t)record->second : INT32_MAX;
     if (time < model->detail_from)
@@ -117,7 +117,7 @@ void tell_decision(struct model *model, const struct trace_record *record)
 void silent_choice(struct model *model, uint32_t slot, int64_t time, uint32_t cpu)
 {
     model->decisions.count++;
-    if (remark_is_level(model) && !model->tells_queues)
+    if (remark_is_level(model) && !model->has_queue_records)
         process_of(model, slot)->next_level = 0;
     if (time < model->detail_from)
         return;

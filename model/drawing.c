@@ -83,8 +83,9 @@ static void order_by_cpu(struct thinning *thinning)
     }
 }
 
-/* Merges the rows of the same interval. Returns how many remain, in `kept`. */
-static uint32_t put_together(const struct thinning *thinning, uint32_t most, struct drawn *kept)
+/* Merges the rows of the same interval. Returns how many remain, in `remaining`. */
+static uint32_t put_together(const struct thinning *thinning, uint32_t most,
+                             struct drawn *remaining)
 {
     int64_t stretches = most / thinning->cpus > 0 ? most / thinning->cpus : 1;
     int64_t width = later((thinning->end - thinning->begin + stretches - 1) / stretches, 1);
@@ -92,9 +93,9 @@ static uint32_t put_together(const struct thinning *thinning, uint32_t most, str
     int64_t longest = 0, stretch = -1;
     for (uint32_t i = 0; i < list_count(thinning->list); i++) {
         struct drawn run = run_at(thinning, thinning->order[i].index);
-        int64_t own = (run.begin - thinning->begin) / width;
-        bool first = left == 0 || own != stretch || run.cpu != kept[left - 1].cpu;
-        struct drawn *part = &kept[first ? left++ : left - 1];
+        int64_t column = (run.begin - thinning->begin) / width;
+        bool first = left == 0 || column != stretch || run.cpu != remaining[left - 1].cpu;
+        struct drawn *part = &remaining[first ? left++ : left - 1];
         if (first || run.end - run.begin > longest) {
             struct drawn one = first ? run : *part;
             longest = run.end - run.begin;
@@ -104,19 +105,20 @@ static uint32_t put_together(const struct thinning *thinning, uint32_t most, str
         }
         part->end = run.end;
         part->how = run.how;
-        stretch = own;
+        stretch = column;
     }
     return left;
 }
 
-static void write_back(const struct thinning *thinning, const struct drawn *kept, uint32_t count)
+static void write_back(const struct thinning *thinning, const struct drawn *remaining,
+                       uint32_t count)
 {
     struct list *list = thinning->list;
     for (uint32_t i = 0; i < count; i++)
-        thinning->order[i] = (struct sortable){.key = kept[i].end, .index = i};
+        thinning->order[i] = (struct sortable){.key = remaining[i].end, .index = i};
     sort(thinning->order, thinning->spare, count);
     for (uint32_t i = 0; i < count; i++) {
-        const struct drawn *run = &kept[thinning->order[i].index];
+        const struct drawn *run = &remaining[thinning->order[i].index];
         void *row = row_of(thinning->model, list, i);
         if (thinning->are_runs)
             *(struct drawn *)row = *run;
@@ -138,10 +140,10 @@ static uint32_t thin(struct model *model, struct list *list, uint32_t most, bool
         .model = model, .list = list, .begin = NEVER, .end = INT64_MIN, .are_runs = are_runs};
     thinning.order = scratch_of(model);
     thinning.spare = thinning.order + count;
-    struct drawn *kept = (struct drawn *)(thinning.spare + count);
+    struct drawn *remaining = (struct drawn *)(thinning.spare + count);
     order_by_cpu(&thinning);
-    uint32_t left = put_together(&thinning, most, kept);
-    write_back(&thinning, kept, left);
+    uint32_t left = put_together(&thinning, most, remaining);
+    write_back(&thinning, remaining, left);
     return count - left;
 }
 
@@ -177,17 +179,17 @@ static int64_t end_of_past(const struct model *model)
 /* Removes rows that ended before; begin and end are first in the rows of both lists. */
 static void drop_before(struct model *model, struct list *list, int64_t begin)
 {
-    uint32_t kept = 0;
+    uint32_t remaining = 0;
     for (uint32_t i = list->first; i < list->last; i++) {
         const int64_t *times = row_of(model, list, i);
         if (times[1] < begin)
             continue;
-        if (kept != i)
-            __builtin_memcpy(row_of(model, list, kept), times, list->row_bytes);
-        kept++;
+        if (remaining != i)
+            __builtin_memcpy(row_of(model, list, remaining), times, list->row_bytes);
+        remaining++;
     }
     list->first = 0;
-    list->last = kept;
+    list->last = remaining;
 }
 
 uint32_t drawing_thin(struct model *model, uint32_t most)
@@ -199,7 +201,7 @@ uint32_t drawing_thin(struct model *model, uint32_t most)
 }
 
 /* Called after the fresh rows were written: they belong to the past now. */
-void drawing_told(struct model *model)
+void drawing_record(struct model *model)
 {
     append(model, &model->past, &model->fresh);
     append(model, &model->past_idle, &model->fresh_idle);

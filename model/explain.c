@@ -8,10 +8,10 @@
 
 #include "model/message.h"
 
-#define WAITS_TOLD 50
+#define WAITS_REPORTED 50
 #define OF_ALL                                                                                     \
-    WAITS_TOLD /* number of the sums over all waits, distinct from the single                      \
-                * waits */
+    WAITS_REPORTED /* number of the sums over all waits, distinct from the single                  \
+                    * waits */
 
 enum { UNKNOWN = 0xffffd, SCHEDULER, IDLE }; /* used instead of a slot number */
 
@@ -37,8 +37,8 @@ struct inquiry {
     uint32_t count;
     uint32_t most;
     uint32_t waits;
-    bool begins;   /* the next stay is the first of a wait */
-    uint32_t told; /* the number of the first reported wait */
+    bool begins;             /* the next stay is the first of a wait */
+    uint32_t first_reported; /* the number of the first reported wait */
     uint32_t next; /* of the stays: the first with an end after the present action of the CPU */
     uint32_t slot;
     uint32_t *doings;   /* indices of spells of CPUs, sorted by CPU: each CPU's end at `at` */
@@ -83,7 +83,7 @@ static void find_waits(struct inquiry *inquiry)
                                .detail = process->why};
     if (process->living && process->state == RUNNABLE)
         add_stay(inquiry, &last);
-    inquiry->told = inquiry->waits > WAITS_TOLD ? inquiry->waits - WAITS_TOLD : 0;
+    inquiry->first_reported = inquiry->waits > WAITS_REPORTED ? inquiry->waits - WAITS_REPORTED : 0;
 }
 
 /* Returns the first stay that ends after this time. */
@@ -146,8 +146,8 @@ static void meet(struct inquiry *inquiry, uint32_t cpu, uint32_t slot, int64_t b
             break;
         if (met <= 0 || stay->cpu != cpu)
             continue;
-        if (stay->wait >= inquiry->told)
-            add_part(inquiry, stay->wait - inquiry->told, cpu, slot, met);
+        if (stay->wait >= inquiry->first_reported)
+            add_part(inquiry, stay->wait - inquiry->first_reported, cpu, slot, met);
         add_part(inquiry, OF_ALL, cpu, slot, met);
     }
 }
@@ -160,8 +160,8 @@ static uint32_t cpu_of_row(const struct model *model, const struct list *list, u
     if (list != &model->spells)
         return ((const struct moment *)row_of(model, list, index))->cpu;
     const struct spell *spell = row_of(model, list, index);
-    bool tells = spell->kind == RUN || (spell->kind == UNSEEN && !model->tells_visits);
-    return tells ? spell->cpu : NONE;
+    bool is_visible = spell->kind == RUN || (spell->kind == UNSEEN && !model->has_visits);
+    return is_visible ? spell->cpu : NONE;
 }
 
 /* Returns where the sorted rows of a CPU end. */
@@ -241,7 +241,7 @@ static void go_to_the_end(struct walk *walk)
 {
     const struct model *model = walk->inquiry->model;
     const struct cpu *cpu = cpu_of(model, walk->cpu);
-    bool unseen = cpu->unseen_since >= 0 && !model->tells_visits;
+    bool unseen = cpu->unseen_since >= 0 && !model->has_visits;
     if (unseen)
         go_on(walk, IDLE, earlier(cpu->unseen_since, walk->until));
     else if (cpu->running != NONE)
@@ -286,7 +286,7 @@ static int64_t waited_in(const struct inquiry *inquiry, int64_t begin, int64_t e
     return waited;
 }
 
-static int64_t beside_idle(struct inquiry *inquiry)
+static int64_t waited_while_idle(struct inquiry *inquiry)
 {
     int64_t reach = INT64_MIN, waited = 0;
     struct sortable *order = (struct sortable *)(inquiry->idle + inquiry->idle_most);
@@ -370,7 +370,7 @@ static void write_waits(struct inquiry *inquiry, struct message *message)
     static const char *const words[] = {"forked",     "woken",   "preempted",
                                         "slice over", "yielded", "found"};
     static const char *const names[] = {"waits.begin_ns", "waits.end_ns", "waits.cpu"};
-    uint32_t count = inquiry->waits - inquiry->told;
+    uint32_t count = inquiry->waits - inquiry->first_reported;
     int64_t *column[3];
     message_several(message, "waits", MODEL_LIST, 0, count);
     for (uint32_t i = 0; i < 3; i++)
@@ -378,9 +378,9 @@ static void write_waits(struct inquiry *inquiry, struct message *message)
     message_texts(message, "waits.why", count);
     for (uint32_t i = 0; i < inquiry->count; i++) {
         const struct stay *stay = &inquiry->stays[i];
-        if (stay->wait < inquiry->told)
+        if (stay->wait < inquiry->first_reported)
             continue;
-        uint32_t row = stay->wait - inquiry->told;
+        uint32_t row = stay->wait - inquiry->first_reported;
         if (i == 0 || stay[-1].wait != stay->wait) {
             column[0][row] = stay->begin;
             write_words(message, words[stay->why]);
@@ -398,7 +398,8 @@ static void write_all_parts(struct inquiry *inquiry, struct message *message)
                                            "waits.parts.name"};
     static const char *const of_all[] = {"parts.pid", "parts.cpu", "parts.duration_ns",
                                          "parts.times", "parts.name"};
-    uint32_t count = sort_parts(inquiry), waits = inquiry->waits - inquiry->told, told = 0;
+    uint32_t count = sort_parts(inquiry), waits = inquiry->waits - inquiry->first_reported,
+             told = 0;
     while (told < count && (inquiry->parts[told].key - 1) >> 40 < OF_ALL)
         told++;
     message_add(message, "waits.parts", MODEL_LIST, 0, told, waits);
@@ -442,19 +443,19 @@ static void divide_scratch(struct inquiry *inquiry)
 /* Returns the slot of the process with the PID, or of its last owner. */
 static uint32_t find_slot(const struct model *model, uint32_t pid)
 {
-    uint32_t found = process_find(model, pid);
-    for (uint32_t slot = 0; slot < model->slots && found == NONE; slot++) {
+    uint32_t match = process_find(model, pid);
+    for (uint32_t slot = 0; slot < model->slots && match == NONE; slot++) {
         const struct process *process = process_of(model, slot);
         if (process->used && process->pid == pid)
-            found = slot;
+            match = slot;
     }
-    for (uint32_t slot = 0; found != NONE && slot < model->slots; slot++) {
+    for (uint32_t slot = 0; match != NONE && slot < model->slots; slot++) {
         const struct process *process = process_of(model, slot);
-        if (!process_of(model, found)->living && process->used && process->pid == pid &&
-            process->born_at > process_of(model, found)->born_at)
-            found = slot;
+        if (!process_of(model, match)->living && process->used && process->pid == pid &&
+            process->born_at > process_of(model, match)->born_at)
+            match = slot;
     }
-    return found;
+    return match;
 }
 
 const void *model_explain(struct model *model, uint32_t pid)
@@ -480,7 +481,7 @@ const void *model_explain(struct model *model, uint32_t pid)
     write_process(&message, process->named, name_of(model, inquiry.slot), pid);
     text_end(&message, 0);
     message_number(&message, "total_ns", total);
-    message_number(&message, "beside_idle_ns", beside_idle(&inquiry));
+    message_number(&message, "beside_idle_ns", waited_while_idle(&inquiry));
     write_waits(&inquiry, &message);
     write_all_parts(&inquiry, &message);
     return message_end(&message);

@@ -84,8 +84,8 @@ static void write_timeline(struct model *model, struct message *message, const s
 
 /* ---- marks ---- */
 
-struct told_marks {
-    const struct mark *mark[MARKS_KEPT + LIVES_KEPT];
+struct chosen_marks {
+    const struct mark *mark[MARKS_MAX + LIVES_MAX];
     uint32_t count;
 };
 
@@ -96,99 +96,100 @@ struct range {
     uint32_t most;
 };
 
-static void choose_marks(struct told_marks *told, const struct mark *marks, uint64_t count,
-                         uint32_t kept, struct range range)
+static void choose_marks(struct chosen_marks *chosen, const struct mark *marks, uint64_t count,
+                         uint32_t most, struct range range)
 {
-    uint64_t first = count > kept ? count - kept : 0;
-    while (count > first && marks[(count - 1) % kept].number > range.to)
+    uint64_t first = count > most ? count - most : 0;
+    while (count > first && marks[(count - 1) % most].number > range.to)
         count--;
-    while (first < count && marks[first % kept].number <= range.after)
+    while (first < count && marks[first % most].number <= range.after)
         first++;
     if (count - first > range.most)
         first = count - range.most;
     for (; first < count; first++)
-        told->mark[told->count++] = &marks[first % kept];
+        chosen->mark[chosen->count++] = &marks[first % most];
 }
 
 /* If there are too many, events of the system take precedence over those of processes. */
-static void choose_all_marks(const struct model *model, struct told_marks *told, struct range range)
+static void choose_all_marks(const struct model *model, struct chosen_marks *chosen,
+                             struct range range)
 {
     const struct marks *marks = &model->marks;
-    choose_marks(told, marks->other, marks->others, MARKS_KEPT, range);
-    range.most -= told->count;
-    choose_marks(told, marks->life, marks->lives, LIVES_KEPT, range);
-    for (uint32_t i = 1; i < told->count; i++) { /* both are in the order of their numbers */
-        const struct mark *mark = told->mark[i];
+    choose_marks(chosen, marks->other, marks->others, MARKS_MAX, range);
+    range.most -= chosen->count;
+    choose_marks(chosen, marks->life, marks->lives, LIVES_MAX, range);
+    for (uint32_t i = 1; i < chosen->count; i++) { /* both are in the order of their numbers */
+        const struct mark *mark = chosen->mark[i];
         uint32_t place = i;
-        for (; place > 0 && told->mark[place - 1]->number > mark->number; place--)
-            told->mark[place] = told->mark[place - 1];
-        told->mark[place] = mark;
+        for (; place > 0 && chosen->mark[place - 1]->number > mark->number; place--)
+            chosen->mark[place] = chosen->mark[place - 1];
+        chosen->mark[place] = mark;
     }
 }
 
 static void write_marks(const struct model *model, struct message *message, struct range range)
 {
-    struct told_marks told = {.count = 0};
-    choose_all_marks(model, &told, range);
-    uint32_t count = told.count;
+    struct chosen_marks chosen = {.count = 0};
+    choose_all_marks(model, &chosen, range);
+    uint32_t count = chosen.count;
     message_several(message, "marks", MODEL_LIST, 0, count);
     int64_t *time = message_add(message, "marks.time_ns", MODEL_I64, 0, count, count);
     for (uint32_t i = 0; i < count; i++)
-        time[i] = told.mark[i]->time;
+        time[i] = chosen.mark[i]->time;
     int32_t *pid = message_add(message, "marks.pid", MODEL_I32, 0, count, count);
     for (uint32_t i = 0; i < count; i++)
-        pid[i] = (int32_t)told.mark[i]->pid;
+        pid[i] = (int32_t)chosen.mark[i]->pid;
     message_texts(message, "marks.kind", count);
     for (uint32_t i = 0; i < count; i++) {
-        write_words(message, mark_kind(told.mark[i]));
+        write_words(message, mark_kind(chosen.mark[i]));
         text_end(message, i);
     }
     message_texts(message, "marks.text", count);
     for (uint32_t i = 0; i < count; i++) {
-        write_mark(message, told.mark[i]);
+        write_mark(message, chosen.mark[i]);
         text_end(message, i);
     }
 }
 
 /* ---- decisions ---- */
 
-struct told_decisions {
+struct chosen_decisions {
     const struct decisions *all;
     uint64_t first;
     uint32_t count;
 };
 
-static const struct decision *decision_at(const struct told_decisions *told, uint32_t index)
+static const struct decision *decision_at(const struct chosen_decisions *chosen, uint32_t index)
 {
-    return &told->all->row[(told->first + index) % DECISIONS_KEPT];
+    return &chosen->all->row[(chosen->first + index) % DECISIONS_MAX];
 }
 
-static struct told_decisions choose_decisions(const struct model *model, struct range range)
+static struct chosen_decisions choose_decisions(const struct model *model, struct range range)
 {
     const struct decisions *all = &model->decisions;
-    struct told_decisions told = {.all = all};
+    struct chosen_decisions chosen = {.all = all};
     uint64_t end = all->stored;
-    told.first = end > DECISIONS_KEPT ? end - DECISIONS_KEPT : 0;
-    while (end > told.first && all->row[(end - 1) % DECISIONS_KEPT].number > range.to)
+    chosen.first = end > DECISIONS_MAX ? end - DECISIONS_MAX : 0;
+    while (end > chosen.first && all->row[(end - 1) % DECISIONS_MAX].number > range.to)
         end--;
-    while (told.first < end && all->row[told.first % DECISIONS_KEPT].number <= range.after)
-        told.first++;
-    if (end - told.first > range.most)
-        told.first = end - range.most;
-    told.count = (uint32_t)(end - told.first);
-    return told;
+    while (chosen.first < end && all->row[chosen.first % DECISIONS_MAX].number <= range.after)
+        chosen.first++;
+    if (end - chosen.first > range.most)
+        chosen.first = end - range.most;
+    chosen.count = (uint32_t)(end - chosen.first);
+    return chosen;
 }
 
-static void write_decision_numbers(struct message *message, const struct told_decisions *told)
+static void write_decision_numbers(struct message *message, const struct chosen_decisions *chosen)
 {
     static const char *const names[] = {"decisions.number", "decisions.time_ns",
                                         "decisions.cpu",    "decisions.pid",
                                         "decisions.waited", "decisions.remark"};
     int64_t *column[6];
     for (uint32_t i = 0; i < 6; i++)
-        column[i] = message_add(message, names[i], MODEL_I64, 0, told->count, told->count);
-    for (uint32_t i = 0; i < told->count; i++) {
-        const struct decision *decision = decision_at(told, i);
+        column[i] = message_add(message, names[i], MODEL_I64, 0, chosen->count, chosen->count);
+    for (uint32_t i = 0; i < chosen->count; i++) {
+        const struct decision *decision = decision_at(chosen, i);
         column[0][i] = (int64_t)decision->number;
         column[1][i] = decision->time;
         column[2][i] = decision->cpu;
@@ -198,16 +199,16 @@ static void write_decision_numbers(struct message *message, const struct told_de
     }
 }
 
-static void write_candidates(struct message *message, const struct told_decisions *told)
+static void write_candidates(struct message *message, const struct chosen_decisions *chosen)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < told->count; i++)
-        count += decision_at(told, i)->candidates;
-    int64_t *row = message_add(message, "decisions.candidates", MODEL_I64, 2, count, told->count);
+    for (uint32_t i = 0; i < chosen->count; i++)
+        count += decision_at(chosen, i)->candidates;
+    int64_t *row = message_add(message, "decisions.candidates", MODEL_I64, 2, count, chosen->count);
     uint32_t *ends = message_ends(message);
     count = 0;
-    for (uint32_t i = 0; i < told->count; i++) {
-        const struct decision *decision = decision_at(told, i);
+    for (uint32_t i = 0; i < chosen->count; i++) {
+        const struct decision *decision = decision_at(chosen, i);
         for (uint32_t j = 0; j < decision->candidates; j++, row += 2) {
             row[0] = decision->candidate[j];
             row[1] = decision->worth[j];
@@ -218,21 +219,21 @@ static void write_candidates(struct message *message, const struct told_decision
 
 static void write_decisions(const struct model *model, struct message *message, struct range range)
 {
-    struct told_decisions told = choose_decisions(model, range);
-    message_several(message, "decisions", MODEL_LIST, 0, told.count);
-    write_decision_numbers(message, &told);
-    message_texts(message, "decisions.name", told.count);
-    for (uint32_t i = 0; i < told.count; i++) {
-        const struct decision *decision = decision_at(&told, i);
+    struct chosen_decisions chosen = choose_decisions(model, range);
+    message_several(message, "decisions", MODEL_LIST, 0, chosen.count);
+    write_decision_numbers(message, &chosen);
+    message_texts(message, "decisions.name", chosen.count);
+    for (uint32_t i = 0; i < chosen.count; i++) {
+        const struct decision *decision = decision_at(&chosen, i);
         write_process(message, decision->named, &decision->name, decision->pid);
         text_end(message, i);
     }
-    message_texts(message, "decisions.text", told.count);
-    for (uint32_t i = 0; i < told.count; i++) {
-        write_decision(message, decision_at(&told, i));
+    message_texts(message, "decisions.text", chosen.count);
+    for (uint32_t i = 0; i < chosen.count; i++) {
+        write_decision(message, decision_at(&chosen, i));
         text_end(message, i);
     }
-    write_candidates(message, &told);
+    write_candidates(message, &chosen);
 }
 
 /* ---- all ---- */
@@ -267,7 +268,7 @@ const void *model_frame(struct model *model, size_t max_runs)
     show_running(model);
     uint32_t thinned = drawing_thin(model, most > 0 ? most : 1);
     write_timeline(model, &message, &model->fresh, &model->fresh_idle, thinned);
-    drawing_told(model);
+    drawing_record(model);
     struct range marks = {model->marks.shown, model->marks.count, MARKS_SHOWN};
     write_marks(model, &message, marks);
     model->marks.shown = model->marks.count;
@@ -285,8 +286,8 @@ const void *model_history(struct model *model)
     if (!model->has_shown)
         return model_frame(model, RUNS_SHOWN);
     struct message message = message_begin(model);
-    struct range marks = {0, model->marks.shown, MARKS_KEPT + LIVES_KEPT};
-    struct range decisions = {0, model->decisions.shown, DECISIONS_KEPT};
+    struct range marks = {0, model->marks.shown, MARKS_MAX + LIVES_MAX};
+    struct range decisions = {0, model->decisions.shown, DECISIONS_MAX};
     write_timeline(model, &message, &model->past, &model->past_idle, 0);
     write_marks(model, &message, marks);
     write_decisions(model, &message, decisions);

@@ -8,7 +8,7 @@
 
 #include "model/inside.h"
 
-static void found(struct model *model, uint32_t cpu, int64_t begin, int64_t end)
+static void add_idle(struct model *model, uint32_t cpu, int64_t begin, int64_t end)
 {
     const struct stretch stretch = {.begin = begin, .end = end, .cpu = cpu};
     if (end <= begin)
@@ -51,12 +51,12 @@ static void search_idling(struct model *model, const struct stretch *idle)
         if (does && since == NEVER)
             since = changes[next].time;
         if (!does && since != NEVER) {
-            found(model, idle->cpu, since, changes[next].time);
+            add_idle(model, idle->cpu, since, changes[next].time);
             since = NEVER;
         }
     }
     if (since != NEVER)
-        found(model, idle->cpu, since, idle->end);
+        add_idle(model, idle->cpu, since, idle->end);
 }
 
 /* Counts each CPU's idle times, and computes the position of its first. */

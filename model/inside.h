@@ -65,8 +65,8 @@ struct process {
     int64_t waiting_time; /* of finished waits */
     int64_t waited;       /* its wait before the unfinished run */
     int64_t born_at;
-    int64_t exit_at; /* NEVER: not reported */
-    int64_t gone_at; /* when it left its CPU for the last time; NEVER: not yet */
+    int64_t exit_at;    /* NEVER: not reported */
+    int64_t removed_at; /* when it left its CPU for the last time; NEVER: not yet */
     int64_t ran_in_window;
     int64_t waited_in_window;
     int64_t slice; /* -1: no limit, or not known */
@@ -99,9 +99,10 @@ struct process {
     uint8_t stops; /* how it is about to stop; GOES_ON: not reported */
     bool used;     /* else the slot is free */
     bool living;
-    bool named;  /* the trace contains the name */
-    bool told;   /* a QUEUED record came since it last ran; an urgent process is in no such queue */
-    bool placed; /* the trace shows the CPU where it waits; else that is a guess */
+    bool named;          /* the trace contains the name */
+    bool is_queue_known; /* a QUEUED record came since it last ran; an urgent process is in no such
+                            queue */
+    bool placed;         /* the trace shows the CPU where it waits; else that is a guess */
     bool ran;
     bool exited;
     bool kin;            /* it is the trace's first process, or a descendant */
@@ -116,7 +117,8 @@ struct process {
     uint32_t level_now;
     double share;
     double ideal;
-    double asked; /* the same by the workload's settings, even if the policy does not read them */
+    double demand_by_settings; /* the same by the workload's settings, even if the policy does not
+                                  read them */
 };
 
 /* ---- CPUs ---- */
@@ -141,7 +143,7 @@ enum text_target {
 };
 
 /* A text that several records are building. */
-struct telling {
+struct pending_text {
     struct text text;
     uint32_t records;
     bool over; /* a 0 has come */
@@ -176,7 +178,7 @@ struct cpu {
     bool is_shown;
     uint32_t at; /* scratch of sorts by CPU */
     uint32_t until;
-    struct telling telling;
+    struct pending_text pending_text;
 };
 
 /* ---- rows of lists ---- */
@@ -272,8 +274,8 @@ struct mark {
     struct text name;
 };
 
-#define MARKS_KEPT 700
-#define LIVES_KEPT 300 /* a fork storm must not displace the other marks */
+#define MARKS_MAX 700
+#define LIVES_MAX 300 /* a fork storm must not displace the other marks */
 
 /* The last marks of a kind; `count` is their total number. */
 struct marks {
@@ -281,11 +283,11 @@ struct marks {
     uint64_t count;
     uint64_t others;
     uint64_t lives;
-    struct mark other[MARKS_KEPT];
-    struct mark life[LIVES_KEPT];
+    struct mark other[MARKS_MAX];
+    struct mark life[LIVES_MAX];
 };
 
-#define DECISIONS_KEPT 500
+#define DECISIONS_MAX  500
 #define CANDIDATES_MAX 16
 
 struct decision {
@@ -310,7 +312,7 @@ struct decisions {
     uint64_t shown;
     uint64_t count;  /* of all choices */
     uint64_t stored; /* number of those with details */
-    struct decision row[DECISIONS_KEPT];
+    struct decision row[DECISIONS_MAX];
 };
 
 /* ---- the active policy ---- */
@@ -337,7 +339,7 @@ struct in_force {
 
 /* ---- the model ---- */
 
-#define OWN_MAX 4096
+#define MONITOR_PIDS_MAX 4096
 
 struct model {
     uint64_t bytes;
@@ -357,12 +359,12 @@ struct model {
     uint64_t occupied_sum;     /* of their numbers: if there is only one, it is this queue */
     uint32_t spells_unsettled;
     uint32_t drawn_thinned;
-    bool has_begun;
+    bool has_started;
     bool has_shown;     /* a frame */
     bool shared;        /* one queue for all CPUs, when queues were last arranged */
     bool in_the_middle; /* the trace begins during a run: it has found a process */
-    bool tells_queues;
-    bool tells_visits;
+    bool has_queue_records;
+    bool has_visits;
     bool first;                           /* no process was forked or found yet */
     struct share_group group[GROUPS_MAX]; /* of processes, for the policy */
     uint32_t groups;                      /* the groups that were set, with the root; 0: none */
@@ -375,7 +377,7 @@ struct model {
     uint32_t living;
     uint32_t ended_first; /* ended processes in the window, in their order */
     uint32_t ended_last;
-    uint32_t own_count;
+    uint32_t monitor_count;
     uint64_t cpus_at;
     uint64_t processes_at;
     uint64_t names_at;
@@ -397,7 +399,7 @@ struct model {
     struct in_force policy;
     struct marks marks;
     struct decisions decisions;
-    uint32_t own[OWN_MAX];
+    uint32_t monitor_pids[MONITOR_PIDS_MAX];
 };
 
 static inline void *at(const struct model *model, uint64_t offset)
@@ -472,7 +474,7 @@ void process_bury(struct model *model, uint32_t slot, int64_t time);
 void processes_expire(struct model *model);
 /* Sorts the living processes by PID. */
 const uint32_t *processes_sort(struct model *model);
-bool is_own(const struct model *model, uint32_t pid);
+bool is_monitor(const struct model *model, uint32_t pid);
 bool is_of_the_kernel(const struct model *model, uint32_t slot);
 /* Records its name from the trace. */
 void process_called(struct model *model, uint32_t slot, const struct text *name);
@@ -490,38 +492,38 @@ void stay_begin(struct model *model, uint32_t slot, uint32_t cpu, bool placed, i
 void stay_end(struct model *model, uint32_t slot, uint32_t cpu, int64_t time);
 
 /* turns.c, lives.c, settings.c: a function for each kind of record */
-void tell_switch(struct model *model, const struct trace_record *record);
-void tell_scheduler_exit(struct model *model, const struct trace_record *record);
+void apply_switch(struct model *model, const struct trace_record *record);
+void apply_scheduler_exit(struct model *model, const struct trace_record *record);
 void process_unseen(struct model *model, uint32_t pid, int64_t time);
 uint32_t appear(struct model *model, uint32_t pid, int64_t time, enum state state, uint32_t cpu);
-void tell_fork(struct model *model, const struct trace_record *record);
-void tell_found(struct model *model, const struct trace_record *record);
-void tell_exit(struct model *model, const struct trace_record *record);
-void tell_exec(struct model *model, const struct trace_record *record);
-void tell_policy(struct model *model, const struct trace_record *record);
-void tell_tunable(struct model *model, const struct trace_record *record);
-void tell_said(struct model *model, const struct trace_record *record);
-void tell_attribute(struct model *model, const struct trace_record *record);
-void tell_task_group(struct model *model, const struct trace_record *record);
+void apply_fork(struct model *model, const struct trace_record *record);
+void apply_existing(struct model *model, const struct trace_record *record);
+void apply_exit(struct model *model, const struct trace_record *record);
+void apply_exec(struct model *model, const struct trace_record *record);
+void apply_policy(struct model *model, const struct trace_record *record);
+void apply_tunable(struct model *model, const struct trace_record *record);
+void apply_annotation(struct model *model, const struct trace_record *record);
+void apply_attribute(struct model *model, const struct trace_record *record);
+void apply_task_group(struct model *model, const struct trace_record *record);
 
 /* choices.c */
 void choices_plan(struct model *model, const struct trace_record *records, size_t count);
-void tell_decision(struct model *model, const struct trace_record *record);
+void apply_decision(struct model *model, const struct trace_record *record);
 void silent_choice(struct model *model, uint32_t slot, int64_t time, uint32_t cpu);
 
-/* telling.c */
-struct telling *telling_begin(struct model *model, const struct trace_record *record,
-                              enum text_target target, uint32_t slot);
+/* text_assembly.c */
+struct pending_text *text_begin(struct model *model, const struct trace_record *record,
+                                enum text_target target, uint32_t slot);
 /* Appends the 12 bytes of a record to the text. */
-void telling_take(struct model *model, const struct trace_record *record);
-void tell_text(struct model *model, const struct trace_record *record);
+void text_take(struct model *model, const struct trace_record *record);
+void apply_text(struct model *model, const struct trace_record *record);
 
 /* marks.c: adds a mark of a process's event, which may be NONE, or of the system, if `pid` is 0 */
 struct mark *mark_add(struct model *model, int64_t time, enum mark_word kind, uint32_t pid,
                       uint32_t slot);
 /* Returns the system's mark with this number, or null if it is no longer kept. */
 struct mark *mark_find(struct model *model, uint64_t number);
-void tell_mark(struct model *model, const struct trace_record *record);
+void apply_mark(struct model *model, const struct trace_record *record);
 
 /* window.c */
 void spell_add(struct model *model, uint32_t slot, enum spell_kind kind, uint32_t cpu,
@@ -546,9 +548,9 @@ void draw_idle(struct model *model, const struct stretch *idle);
 void drawing_settle(struct model *model);
 /* Reduces the new runs to about this many. Returns how many were removed. */
 uint32_t drawing_thin(struct model *model, uint32_t most);
-void drawing_told(struct model *model);
+void drawing_record(struct model *model);
 
-/* settling.c */
+/* window_update.c */
 void settle(struct model *model);
 void settle_for_room(struct model *model);
 
@@ -559,18 +561,18 @@ void policy_unset(struct model *model, const struct text *name);
 bool has_levels(const struct model *model);
 bool draws(const struct model *model);
 bool remark_is_level(const struct model *model);
-bool tells_tickets(const struct model *model);
+bool has_tickets(const struct model *model);
 static inline bool has_shared_queue(const struct model *model)
 {
     return model->policy.wants_shared_queue || model->policy.shared_seen;
 }
 
 /* A task's state for display: its serving level, its tickets in draws. */
-struct standing {
+struct rank_key {
     uint64_t level;
     uint64_t tickets;
 };
-struct standing standing_of(struct model *model, const struct process *process, int64_t now);
+struct rank_key rank_of(struct model *model, const struct process *process, int64_t now);
 
 /* shares.c: computes the times of each process and CPU in the window */
 void shares_compute(struct model *model);

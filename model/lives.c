@@ -89,7 +89,7 @@ uint32_t appear(struct model *model, uint32_t pid, int64_t time, enum state stat
     return slot;
 }
 
-void tell_fork(struct model *model, const struct trace_record *record)
+void apply_fork(struct model *model, const struct trace_record *record)
 {
     int64_t time = (int64_t)record->time;
     uint32_t parent = process_find(model, record->process);
@@ -115,7 +115,7 @@ void tell_fork(struct model *model, const struct trace_record *record)
     mark_add(model, time, MARK_OF_START, record->first, slot);
 }
 
-void tell_found(struct model *model, const struct trace_record *record)
+void apply_existing(struct model *model, const struct trace_record *record)
 {
     enum state state = RUNNABLE;
     if (record->first == PROCESS_RUNNING)
@@ -127,16 +127,16 @@ void tell_found(struct model *model, const struct trace_record *record)
     uint32_t slot = appear(model, record->process, (int64_t)record->time, state, record->cpu);
     if (slot != NONE)
         process_of(model, slot)->thread_of = (uint32_t)record->second;
-    telling_begin(model, record, TEXT_OF_PROCESS, slot);
+    text_begin(model, record, TEXT_OF_PROCESS, slot);
 }
 
-void tell_exec(struct model *model, const struct trace_record *record)
+void apply_exec(struct model *model, const struct trace_record *record)
 {
-    telling_begin(model, record, TEXT_OF_PROCESS, process_find(model, record->process));
-    telling_take(model, record);
+    text_begin(model, record, TEXT_OF_PROCESS, process_find(model, record->process));
+    text_take(model, record);
 }
 
-void tell_exit(struct model *model, const struct trace_record *record)
+void apply_exit(struct model *model, const struct trace_record *record)
 {
     int64_t time = (int64_t)record->time;
     uint32_t slot = process_find(model, record->process);

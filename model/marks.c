@@ -6,9 +6,9 @@
 
 struct mark *mark_find(struct model *model, uint64_t number)
 {
-    if (number > model->marks.others || model->marks.others - number >= MARKS_KEPT)
+    if (number > model->marks.others || model->marks.others - number >= MARKS_MAX)
         return NULL;
-    return &model->marks.other[(number - 1) % MARKS_KEPT];
+    return &model->marks.other[(number - 1) % MARKS_MAX];
 }
 
 struct mark *mark_add(struct model *model, int64_t time, enum mark_word kind, uint32_t pid,
@@ -16,8 +16,8 @@ struct mark *mark_add(struct model *model, int64_t time, enum mark_word kind, ui
 {
     struct marks *marks = &model->marks;
     bool of_life = kind == MARK_OF_START || kind == MARK_OF_EXIT || kind == MARK_OF_KILL;
-    struct mark *mark = of_life ? &marks->life[marks->lives++ % LIVES_KEPT]
-                                : &marks->other[marks->others++ % MARKS_KEPT];
+    struct mark *mark = of_life ? &marks->life[marks->lives++ % LIVES_MAX]
+                                : &marks->other[marks->others++ % MARKS_MAX];
     mark->number = ++marks->count;
     mark->time = time;
     mark->kind = kind;
@@ -31,14 +31,14 @@ struct mark *mark_add(struct model *model, int64_t time, enum mark_word kind, ui
 
 static void begin_window(struct model *model, uint64_t root, uint32_t slot)
 {
-    uint32_t found = root <= INT32_MAX ? process_find(model, (uint32_t)root) : NONE;
-    if (found == NONE)
-        found = slot;
-    if (found != NONE)
-        process_of(model, found)->began = process_of(model, found)->outside = true;
+    uint32_t match = root <= INT32_MAX ? process_find(model, (uint32_t)root) : NONE;
+    if (match == NONE)
+        match = slot;
+    if (match != NONE)
+        process_of(model, match)->began = process_of(model, match)->outside = true;
 }
 
-void tell_mark(struct model *model, const struct trace_record *record)
+void apply_mark(struct model *model, const struct trace_record *record)
 {
     int64_t time = (int64_t)record->time;
     uint32_t pid = record->process;

@@ -162,8 +162,8 @@ static void write_share_fairness(struct model *model, struct message *message)
     uint32_t count = 0;
     for (uint32_t slot = 0; slot < model->slots; slot++) {
         const struct process *process = process_of(model, slot);
-        if (process->of_workload && process->asked > 0)
-            values[count++] = process->share / process->asked;
+        if (process->of_workload && process->demand_by_settings > 0)
+            values[count++] = process->share / process->demand_by_settings;
     }
     write_fairness(message, "metrics.fairness", values, count);
 }
@@ -173,7 +173,7 @@ static void write_overhead(struct model *model, struct message *message)
 {
     double elapsed = (double)(model->now - model->begin);
     double cycles = elapsed * ((double)model->header.cycles_per_second / SECOND);
-    if (elapsed > 0 && model->tells_visits)
+    if (elapsed > 0 && model->has_visits)
         message_real(message, "metrics.overhead",
                      (double)tally_of(model, VISITS).sum / (model->header.cpus * cycles));
     else
@@ -218,9 +218,9 @@ static void write_cost(struct model *model, struct message *message)
 {
     double capacity = (double)(elapsed_of(model) * model->header.cpus);
     int64_t ran = 0;
-    for (uint32_t slot = 0; slot < model->slots && model->own_count > 0; slot++) {
+    for (uint32_t slot = 0; slot < model->slots && model->monitor_count > 0; slot++) {
         const struct process *process = process_of(model, slot);
-        if (process->used && is_own(model, process->pid))
+        if (process->used && is_monitor(model, process->pid))
             ran += process->run_now;
     }
     double steering = (double)ran / capacity;

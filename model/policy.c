@@ -133,7 +133,7 @@ bool draws(const struct model *model)
 }
 
 /* Returns true if tickets are more informative about waiting tasks than levels. */
-bool tells_tickets(const struct model *model)
+bool has_tickets(const struct model *model)
 {
     return draws(model) || (!has_levels(model) && model->policy.shares_by == SHARES_BY_TICKETS);
 }
@@ -144,12 +144,12 @@ static int64_t allowed(uint32_t kind, int64_t value)
     return earlier(later(value, attribute_lowest(kind)), attribute_highest(kind));
 }
 
-struct standing standing_of(struct model *model, const struct process *process, int64_t now)
+struct rank_key rank_of(struct model *model, const struct process *process, int64_t now)
 {
     struct in_force *force = &model->policy;
-    struct standing standing = {process->next_level, (uint64_t)process->tickets};
+    struct rank_key rank_key = {process->next_level, (uint64_t)process->tickets};
     if (!force->source || (!force->source->level && !force->source->tickets))
-        return standing;
+        return rank_key;
     const struct task task = {
         .pid = (int32_t)process->pid,
         .priority = (int32_t)allowed(ATTRIBUTE_PRIORITY, process->priority),
@@ -158,7 +158,7 @@ struct standing standing_of(struct model *model, const struct process *process, 
         .queued_since = (uint64_t)process->since,
         .level = process->next_level,
     };
-    standing.level = policy_level(force->source, scheduler_of(force), &task, (uint64_t)now);
-    standing.tickets = policy_tickets(force->source, scheduler_of(force), &task);
-    return standing;
+    rank_key.level = policy_level(force->source, scheduler_of(force), &task, (uint64_t)now);
+    rank_key.tickets = policy_tickets(force->source, scheduler_of(force), &task);
+    return rank_key;
 }

@@ -13,7 +13,7 @@ static void find_levels(struct model *model)
         struct process *process = process_of(model, living_of(model)[i]);
         process->level_now = process->level;
         if (process->state == RUNNABLE)
-            process->level_now = (uint32_t)standing_of(model, process, model->now).level;
+            process->level_now = (uint32_t)rank_of(model, process, model->now).level;
     }
 }
 
@@ -116,7 +116,7 @@ static void write_numbers(const struct model *model, const struct process *proce
     *numbers++ = slice_left(model, process);
     *numbers++ = process->waiting_time + wait;
     *numbers++ = wait;
-    *numbers = model->tells_visits ? process->selections : process->picks;
+    *numbers = model->has_visits ? process->selections : process->picks;
 }
 
 static void write_texts(const struct model *model, struct message *message, const uint32_t *slots)
@@ -145,7 +145,7 @@ void write_processes(struct model *model, struct message *message)
     int64_t *columns[PROCESS_NUMBERS];
     for (uint32_t i = 0; i < PROCESS_NUMBERS; i++)
         columns[i] = message_several(message, process_numbers[i], MODEL_I64, 0, count);
-    bool *own = message_several(message, "processes.own", MODEL_BOOL, 0, count);
+    bool *monitor_flags = message_several(message, "processes.own", MODEL_BOOL, 0, count);
     double *share = message_several(message, "processes.share", MODEL_F64, 0, count);
     double *ideal = message_several(message, "processes.ideal", MODEL_F64, 0, count);
     for (uint32_t i = 0; i < count; i++) {
@@ -154,7 +154,7 @@ void write_processes(struct model *model, struct message *message)
         write_numbers(model, process, numbers);
         for (uint32_t j = 0; j < PROCESS_NUMBERS; j++)
             columns[j][i] = numbers[j];
-        own[i] = is_own(model, process->pid);
+        monitor_flags[i] = is_monitor(model, process->pid);
         share[i] = process->share;
         ideal[i] = process->ideal;
     }

@@ -108,7 +108,7 @@ uint32_t process_take(struct model *model, uint32_t pid, int64_t time, uint32_t 
     process->used = process->living = true;
     process->since = process->wait_since = process->picked_at = process->born_at = time;
     process->woken_at = process->forked_at = -1;
-    process->exit_at = process->gone_at = NEVER;
+    process->exit_at = process->removed_at = NEVER;
     process->share_tickets = TICKETS_DEFAULT;
     process->share_weight = WEIGHT_DEFAULT;
     process->share_nice = NICE_DEFAULT;
@@ -132,7 +132,7 @@ void process_bury(struct model *model, uint32_t slot, int64_t time)
     living[process->place] = last;
     process_of(model, last)->place = process->place;
     process->living = false;
-    process->gone_at = time;
+    process->removed_at = time;
     process->exit_at = earlier(process->exit_at, time);
     process->next = NONE;
     if (model->ended_first == NONE)
@@ -148,7 +148,7 @@ void processes_expire(struct model *model)
     while (model->ended_first != NONE) {
         uint32_t slot = model->ended_first;
         struct process *process = process_of(model, slot);
-        if (process->gone_at >= model->begin)
+        if (process->removed_at >= model->begin)
             return;
         model->ended_first = process->next;
         process->used = false;
@@ -176,25 +176,25 @@ const uint32_t *processes_sort(struct model *model)
 void model_own(struct model *model, const uint32_t *pids, size_t count)
 {
     int64_t *sorted = scratch_of(model);
-    model->own_count = count < OWN_MAX ? (uint32_t)count : OWN_MAX;
-    for (uint32_t i = 0; i < model->own_count; i++)
+    model->monitor_count = count < MONITOR_PIDS_MAX ? (uint32_t)count : MONITOR_PIDS_MAX;
+    for (uint32_t i = 0; i < model->monitor_count; i++)
         sorted[i] = pids[i];
-    sort_numbers(sorted, sorted + model->own_count, model->own_count);
-    for (uint32_t i = 0; i < model->own_count; i++)
-        model->own[i] = (uint32_t)sorted[i];
+    sort_numbers(sorted, sorted + model->monitor_count, model->monitor_count);
+    for (uint32_t i = 0; i < model->monitor_count; i++)
+        model->monitor_pids[i] = (uint32_t)sorted[i];
 }
 
-bool is_own(const struct model *model, uint32_t pid)
+bool is_monitor(const struct model *model, uint32_t pid)
 {
-    uint32_t low = 0, high = model->own_count;
+    uint32_t low = 0, high = model->monitor_count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (model->own[middle] < pid)
+        if (model->monitor_pids[middle] < pid)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < model->own_count && model->own[low] == pid;
+    return low < model->monitor_count && model->monitor_pids[low] == pid;
 }
 
 bool is_of_the_kernel(const struct model *model, uint32_t slot)

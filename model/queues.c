@@ -80,7 +80,7 @@ void queue_remove(struct model *model, uint32_t slot, int64_t time)
 void queue_move(struct model *model, uint32_t slot, uint32_t queue, int64_t time)
 {
     struct process *process = process_of(model, slot);
-    if (process->queue != queue && (process->placed || process->told))
+    if (process->queue != queue && (process->placed || process->is_queue_known))
         process->since = later(time, process->since);
     queue_remove(model, slot, time);
     queue_add(model, slot, queue, time);
@@ -94,8 +94,8 @@ static void rearrange(struct model *model, uint32_t queue, int64_t time)
     for (; count > 0; count--) {
         const struct process *process = process_of(model, slot);
         uint32_t next = process->next;
-        uint32_t own = process->cpu > 0 ? (uint32_t)process->cpu : 0;
-        uint32_t place = model->shared ? 0 : own;
+        uint32_t home = process->cpu > 0 ? (uint32_t)process->cpu : 0;
+        uint32_t place = model->shared ? 0 : home;
         if (process->queue != place)
             queue_move(model, slot, place, time);
         slot = next;
@@ -107,7 +107,7 @@ static void rearrange(struct model *model, uint32_t queue, int64_t time)
 void queues_rearrange(struct model *model, int64_t time)
 {
     bool shared = has_shared_queue(model);
-    if (shared == model->shared || model->tells_queues)
+    if (shared == model->shared || model->has_queue_records)
         return;
     model->shared = shared;
     for (uint32_t queue = 0; queue < model->header.cpus; queue++)

@@ -5,32 +5,32 @@
 #include "model/inside.h"
 #include "policies/support/groups.h"
 
-void tell_policy(struct model *model, const struct trace_record *record)
+void apply_policy(struct model *model, const struct trace_record *record)
 {
     mark_add(model, (int64_t)record->time, MARK_OF_POLICY, 0, NONE);
-    struct telling *telling = telling_begin(model, record, TEXT_OF_POLICY, NONE);
-    telling->mark = model->marks.others;
-    telling->shares_by = record->process;
-    telling_take(model, record);
+    struct pending_text *pending_text = text_begin(model, record, TEXT_OF_POLICY, NONE);
+    pending_text->mark = model->marks.others;
+    pending_text->shares_by = record->process;
+    text_take(model, record);
 }
 
-void tell_tunable(struct model *model, const struct trace_record *record)
+void apply_tunable(struct model *model, const struct trace_record *record)
 {
     mark_add(model, (int64_t)record->time, MARK_OF_TUNABLE, 0, NONE)->value = record->second;
-    struct telling *telling = telling_begin(model, record, TEXT_OF_TUNABLE, NONE);
-    telling->mark = model->marks.others;
-    telling->shares_by = record->process;
-    telling->value = (int64_t)record->second;
+    struct pending_text *pending_text = text_begin(model, record, TEXT_OF_TUNABLE, NONE);
+    pending_text->mark = model->marks.others;
+    pending_text->shares_by = record->process;
+    pending_text->value = (int64_t)record->second;
 }
 
-void tell_said(struct model *model, const struct trace_record *record)
+void apply_annotation(struct model *model, const struct trace_record *record)
 {
     struct mark *mark =
         mark_add(model, (int64_t)record->time, MARK_OF_REMARK, record->process, NONE);
     mark->value = record->second;
     mark->detail = record->first;
-    struct telling *telling = telling_begin(model, record, TEXT_OF_REMARK, NONE);
-    telling->mark = model->marks.others;
+    struct pending_text *pending_text = text_begin(model, record, TEXT_OF_REMARK, NONE);
+    pending_text->mark = model->marks.others;
 }
 
 static void set(struct process *process, uint32_t kind, int64_t value)
@@ -47,7 +47,7 @@ static void set(struct process *process, uint32_t kind, int64_t value)
         process->share_nice = value;
 }
 
-void tell_attribute(struct model *model, const struct trace_record *record)
+void apply_attribute(struct model *model, const struct trace_record *record)
 {
     uint32_t kind = record->first;
     uint32_t slot = process_find(model, record->process);
@@ -64,7 +64,7 @@ void tell_attribute(struct model *model, const struct trace_record *record)
     mark->detail = kind;
 }
 
-void tell_task_group(struct model *model, const struct trace_record *record)
+void apply_task_group(struct model *model, const struct trace_record *record)
 {
     struct scheduler all = {.groups = model->groups};
     uint32_t group = record->process;

@@ -67,7 +67,7 @@ static int64_t choose_workload(struct model *model)
     for (uint32_t slot = 0; slot < model->slots; slot++) {
         struct process *process = process_of(model, slot);
         process->of_workload = process->used && process->exit_at >= model->begin &&
-                               !process->outside && !is_own(model, process->pid);
+                               !process->outside && !is_monitor(model, process->pid);
         if (process->of_workload)
             total += process->run_now;
     }
@@ -93,21 +93,22 @@ static double weight_of(const struct model *model, const struct process *process
 }
 
 /* Returns how much of a CPU it asked for, at most one (docs/metrics.md: Demand). */
-static double wish_of(const struct model *model, const struct process *process)
+static double demand_of(const struct model *model, const struct process *process)
 {
     int64_t run = later(process->run_now, 0), wait = later(process->wait_now, 0);
-    int64_t lived = earlier(process->gone_at, model->now) - later(process->born_at, model->begin);
+    int64_t lived =
+        earlier(process->removed_at, model->now) - later(process->born_at, model->begin);
     int64_t known = later(lived - process->unseen_now - wait, run);
     double part = run > 0 ? (double)run / (double)known : 1;
     double waited = process->exit_at == NEVER ? (double)wait : 0;
-    double wish = ((double)run + waited * part) / (double)elapsed_of(model);
-    return wish < 1 ? wish : 1;
+    double demand = ((double)run + waited * part) / (double)elapsed_of(model);
+    return demand < 1 ? demand : 1;
 }
 
 struct claim {
     double weight;
-    double wish;
-    double weight_from_here; /* of this one, and of all that ask for more, relative to weight */
+    double demand;
+    double weight_from_level; /* of this one, and of all that ask for more, relative to weight */
     double gets;
     struct process *process; /* null: the claim of a group */
     uint32_t group;          /* the group that contains it, or whose claim it is */
@@ -120,7 +121,7 @@ struct claim {
 struct group_claims {
     const struct share_group *of;
     uint32_t count;
-    double wish[GROUPS_MAX];
+    double demand[GROUPS_MAX];
     double gets[GROUPS_MAX];
 };
 
@@ -141,11 +142,11 @@ static void sort_claims(struct claim *claims, uint32_t count, void *scratch)
     struct sortable *order = scratch, *spare = order + count;
     struct claim *sorted = (struct claim *)(spare + count);
     for (uint32_t i = 0; i < count; i++)
-        order[i] = (struct sortable){.key = bits_of(claims[i].wish), .index = i};
+        order[i] = (struct sortable){.key = bits_of(claims[i].demand), .index = i};
     sort(order, spare, count);
     for (uint32_t i = 0; i < count; i++) {
         const struct claim *claim = &claims[order[i].index];
-        order[i].key = bits_of(claim->wish / claim->weight);
+        order[i].key = bits_of(claim->demand / claim->weight);
     }
     sort(order, spare, count);
     for (uint32_t i = 0; i < count; i++)
@@ -159,15 +160,15 @@ static void fill(struct claim *claims, uint32_t count, double cpus)
 {
     double taken = 0, weight = 0, level = -1;
     for (uint32_t i = count; i-- > 0;)
-        claims[i].weight_from_here = weight += claims[i].weight;
+        claims[i].weight_from_level = weight += claims[i].weight;
     for (uint32_t i = 0; i < count; i++) {
         struct claim *claim = &claims[i];
         double left = cpus > taken ? cpus - taken : 0;
-        double here = left / claim->weight_from_here;
-        if (level < 0 && claim->wish > claim->weight * here)
-            level = here;
-        claim->gets = level < 0 ? claim->wish : claim->weight * level;
-        taken += claim->wish;
+        double level_part = left / claim->weight_from_level;
+        if (level < 0 && claim->demand > claim->weight * level_part)
+            level = level_part;
+        claim->gets = level < 0 ? claim->demand : claim->weight * level;
+        taken += claim->demand;
     }
 }
 
@@ -175,19 +176,20 @@ static void fill(struct claim *claims, uint32_t count, double cpus)
 static void fill_group(struct claim *claims, uint32_t count, struct group_claims *all,
                        uint32_t group, struct claim *parts)
 {
-    uint32_t found = 0;
+    uint32_t match = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (claims[i].group == group)
-            parts[found++] = claims[i];
+            parts[match++] = claims[i];
     }
     for (uint32_t i = group + 1; i < all->count; i++) {
-        if (all->of[i].parent == group && all->wish[i] > 0)
-            parts[found++] = (struct claim){
-                .weight = (double)all->of[i].weight * GROUP_UNIT, .wish = all->wish[i], .group = i};
+        if (all->of[i].parent == group && all->demand[i] > 0)
+            parts[match++] = (struct claim){.weight = (double)all->of[i].weight * GROUP_UNIT,
+                                            .demand = all->demand[i],
+                                            .group = i};
     }
-    sort_claims(parts, found, parts + found);
-    fill(parts, found, all->gets[group]);
-    for (uint32_t i = 0; i < found; i++) {
+    sort_claims(parts, match, parts + match);
+    fill(parts, match, all->gets[group]);
+    for (uint32_t i = 0; i < match; i++) {
         if (parts[i].process)
             parts[i].process->ideal = parts[i].gets;
         else
@@ -205,17 +207,18 @@ static void fill_groups(const struct model *model, struct claim *claims, uint32_
         if (claims[i].group >= all.count)
             claims[i].group = 0;
         claims[i].process->ideal = 0;
-        all.wish[claims[i].group] += claims[i].wish;
+        all.demand[claims[i].group] += claims[i].demand;
     }
     for (uint32_t i = all.count; i-- > 0;) {
-        const struct share_group *own = &all.of[i];
-        double most = own->quota ? (double)own->quota / (double)own->period : all.wish[i];
-        all.wish[i] = all.wish[i] < most ? all.wish[i] : most;
+        const struct share_group *settings = &all.of[i];
+        double most =
+            settings->quota ? (double)settings->quota / (double)settings->period : all.demand[i];
+        all.demand[i] = all.demand[i] < most ? all.demand[i] : most;
         if (i > 0)
-            all.wish[own->parent] += all.wish[i];
+            all.demand[settings->parent] += all.demand[i];
     }
     double cpus = (double)model->header.cpus;
-    all.gets[0] = all.wish[0] < cpus ? all.wish[0] : cpus;
+    all.gets[0] = all.demand[0] < cpus ? all.demand[0] : cpus;
     for (uint32_t i = 0; i < all.count; i++) {
         if (all.gets[i] > 0)
             fill_group(claims, count, &all, i, claims + count);
@@ -256,13 +259,13 @@ void shares_compute(struct model *model)
         if (process->of_workload)
             claims[count++] =
                 (struct claim){.weight = weight_of(model, process),
-                               .wish = wish_of(model, process),
+                               .demand = demand_of(model, process),
                                .process = process,
                                .group = (uint32_t)process->attribute[ATTRIBUTE_TASKGROUP]};
     }
     allot(model, claims, count);
     for (uint32_t i = 0; i < count; i++) {
-        claims[i].process->asked = claims[i].process->ideal;
+        claims[i].process->demand_by_settings = claims[i].process->ideal;
         claims[i].weight = 1;
     }
     if (model->policy.shares_by == SHARES_EQUAL)

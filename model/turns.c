@@ -18,7 +18,7 @@ static void go_back(struct model *model, uint32_t slot, uint32_t cpu, int64_t ti
     struct process *process = process_of(model, slot);
     process->level = process->next_level;
     process->wait_since = time;
-    if (!process->told)
+    if (!process->is_queue_known)
         process->queue = has_shared_queue(model) ? 0 : cpu;
     stay_begin(model, slot, cpu, true, time);
     queue_add(model, slot, process->queue, time);
@@ -52,7 +52,7 @@ static void end_wait(struct model *model, uint32_t slot, uint32_t cpu, int64_t t
 {
     struct process *process = process_of(model, slot);
     queue_remove(model, slot, time);
-    if (process->queue != cpu && process->told && !has_shared_queue(model))
+    if (process->queue != cpu && process->is_queue_known && !has_shared_queue(model))
         model->policy.shared_seen = true;
     stay_end(model, slot, process->placed ? process->waits_at : cpu, time);
     process->waited = later(process->stay_since - process->wait_since, 0);
@@ -81,12 +81,12 @@ static void enter(struct model *model, uint32_t slot, uint32_t number, int64_t t
     count_latencies(model, slot, time);
     if (cpu->decided != process->serial)
         silent_choice(model, slot, time, number);
-    cpu->decided = model->tells_visits ? process->serial : 0;
+    cpu->decided = model->has_visits ? process->serial : 0;
     process->level = process->next_level;
     process->state = RUNNING;
     process->since = process->picked_at = time;
     process->cpu = (int32_t)number;
-    process->told = false;
+    process->is_queue_known = false;
     process->stops = GOES_ON;
     process->picks++;
 }
@@ -148,7 +148,7 @@ static void run(struct model *model, const struct trace_record *record, struct c
         happen(model, SWITCHES, time, 0, 0);
 }
 
-void tell_switch(struct model *model, const struct trace_record *record)
+void apply_switch(struct model *model, const struct trace_record *record)
 {
     int64_t time = (int64_t)record->time;
     struct cpu *cpu = cpu_of(model, record->cpu);
@@ -188,19 +188,19 @@ static void visit_ends(struct model *model, const struct trace_record *record)
     cpu->entered = false;
 }
 
-void tell_scheduler_exit(struct model *model, const struct trace_record *record)
+void apply_scheduler_exit(struct model *model, const struct trace_record *record)
 {
     struct cpu *cpu = cpu_of(model, record->cpu);
     int64_t time = (int64_t)record->time;
     visit_ends(model, record);
-    model->tells_visits = true;
+    model->has_visits = true;
     if (cpu->running != NONE) {
         struct process *process = process_of(model, cpu->running);
         process->selections++;
         process->picked_at = time;
         process->stops = GOES_ON;
         /* A choice without DECISION has the annotation 0. */
-        if (cpu->decided != process->serial && remark_is_level(model) && !model->tells_queues)
+        if (cpu->decided != process->serial && remark_is_level(model) && !model->has_queue_records)
             process->next_level = 0;
         if (process->next_level != process->level)
             change_level(model, cpu->running, record->cpu, time);

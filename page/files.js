@@ -32,8 +32,8 @@ export async function take(files) {
 }
 
 async function play(trace, manifest) {
-    const told = manifest ? JSON.parse(await manifest.text()) : {};
-    const policy = typeof told.policy === "string" ? told.policy : "";
+    const manifestContent = manifest ? JSON.parse(await manifest.text()) : {};
+    const policy = typeof manifestContent.policy === "string" ? manifestContent.policy : "";
     await ask("play", { file: await trace.arrayBuffer(), title: `${policy || trace.name}, recorded`, policy });
 }
 

@@ -3,7 +3,7 @@
 // A setup as the part of an address after its #, so that a link contains all of it:
 // #policy=rr&policy=mlfq,boost=100&cpus=2&seed=1&workload=two-hogs&pace=0.2
 
-import { firstSetup, lessons } from "./way.js";
+import { firstSetup, lessons } from "./session_connection.js";
 
 /**
  * @typedef {{systems: {policy: string, settings: Record<string, number>}[], cpus: number, seed: number,
@@ -52,14 +52,14 @@ function setupOfLesson(name, first) {
 /** @param {string} words "mlfq:preset,boost=100" */
 export function systemOf(words) {
     const [policy, ...settings] = words.split(/[\s,]+/).filter(Boolean);
-    const pairs = settings.map((each) => each.split("="));
+    const pairs = settings.map((setting) => setting.split("="));
     return { policy: policy ?? "", settings: Object.fromEntries(pairs.map(([name, value]) => [name, Number(value)])) };
 }
 
 /** @param {Setup} setup @returns {any} the request to the session */
 export function beginningOf({ systems, cpus, seed, workloads, pace, text, lesson }) {
     const names = [...workloads, ...(text ? [OWN] : [])];
-    const own = text ? [{ name: OWN, title: "the text of this page's setup", text }] : [];
-    const told = lesson ? lessons()[lesson] : null;
-    return { pace, own, lesson: told, systems: systems.map((each) => ({ ...each, cpus, seed, workloads: names })) };
+    const textWorkloads = text ? [{ name: OWN, title: "the text of this page's setup", text }] : [];
+    const lessonContent = lesson ? lessons()[lesson] : null;
+    return { pace, own: textWorkloads, lesson: lessonContent, systems: systems.map((system) => ({ ...system, cpus, seed, workloads: names })) };
 }

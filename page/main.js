@@ -5,11 +5,11 @@
 import "../python/schedlab/monitor/page/app.js";
 import { notice } from "../python/schedlab/monitor/page/banners.js";
 import { ask } from "../python/schedlab/monitor/page/connection.js";
-import { askAround, isFramed } from "./around.js";
+import { askAround, isFramed } from "./embedding.js";
 import { takeFiles } from "./files.js";
 import { beginningOf, setupOf } from "./link.js";
 import { createSetup } from "./setup.js";
-import { ready } from "./way.js";
+import { ready } from "./session_connection.js";
 
 const WRONG = "bad";
 

@@ -10,8 +10,8 @@
 
 static struct trace_header header;
 static bool has_header;
-static unsigned char *kept;
-static size_t kept_bytes;
+static unsigned char *trace_memory;
+static size_t trace_bytes;
 static size_t room;
 
 bool trace_file_open(struct trace *trace, const char *path)
@@ -31,18 +31,18 @@ bool trace_file_write(struct trace *trace, const void *data, size_t bytes)
         has_header = true;
         return true;
     }
-    if (kept_bytes + bytes > room) {
-        size_t wanted = 2 * (kept_bytes + bytes);
-        unsigned char *more = realloc(kept, wanted);
+    if (trace_bytes + bytes > room) {
+        size_t requested = 2 * (trace_bytes + bytes);
+        unsigned char *more = realloc(trace_memory, requested);
         if (!more) {
             trace->error = ENOMEM;
             return false;
         }
-        kept = more;
-        room = wanted;
+        trace_memory = more;
+        room = requested;
     }
-    memcpy(kept + kept_bytes, data, bytes);
-    kept_bytes += bytes;
+    memcpy(trace_memory + trace_bytes, data, bytes);
+    trace_bytes += bytes;
     return true;
 }
 
@@ -58,7 +58,7 @@ const struct trace_header *memory_trace_header(void)
 
 const unsigned char *memory_trace_take(size_t *bytes)
 {
-    *bytes = kept_bytes;
-    kept_bytes = 0;
-    return kept;
+    *bytes = trace_bytes;
+    trace_bytes = 0;
+    return trace_memory;
 }

@@ -7,7 +7,7 @@ import { notice } from "../python/schedlab/monitor/page/banners.js";
 import { hello, onHello } from "../python/schedlab/monitor/page/store.js";
 import { take } from "./files.js";
 import { linkOf, OWN, setupOf, systemOf } from "./link.js";
-import { lessons, workloads } from "./way.js";
+import { lessons, workloads } from "./session_connection.js";
 
 const SYSTEMS_MAX = 4;
 const CPUS_MAX = 256;
@@ -73,7 +73,7 @@ export function createSetup(place) {
     }
     function read() {
         const systems = rows.map((row) => row.read()).filter(({ policy }) => policy);
-        const wrong = [cpus, seed].find(({ field: each }) => !each.checkValidity());
+        const wrong = [cpus, seed].find(({ field: input }) => !input.checkValidity());
         if (wrong) throw new Error(`${wrong.title}: out of range; choose ${wrong.field.min} to ${wrong.field.max}.`);
         if (!systems.length) throw new Error("Choose a policy.");
         return {
@@ -98,10 +98,10 @@ export function createSetup(place) {
     }
     function copy() {
         attempt((link) => {
-            const whole = new URL(link, location.href).href;
-            navigator.clipboard.writeText(whole).then(
+            const address = new URL(link, location.href).href;
+            navigator.clipboard.writeText(address).then(
                 () => announce("The link is copied."),
-                () => notice(element("input", { value: whole, readOnly: true, "aria-label": "The link" })),
+                () => notice(element("input", { value: address, readOnly: true, "aria-label": "The link" })),
             );
         });
     }

@@ -72,37 +72,38 @@ POLICY_FUNCTION uint32_t aging_waiting(const aging_queue_t *state, uint32_t rank
  * its former place. */
 POLICY_FUNCTION void aging_add(aging_queue_t *state, task_t *task, uint32_t rank, bool goes_on)
 {
-    aging_task_t *own = aging_task_of(task);
+    aging_task_t *task_state = aging_task_of(task);
     if (!goes_on)
-        own->order = state->arrivals++;
-    own->raised = state->raised;
-    task->level = own->level;
-    level_lists_add(own->ages ? &state->aging : &state->steady, &state->counts, task, rank,
+        task_state->order = state->arrivals++;
+    task_state->raised = state->raised;
+    task->level = task_state->level;
+    level_lists_add(task_state->ages ? &state->aging : &state->steady, &state->counts, task, rank,
                     goes_on);
-    state->steady_waiting[rank] += !own->ages;
+    state->steady_waiting[rank] += !task_state->ages;
 }
 
 /* Applies the raises that came while the task waited. The task is about to leave the queue.
  * Returns their number. */
 POLICY_FUNCTION uint32_t aging_catch_up(const aging_queue_t *state, task_t *task)
 {
-    aging_task_t *own = aging_task_of(task);
-    uint64_t rise = state->raised - own->raised;
-    if (!own->ages || rise == 0)
+    aging_task_t *task_state = aging_task_of(task);
+    uint64_t rise = state->raised - task_state->raised;
+    if (!task_state->ages || rise == 0)
         return 0;
-    if (rise > own->level)
-        rise = own->level;
-    own->level -= (uint32_t)rise;
-    task->level = own->level;
+    if (rise > task_state->level)
+        rise = task_state->level;
+    task_state->level -= (uint32_t)rise;
+    task->level = task_state->level;
     return (uint32_t)rise;
 }
 
 /* Takes out a task that has caught up. */
 POLICY_FUNCTION void aging_remove(aging_queue_t *state, task_t *task, uint32_t rank)
 {
-    const aging_task_t *own = aging_task_of(task);
-    level_lists_remove(own->ages ? &state->aging : &state->steady, &state->counts, task, rank);
-    state->steady_waiting[rank] -= !own->ages;
+    const aging_task_t *task_state = aging_task_of(task);
+    level_lists_remove(task_state->ages ? &state->aging : &state->steady, &state->counts, task,
+                       rank);
+    state->steady_waiting[rank] -= !task_state->ages;
 }
 
 /* Returns the task that came first; either may be null. */

@@ -58,19 +58,20 @@ POLICY_FUNCTION uint64_t amps_cost(const scheduler_t *scheduler, uint32_t cpu, u
     return load > 0 ? BUSY + share : share;
 }
 
-/* Returns the cheapest place for a task of CPU `own`, whose load without the task is `own_load`. */
+/* Returns the cheapest place for a task of CPU `home`, whose load without the task is `home_load`.
+ */
 POLICY_FUNCTION uint32_t amps_cheapest(const scheduler_t *scheduler, const task_t *task,
-                                       uint32_t own, uint32_t own_load)
+                                       uint32_t home, uint32_t home_load)
 {
-    uint32_t best = (uint32_t)LOOP_START(own);
-    uint64_t least = LOOP_START(amps_cost(scheduler, own, own_load));
+    uint32_t best = (uint32_t)LOOP_START(home);
+    uint64_t least = LOOP_START(amps_cost(scheduler, home, home_load));
     for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && LOOP_GUARD; cpu++) {
         uint32_t copy = (uint32_t)LOOP_START(cpu); /* see place_near() */
-        if (copy == own || copy >= scheduler->queues || !task_may_run_on(task, copy))
+        if (copy == home || copy >= scheduler->queues || !task_may_run_on(task, copy))
             continue;
         uint64_t cost = amps_cost(scheduler, copy, queue_load(scheduler->queue[copy]));
-        if (cost > least || (cost == least && cpu_distance(scheduler, own, copy) >=
-                                                  cpu_distance(scheduler, own, best)))
+        if (cost > least || (cost == least && cpu_distance(scheduler, home, copy) >=
+                                                  cpu_distance(scheduler, home, best)))
             continue;
         best = (uint32_t)LOOP_START(copy);
         least = LOOP_START(cost);
@@ -81,17 +82,17 @@ POLICY_FUNCTION uint32_t amps_cheapest(const scheduler_t *scheduler, const task_
 POLICY_FUNCTION uint32_t amps_place(const scheduler_t *scheduler, const task_t *task,
                                     enum enqueue_reason reason)
 {
-    uint32_t own = place_own(scheduler, task);
+    uint32_t home = home_cpu_of(scheduler, task);
     (void)reason;
-    return amps_cheapest(scheduler, task, own, queue_load(scheduler->queue[own]));
+    return amps_cheapest(scheduler, task, home, queue_load(scheduler->queue[home]));
 }
 
 /* Chooses the queue whose last task costs most there, and more there than here. */
 POLICY_FUNCTION uint32_t amps_balance(const scheduler_t *scheduler, uint32_t cpu, bool idle)
 {
-    uint32_t found = (uint32_t)LOOP_START(NO_CPU);
+    uint32_t best = (uint32_t)LOOP_START(NO_CPU);
     uint64_t most = LOOP_START(amps_cost(scheduler, cpu, queue_load(scheduler->queue[cpu])));
-    if (!idle && !looks_around(scheduler, cpu))
+    if (!idle && !search_start(scheduler, cpu))
         return NO_CPU;
     for (uint32_t other = LOOP_START(0); other < scheduler->queues && LOOP_GUARD; other++) {
         uint32_t copy = (uint32_t)LOOP_START(other);
@@ -102,10 +103,10 @@ POLICY_FUNCTION uint32_t amps_balance(const scheduler_t *scheduler, uint32_t cpu
         uint64_t cost = amps_cost(scheduler, copy, load - 1);
         if (cost <= most)
             continue;
-        found = (uint32_t)LOOP_START(copy);
+        best = (uint32_t)LOOP_START(copy);
         most = LOOP_START(cost);
     }
-    return found;
+    return best;
 }
 
 /* ---- turns, as in round-robin ---- */
@@ -135,7 +136,7 @@ POLICY_FUNCTION bool amps_moves(const run_queue_t *queue, const task_t *task)
     const scheduler_t *scheduler = queue->scheduler;
     return scheduler->tunable[AMPS_MOVES] && queue->queued == 0 &&
            amps_speed(scheduler, queue->cpu) < CAPACITY_FULL &&
-           looks_around(scheduler, queue->cpu) &&
+           search_start(scheduler, queue->cpu) &&
            amps_cheapest(scheduler, task, queue->cpu, 0) != queue->cpu;
 }
 

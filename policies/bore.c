@@ -94,9 +94,9 @@ POLICY_FUNCTION uint64_t bore_burst_score(const scheduler_t *scheduler, uint64_t
 
 POLICY_FUNCTION uint64_t bore_score(const scheduler_t *scheduler, const task_t *task)
 {
-    const bore_task_t *own = bore_task_of(task);
-    uint64_t now = bore_burst_score(scheduler, own->burst);
-    return now > own->before ? now : own->before;
+    const bore_task_t *state = bore_task_of(task);
+    uint64_t now = bore_burst_score(scheduler, state->burst);
+    return now > state->before ? now : state->before;
 }
 
 POLICY_FUNCTION uint64_t bore_weight(const scheduler_t *scheduler, const task_t *task)
@@ -108,20 +108,20 @@ POLICY_FUNCTION uint64_t bore_weight(const scheduler_t *scheduler, const task_t 
 /* The task pauses. */
 POLICY_FUNCTION void bore_end_burst(const scheduler_t *scheduler, task_t *task)
 {
-    bore_task_t *own = bore_task_of(task);
-    own->before = (own->before + bore_burst_score(scheduler, own->burst)) / 2;
-    own->burst = 0;
+    bore_task_t *state = bore_task_of(task);
+    state->before = (state->before + bore_burst_score(scheduler, state->burst)) / 2;
+    state->burst = 0;
 }
 
 /* ---- virtual time ---- */
 
 POLICY_FUNCTION void bore_charge(run_queue_t *queue, const task_t *task)
 {
-    bore_task_t *own = bore_task_of(task);
-    uint64_t used = task->run_time - own->charged;
-    own->charged = task->run_time;
-    own->burst += used;
-    own->time += used * NICE_WEIGHT_USUAL / bore_weight(queue->scheduler, task);
+    bore_task_t *state = bore_task_of(task);
+    uint64_t used = task->run_time - state->charged;
+    state->charged = task->run_time;
+    state->burst += used;
+    state->time += used * NICE_WEIGHT_USUAL / bore_weight(queue->scheduler, task);
 }
 
 /* Handles a task that moves to another CPU. */
@@ -134,14 +134,14 @@ POLICY_FUNCTION void bore_part(const run_queue_t *queue, task_t *task)
 /* Handles a task that arrives or returns. A task that slept elsewhere has no virtual time here. */
 POLICY_FUNCTION void bore_join(const run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
-    bore_task_t *own = bore_task_of(task);
+    bore_task_t *state = bore_task_of(task);
     uint64_t clock = bore_queue_of(queue)->clock;
-    if (own->cpu != queue->cpu + 1)
-        own->time = clock + (reason == ENQUEUE_MOVED ? own->time : 0);
-    if ((int64_t)(own->time - clock) < 0)
-        own->time = clock;
-    own->charged = task->run_time;
-    own->cpu = queue->cpu + 1;
+    if (state->cpu != queue->cpu + 1)
+        state->time = clock + (reason == ENQUEUE_MOVED ? state->time : 0);
+    if ((int64_t)(state->time - clock) < 0)
+        state->time = clock;
+    state->charged = task->run_time;
+    state->cpu = queue->cpu + 1;
 }
 
 /* ---- hooks ---- */
@@ -173,11 +173,11 @@ POLICY_FUNCTION task_t *bore_pick(run_queue_t *queue, uint32_t cpu)
     task_t *task = task_heap_take_first_on(&all->waiting, cpu);
     if (!task)
         return NULL;
-    bore_task_t *own = bore_task_of(task);
-    if ((int64_t)(own->time - all->clock) > 0)
-        all->clock = own->time;
-    own->turn = task->run_time;
-    queue->remark = own->time;
+    bore_task_t *state = bore_task_of(task);
+    if ((int64_t)(state->time - all->clock) > 0)
+        all->clock = state->time;
+    state->turn = task->run_time;
+    queue->remark = state->time;
     return task;
 }
 

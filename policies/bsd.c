@@ -86,23 +86,24 @@ POLICY_FUNCTION uint64_t bsd_limited(const scheduler_t *scheduler, int64_t usage
 /* Charges the task for its CPU use since the last charge. */
 POLICY_FUNCTION void bsd_charge(const scheduler_t *scheduler, const task_t *task)
 {
-    bsd_task_t *own = bsd_task_of(task);
-    own->usage = bsd_limited(scheduler, (int64_t)(own->usage + task->run_time - own->charged));
-    own->charged = task->run_time;
+    bsd_task_t *state = bsd_task_of(task);
+    state->usage =
+        bsd_limited(scheduler, (int64_t)(state->usage + task->run_time - state->charged));
+    state->charged = task->run_time;
 }
 
 /* Applies the decays of all seconds since the task's last decay. */
 POLICY_FUNCTION void bsd_decay(const run_queue_t *queue, const task_t *task, bool awake)
 {
     const bsd_queue_t *all = bsd_queue_of(queue);
-    bsd_task_t *own = bsd_task_of(task);
+    bsd_task_t *state = bsd_task_of(task);
     int64_t nice = awake ? task->nice * (int64_t)(bsd_second(queue->scheduler) / 100) : 0;
-    uint64_t seconds = all->second > own->second ? all->second - own->second : 0;
+    uint64_t seconds = all->second > state->second ? all->second - state->second : 0;
     seconds = seconds < BSD_FORGOTTEN ? seconds : BSD_FORGOTTEN;
-    own->second = all->second;
+    state->second = all->second;
     for (uint64_t i = LOOP_START(0); i < seconds && LOOP_GUARD; i++) {
-        uint64_t kept = own->usage * 2 * all->load / (2 * all->load + BSD_LOAD_ONE);
-        own->usage = bsd_limited(queue->scheduler, (int64_t)kept + nice);
+        uint64_t remaining = state->usage * 2 * all->load / (2 * all->load + BSD_LOAD_ONE);
+        state->usage = bsd_limited(queue->scheduler, (int64_t)remaining + nice);
     }
 }
 
@@ -123,10 +124,10 @@ POLICY_FUNCTION uint32_t bsd_rank(const scheduler_t *scheduler, const task_t *ta
 POLICY_FUNCTION void bsd_add(run_queue_t *queue, task_t *task)
 {
     bsd_queue_t *all = bsd_queue_of(queue);
-    bsd_task_t *own = bsd_task_of(task);
-    own->rank = bsd_rank(queue->scheduler, task);
-    task->level = own->rank;
-    level_lists_add(&all->lists, &all->counts, task, own->rank, false);
+    bsd_task_t *state = bsd_task_of(task);
+    state->rank = bsd_rank(queue->scheduler, task);
+    task->level = state->rank;
+    level_lists_add(&all->lists, &all->counts, task, state->rank, false);
 }
 
 POLICY_FUNCTION void bsd_remove(run_queue_t *queue, task_t *task)
@@ -198,10 +199,10 @@ POLICY_FUNCTION void bsd_task_init(scheduler_t *scheduler, task_t *task, const t
 
 POLICY_FUNCTION void bsd_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
-    bsd_task_t *own = bsd_task_of(task);
+    bsd_task_t *state = bsd_task_of(task);
     bsd_look_at_clock(queue);
-    if (own->second == 0)
-        own->second = bsd_queue_of(queue)->second;
+    if (state->second == 0)
+        state->second = bsd_queue_of(queue)->second;
     bsd_decay(queue, task, reason != ENQUEUE_WOKEN);
     bsd_add(queue, task);
 }
@@ -223,14 +224,14 @@ POLICY_FUNCTION task_t *bsd_pick(run_queue_t *queue, uint32_t cpu)
 /* Ends the turn at the tick nearest to the planned end. */
 POLICY_FUNCTION enum tick_verdict bsd_tick(run_queue_t *queue, task_t *task)
 {
-    const bsd_task_t *own = bsd_task_of(task);
+    const bsd_task_t *state = bsd_task_of(task);
     uint64_t slice = bsd_second(queue->scheduler) / 10;
     bsd_charge(queue->scheduler, task);
     bsd_look_at_clock(queue);
     bsd_decay(queue, task, true);
     uint32_t rank = bsd_rank(queue->scheduler, task);
     uint32_t first = level_first(&bsd_queue_of(queue)->counts);
-    bool over = task->run_time - own->turn + queue->scheduler->tick_ns / 2 >= slice;
+    bool over = task->run_time - state->turn + queue->scheduler->tick_ns / 2 >= slice;
     return first < rank || (over && first == rank) ? TICK_PREEMPT : TICK_CONTINUE;
 }
 

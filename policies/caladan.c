@@ -184,9 +184,9 @@ POLICY_FUNCTION void caladan_end_grant(run_queue_t *queue, uint32_t application)
 POLICY_FUNCTION uint64_t caladan_look_for(const run_queue_t *queue, const task_t *task)
 {
     uint64_t look = (uint64_t)queue->scheduler->tunable[CALADAN_LOOK] * 1000;
-    uint64_t found = (task->queued_since + look - 1) / look * look + look;
+    uint64_t match = (task->queued_since + look - 1) / look * look + look;
     uint64_t next = queue->now / look * look + look;
-    return found > next ? found : next;
+    return match > next ? match : next;
 }
 
 POLICY_FUNCTION bool caladan_has_waited(const run_queue_t *queue, const task_t *task)
@@ -231,14 +231,14 @@ POLICY_FUNCTION uint32_t caladan_first(run_queue_t *queue, uint32_t owner, bool 
 }
 
 /* Sets the alarm and `held` for the host: which tasks only a scan can start, and when it comes. */
-POLICY_FUNCTION void caladan_tell(run_queue_t *queue)
+POLICY_FUNCTION void caladan_publish(run_queue_t *queue)
 {
-    const caladan_queue_t *own = caladan_of(queue);
-    queue->held = own->waiting;
+    const caladan_queue_t *queue_state = caladan_of(queue);
+    queue->held = queue_state->waiting;
     for (uint32_t kind = (uint32_t)LOOP_START(0); kind < KINDS && LOOP_GUARD; kind++) {
-        uint32_t bits = own->kind[kind].waiting & ~own->kind[kind].granted;
+        uint32_t bits = queue_state->kind[kind].waiting & ~queue_state->kind[kind].granted;
         uint32_t longest = caladan_longest(queue, kind, bits, NO_APPLICATION, NO_CPU);
-        queue->held -= own->kind[kind].grants;
+        queue->held -= queue_state->kind[kind].grants;
         if (longest == NO_APPLICATION)
             continue;
         uint64_t look = caladan_look_for(queue, caladan_application(queue, longest)->line.first);
@@ -272,7 +272,7 @@ POLICY_FUNCTION task_t *caladan_alarm(run_queue_t *queue)
         task = caladan_look_at(queue, BEST_EFFORT);
     if (task)
         queue->alarm = queue->now;
-    caladan_tell(queue);
+    caladan_publish(queue);
     return task;
 }
 
@@ -291,28 +291,28 @@ POLICY_FUNCTION bool caladan_preempts(run_queue_t *queue, const task_t *task, co
 POLICY_FUNCTION void caladan_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     uint32_t application = caladan_application_of(queue, task);
-    caladan_application_t *own = caladan_application(queue, application);
+    caladan_application_t *application_state = caladan_application(queue, application);
     uint8_t SHARED_MEMORY *owner = &caladan_of(queue)->owner[task->cpu % POLICY_CPUS_MAX];
     bool turn_over = reason == ENQUEUE_EXPIRED || reason == ENQUEUE_YIELDED;
     STATE_OF(task, struct caladan_task)->application = application;
-    task_list_append(&own->line, task);
+    task_list_append(&application_state->line, task);
     caladan_kind(queue, application)->waiting |= caladan_bit(application);
     caladan_of(queue)->waiting++;
     if (turn_over && *owner > 0)
         *owner |= TURN_OVER;
     bool came = !turn_over && reason != ENQUEUE_PREEMPTED;
-    if (came && (own->cores == 0 || queue->scheduler->tunable[CALADAN_STATIC]))
+    if (came && (application_state->cores == 0 || queue->scheduler->tunable[CALADAN_STATIC]))
         caladan_grant(queue, application);
-    caladan_tell(queue);
+    caladan_publish(queue);
 }
 
 POLICY_FUNCTION void caladan_take(run_queue_t *queue, task_t *task)
 {
     uint32_t application = STATE_OF(task, struct caladan_task)->application;
-    caladan_application_t *own = caladan_application(queue, application);
-    task_list_remove(&own->line, task);
+    caladan_application_t *application_state = caladan_application(queue, application);
+    task_list_remove(&application_state->line, task);
     caladan_of(queue)->waiting--;
-    if (own->line.first)
+    if (application_state->line.first)
         return;
     caladan_kind(queue, application)->waiting &= ~caladan_bit(application);
     caladan_end_grant(queue, application);
@@ -321,16 +321,16 @@ POLICY_FUNCTION void caladan_take(run_queue_t *queue, task_t *task)
 POLICY_FUNCTION void caladan_dequeue(run_queue_t *queue, task_t *task)
 {
     caladan_take(queue, task);
-    caladan_tell(queue);
+    caladan_publish(queue);
 }
 
 POLICY_FUNCTION void caladan_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
 {
     uint32_t application = STATE_OF(task, struct caladan_task)->application;
-    caladan_application_t *own = caladan_application(queue, application);
-    own->cores--;
+    caladan_application_t *application_state = caladan_application(queue, application);
+    application_state->cores--;
     caladan_kind(queue, application)->cores--;
-    if (reason != STOP_RUNNABLE && !task_list_first_on(&own->line, task->cpu))
+    if (reason != STOP_RUNNABLE && !task_list_first_on(&application_state->line, task->cpu))
         caladan_of(queue)->owner[task->cpu % POLICY_CPUS_MAX] = 0; /* it is released */
 }
 
@@ -367,7 +367,7 @@ POLICY_FUNCTION task_t *caladan_pick(run_queue_t *queue, uint32_t cpu)
         caladan_application(queue, application)->cores++;
         caladan_kind(queue, application)->cores++;
     }
-    caladan_tell(queue);
+    caladan_publish(queue);
     return task;
 }
 

@@ -77,14 +77,14 @@ POLICY_FUNCTION uint64_t cfs_load(const scheduler_t *scheduler, const task_t *ta
 POLICY_FUNCTION void cfs_task_init(scheduler_t *scheduler, task_t *task, const task_t *parent)
 {
     (void)scheduler;
-    cfs_task_t *own = cfs_task_of(task);
-    own->charged = task->run_time;
-    own->clock_cpu = parent ? cfs_task_of(parent)->clock_cpu : NO_CPU;
-    own->virtual_time = parent ? cfs_task_of(parent)->virtual_time : 0;
+    cfs_task_t *state = cfs_task_of(task);
+    state->charged = task->run_time;
+    state->clock_cpu = parent ? cfs_task_of(parent)->clock_cpu : NO_CPU;
+    state->virtual_time = parent ? cfs_task_of(parent)->virtual_time : 0;
 }
 
 /* Returns the earliest virtual time for a task that enters. */
-POLICY_FUNCTION uint64_t cfs_earliest(const run_queue_t *queue, const cfs_task_t *own,
+POLICY_FUNCTION uint64_t cfs_earliest(const run_queue_t *queue, const cfs_task_t *state,
                                       enum enqueue_reason reason)
 {
     const cfs_queue_t *all = cfs_queue_of(queue);
@@ -93,24 +93,25 @@ POLICY_FUNCTION uint64_t cfs_earliest(const run_queue_t *queue, const cfs_task_t
         return all->clock - cfs_times_of(queue->scheduler)->credit;
     if (reason == ENQUEUE_NEW)
         return all->clock +
-               cfs_virtual(cfs_slice(queue->scheduler, own->load, tasks, all->sum.load), own->load);
-    return own->virtual_time;
+               cfs_virtual(cfs_slice(queue->scheduler, state->load, tasks, all->sum.load),
+                           state->load);
+    return state->virtual_time;
 }
 
 POLICY_FUNCTION void cfs_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     cfs_queue_t *all = cfs_queue_of(queue);
-    cfs_task_t *own = cfs_task_of(task);
+    cfs_task_t *state = cfs_task_of(task);
     uint64_t load = cfs_load(queue->scheduler, task);
-    all->sum.load += load - own->load;
-    own->load = load;
-    cfs_follow_clock(queue, own);
-    uint64_t earliest = cfs_earliest(queue, own, reason);
-    if (cfs_is_before(own->virtual_time, earliest))
-        own->virtual_time = earliest;
+    all->sum.load += load - state->load;
+    state->load = load;
+    cfs_follow_clock(queue, state);
+    uint64_t earliest = cfs_earliest(queue, state, reason);
+    if (cfs_is_before(state->virtual_time, earliest))
+        state->virtual_time = earliest;
     if (reason == ENQUEUE_YIELDED)
         all->skipped = task;
-    task_heap_insert(&all->waiting, task, own->virtual_time);
+    task_heap_insert(&all->waiting, task, state->virtual_time);
     cfs_turn_clock(queue);
 }
 
@@ -124,13 +125,13 @@ POLICY_FUNCTION void cfs_forget_yield(cfs_queue_t *all, const task_t *task)
 POLICY_FUNCTION void cfs_dequeue(run_queue_t *queue, task_t *task)
 {
     cfs_queue_t *all = cfs_queue_of(queue);
-    cfs_task_t *own = cfs_task_of(task);
+    cfs_task_t *state = cfs_task_of(task);
     task_heap_remove(&all->waiting, task);
     cfs_forget_yield(all, task);
-    own->virtual_time -= all->clock;
-    own->clock_cpu = NO_CPU;
-    all->sum.load -= own->load;
-    own->load = 0;
+    state->virtual_time -= all->clock;
+    state->clock_cpu = NO_CPU;
+    all->sum.load -= state->load;
+    state->load = 0;
     cfs_turn_clock(queue);
 }
 
@@ -168,15 +169,15 @@ POLICY_FUNCTION task_t *cfs_pick(run_queue_t *queue, uint32_t cpu)
 POLICY_FUNCTION enum tick_verdict cfs_tick(run_queue_t *queue, task_t *task)
 {
     const cfs_queue_t *all = cfs_queue_of(queue);
-    const cfs_task_t *own = cfs_task_of(task);
+    const cfs_task_t *state = cfs_task_of(task);
     cfs_charge(queue, task);
     const task_t *first = all->waiting.first;
     if (!first)
         return TICK_CONTINUE;
     uint64_t slice =
-        cfs_slice(queue->scheduler, own->load, queue->queued + queue->running, all->sum.load);
-    uint64_t ran = task->run_time - own->began;
-    int64_t ahead = (int64_t)(own->virtual_time - cfs_task_of(first)->virtual_time);
+        cfs_slice(queue->scheduler, state->load, queue->queued + queue->running, all->sum.load);
+    uint64_t ran = task->run_time - state->began;
+    int64_t ahead = (int64_t)(state->virtual_time - cfs_task_of(first)->virtual_time);
     bool may_stop = ran >= cfs_times_of(queue->scheduler)->granularity;
     return ran > slice || (may_stop && ahead > (int64_t)slice) ? TICK_PREEMPT : TICK_CONTINUE;
 }

@@ -104,22 +104,22 @@ POLICY_FUNCTION void cfs_turn_clock(run_queue_t *queue)
 /* Charges the task for its CPU use since the last charge. */
 POLICY_FUNCTION void cfs_charge(run_queue_t *queue, task_t *task)
 {
-    cfs_task_t *own = cfs_task_of(task);
-    own->virtual_time += cfs_virtual(task->run_time - own->charged, own->load);
-    own->charged = task->run_time;
-    own->charged_at = queue->now;
+    cfs_task_t *state = cfs_task_of(task);
+    state->virtual_time += cfs_virtual(task->run_time - state->charged, state->load);
+    state->charged = task->run_time;
+    state->charged_at = queue->now;
     cfs_turn_clock(queue);
 }
 
 /* Makes the task's virtual time relative to this queue's clock. */
-POLICY_FUNCTION void cfs_follow_clock(run_queue_t *queue, cfs_task_t *own)
+POLICY_FUNCTION void cfs_follow_clock(run_queue_t *queue, cfs_task_t *state)
 {
-    if (own->clock_cpu == queue->cpu)
+    if (state->clock_cpu == queue->cpu)
         return;
-    if (own->clock_cpu != NO_CPU)
-        own->virtual_time -= cfs_queue_of(queue->scheduler->queue[own->clock_cpu])->clock;
-    own->virtual_time += cfs_queue_of(queue)->clock;
-    own->clock_cpu = queue->cpu;
+    if (state->clock_cpu != NO_CPU)
+        state->virtual_time -= cfs_queue_of(queue->scheduler->queue[state->clock_cpu])->clock;
+    state->virtual_time += cfs_queue_of(queue)->clock;
+    state->clock_cpu = queue->cpu;
 }
 
 #endif

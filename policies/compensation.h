@@ -21,7 +21,7 @@ struct run_history {
     uint64_t turn;      /* ns of its latest turn */
     uint64_t cut_off;   /* ns missing at the end of that turn */
     uint64_t since;     /* until when the above counts */
-    bool begun;         /* `since` is known: any time may be the first one, 0 too */
+    bool is_known;      /* `since` is known: any time may be the first one, 0 too */
 };
 typedef struct run_history SHARED_MEMORY run_history_t;
 
@@ -40,9 +40,9 @@ POLICY_FUNCTION void history_forget(run_history_t *history, uint64_t window)
  * is new or was blocked. */
 POLICY_FUNCTION void history_wake(run_history_t *history, uint64_t now, uint64_t window)
 {
-    if (history->begun && now > history->since)
+    if (history->is_known && now > history->since)
         history->away += now - history->since;
-    history->begun = true;
+    history->is_known = true;
     history->since = now;
     history_forget(history, window);
 }

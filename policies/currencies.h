@@ -71,10 +71,10 @@ POLICY_FUNCTION void currency_leave(run_queue_t *queue, task_t *task)
 
 POLICY_RARE_FUNCTION void currency_insert(run_queue_t *queue, task_t *task, uint64_t compensated)
 {
-    const currency_task_t *own = currency_task_of(task);
-    uint64_t times = compensated * COMPENSATION_ONE / own->drawing.own;
-    uint64_t tickets = own->member.active * times / COMPENSATION_ONE;
-    ticket_tree_insert(currency_tree(queue, own->member.group), task, tickets > 0 ? tickets : 1);
+    const currency_task_t *state = currency_task_of(task);
+    uint64_t times = compensated * COMPENSATION_ONE / state->drawing.base_units;
+    uint64_t tickets = state->member.active * times / COMPENSATION_ONE;
+    ticket_tree_insert(currency_tree(queue, state->member.group), task, tickets > 0 ? tickets : 1);
 }
 
 POLICY_RARE_FUNCTION void currency_remove(run_queue_t *queue, task_t *task)
@@ -114,11 +114,11 @@ POLICY_FUNCTION void currency_survey(run_queue_t *queue)
         currency_of(queue, i)->below = 0;
     for (uint32_t i = (uint32_t)LOOP_START(1); i < count && LOOP_GUARD; i++) {
         uint32_t group = count - i;
-        currency_t *own = currency_of(queue, group);
-        uint64_t waiting = ticket_tree_total(&own->tree) + own->below;
-        own->parent = group_parent(scheduler, group);
-        own->weight = waiting > 0 ? currency_part(queue, group, waiting) : 0;
-        currency_of(queue, own->parent)->below += own->weight;
+        currency_t *group_state = currency_of(queue, group);
+        uint64_t waiting = ticket_tree_total(&group_state->tree) + group_state->below;
+        group_state->parent = group_parent(scheduler, group);
+        group_state->weight = waiting > 0 ? currency_part(queue, group, waiting) : 0;
+        currency_of(queue, group_state->parent)->below += group_state->weight;
     }
 }
 
@@ -127,13 +127,13 @@ POLICY_FUNCTION uint32_t currency_holder(const run_queue_t *queue, uint32_t pare
 {
     uint32_t holder = (uint32_t)LOOP_START(0);
     for (uint32_t group = (uint32_t)LOOP_START(1); group < GROUPS_MAX && LOOP_GUARD; group++) {
-        const currency_t *own = currency_of(queue, group);
-        if (own->weight == 0 || own->parent != parent)
+        const currency_t *group_state = currency_of(queue, group);
+        if (group_state->weight == 0 || group_state->parent != parent)
             continue;
         holder = group;
-        if (ticket < own->weight)
+        if (ticket < group_state->weight)
             break;
-        ticket -= own->weight;
+        ticket -= group_state->weight;
     }
     return holder;
 }
@@ -145,19 +145,19 @@ POLICY_RARE_FUNCTION task_t *currency_draw(run_queue_t *queue)
     currency_survey(queue);
     for (uint32_t i = (uint32_t)LOOP_START(0); i < GROUPS_MAX && LOOP_GUARD; i++) {
         ticket_tree_t *tree = currency_tree(queue, group);
-        uint64_t own = ticket_tree_total(tree);
-        uint64_t total = own + currency_of(queue, group)->below;
+        uint64_t base = ticket_tree_total(tree);
+        uint64_t total = base + currency_of(queue, group)->below;
         if (total == 0)
             break;
         uint64_t ticket = random_splitmix(&drawing_queue_of(queue)->random) % total;
         queue->remark = ticket;
-        if (ticket < own) {
+        if (ticket < base) {
             task_t *winner = ticket_tree_holder(tree, ticket);
             ticket_tree_remove(tree, winner);
             drawing_task_of(winner)->ticks = 0;
             return winner;
         }
-        group = currency_holder(queue, group, ticket - own);
+        group = currency_holder(queue, group, ticket - base);
     }
     return NULL;
 }

@@ -32,17 +32,17 @@ struct drawing_task {
     struct ticket_node node;    /* its tickets in draws, in units */
     struct share_member member; /* its weight when CPUs are compared */
     struct run_history history;
-    uint64_t own;   /* its own tickets, in units, while it competes; else 0 */
-    uint32_t ticks; /* used of the slice */
-    bool fresh;     /* has not used up a turn since it woke */
-    bool newcomer;  /* never picked; for sources that ask */
+    uint64_t base_units; /* its own tickets, in units, while it competes; else 0 */
+    uint32_t ticks;      /* used of the slice */
+    bool fresh;          /* has not used up a turn since it woke */
+    bool newcomer;       /* never picked; for sources that ask */
 };
 typedef struct drawing_task SHARED_MEMORY drawing_task_t;
 
 struct drawing_queue {
     struct share_queue shares;
     struct ticket_tree tree;
-    uint64_t own; /* the own tickets of all tasks that compete here, in units */
+    uint64_t base_units; /* the own tickets of all tasks that compete here, in units */
     uint64_t random;
     uint64_t ticked;     /* time of the latest tick */
     uint64_t drawn_from; /* tickets, during a draw among tasks that wait for the same lock or
@@ -102,9 +102,9 @@ POLICY_FUNCTION uint64_t drawing_compensated(const run_queue_t *queue, const dra
 {
     uint64_t most = (uint64_t)queue->scheduler->tunable[DRAWING_COMPENSATION] * COMPENSATION_ONE;
     if (most == COMPENSATION_ONE || history_is_full(&task->history))
-        return task->own;
-    uint64_t others = drawing_queue_of(queue)->own - task->own;
-    return task->own * history_compensation(&task->history, task->own, others, most) /
+        return task->base_units;
+    uint64_t others = drawing_queue_of(queue)->base_units - task->base_units;
+    return task->base_units * history_compensation(&task->history, task->base_units, others, most) /
            COMPENSATION_ONE;
 }
 
@@ -118,17 +118,17 @@ POLICY_FUNCTION uint64_t drawing_compensated(const run_queue_t *queue, const dra
 POLICY_FUNCTION uint64_t drawing_usual(const run_queue_t *queue, const drawing_task_t *task)
 {
     if (queue->scheduler->tunable[DRAWING_COMPENSATION] == 1 || !task->fresh)
-        return task->own;
-    uint64_t usual = task->own * 2 * history_part(&task->history) / COMPENSATION_ONE;
-    usual = usual < task->own ? usual : task->own;
+        return task->base_units;
+    uint64_t usual = task->base_units * 2 * history_part(&task->history) / COMPENSATION_ONE;
+    usual = usual < task->base_units ? usual : task->base_units;
     return usual > 0 ? usual : 1;
 }
 
 /* ---- arrival and departure ---- */
 
-/* Prepares a task that is about to be queued here and competes with `own` units. */
+/* Prepares a task that is about to be queued here and competes with `base_units` units. */
 POLICY_FUNCTION void drawing_join(run_queue_t *queue, task_t *task, enum enqueue_reason reason,
-                                  uint64_t own)
+                                  uint64_t base_units)
 {
     drawing_task_t *entrant = drawing_task_of(task);
     if (reason == ENQUEUE_NEW || reason == ENQUEUE_ADOPTED || reason == ENQUEUE_WOKEN)
@@ -137,16 +137,16 @@ POLICY_FUNCTION void drawing_join(run_queue_t *queue, task_t *task, enum enqueue
         drawing_cut_short(queue, entrant);
     if (reason == ENQUEUE_WOKEN || reason == ENQUEUE_EXPIRED)
         entrant->fresh = reason == ENQUEUE_WOKEN;
-    drawing_queue_of(queue)->own += own - entrant->own;
-    entrant->own = own;
+    drawing_queue_of(queue)->base_units += base_units - entrant->base_units;
+    entrant->base_units = base_units;
     shares_set_weight(queue, &entrant->member, drawing_usual(queue, entrant));
 }
 
 POLICY_FUNCTION void drawing_leave(run_queue_t *queue, task_t *task)
 {
     drawing_task_t *state = drawing_task_of(task);
-    drawing_queue_of(queue)->own -= state->own;
-    state->own = 0;
+    drawing_queue_of(queue)->base_units -= state->base_units;
+    state->base_units = 0;
     shares_leave(queue, &state->member);
 }
 

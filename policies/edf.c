@@ -55,8 +55,8 @@ struct edf_task {
 };
 
 struct edf_queue {
-    struct task_heap ready; /* by their deadlines */
-    struct task_heap held;  /* ordered by the start of their next periods */
+    struct task_heap ready;              /* by their deadlines */
+    struct task_heap waiting_for_period; /* ordered by the start of their next periods */
     struct task_list rest;
     struct task_list leaving; /* without a reservation; another CPU has room for them */
     uint64_t leaving_count;
@@ -69,7 +69,7 @@ _Static_assert(sizeof(struct edf_queue) <= POLICY_QUEUE_BYTES, "queue state fits
 typedef struct edf_task SHARED_MEMORY edf_task_t;
 typedef struct edf_queue SHARED_MEMORY edf_queue_t;
 
-#define EDF_WHOLE (1ull << 20)
+#define EDF_FULL (1ull << 20)
 
 POLICY_FUNCTION edf_task_t *edf_task_of(const task_t *task)
 {
@@ -88,11 +88,11 @@ POLICY_FUNCTION uint64_t edf_relative(const task_t *task)
 }
 
 /* Returns the part of a CPU that the task asks for; 0: it has no deadlines. */
-POLICY_FUNCTION uint64_t edf_asked(const task_t *task)
+POLICY_FUNCTION uint64_t edf_requested(const task_t *task)
 {
     if (task->runtime == 0 || task->period == 0)
         return 0;
-    uint64_t part = task->runtime * EDF_WHOLE / edf_relative(task);
+    uint64_t part = task->runtime * EDF_FULL / edf_relative(task);
     return part > 0 ? part : 1;
 }
 
@@ -100,34 +100,34 @@ POLICY_FUNCTION uint64_t edf_asked(const task_t *task)
 
 POLICY_FUNCTION void edf_charge(task_t *task)
 {
-    edf_task_t *own = edf_task_of(task);
-    uint64_t used = task->run_time - own->charged;
-    own->charged = task->run_time;
-    own->budget -= used < own->budget ? used : own->budget;
+    edf_task_t *state = edf_task_of(task);
+    uint64_t used = task->run_time - state->charged;
+    state->charged = task->run_time;
+    state->budget -= used < state->budget ? used : state->budget;
 }
 
 POLICY_FUNCTION void edf_begin_period(task_t *task, uint64_t release)
 {
-    edf_task_t *own = edf_task_of(task);
-    own->release = release;
-    own->deadline = release + edf_relative(task);
-    own->budget = task->runtime;
+    edf_task_t *state = edf_task_of(task);
+    state->release = release;
+    state->deadline = release + edf_relative(task);
+    state->budget = task->runtime;
 }
 
 /* Continues after a pick or at a tick: the host's own use of the task's time is not charged. */
 POLICY_FUNCTION void edf_go_on(run_queue_t *queue, task_t *task)
 {
-    edf_task_t *own = edf_task_of(task);
-    own->budget += queue->scheduler->overhead_ns;
-    queue->turn_end = queue->now + own->budget;
+    edf_task_t *state = edf_task_of(task);
+    state->budget += queue->scheduler->overhead_ns;
+    queue->turn_end = queue->now + state->budget;
 }
 
 /* Starts a new period if a task that wakes would exceed its part before its deadline. */
 POLICY_FUNCTION void edf_wake(const run_queue_t *queue, task_t *task)
 {
-    const edf_task_t *own = edf_task_of(task);
-    uint64_t left = own->deadline > queue->now ? own->deadline - queue->now : 0;
-    if (left == 0 || own->budget > left * own->reserved / EDF_WHOLE)
+    const edf_task_t *state = edf_task_of(task);
+    uint64_t left = state->deadline > queue->now ? state->deadline - queue->now : 0;
+    if (left == 0 || state->budget > left * state->reserved / EDF_FULL)
         edf_begin_period(task, queue->now);
 }
 
@@ -151,13 +151,13 @@ POLICY_FUNCTION bool edf_refill(const run_queue_t *queue, task_t *task)
 POLICY_FUNCTION uint64_t edf_room(const scheduler_t *scheduler)
 {
     uint64_t cpus = scheduler->tunable[EDF_GLOBAL] ? scheduler->cpus : 1;
-    return cpus * EDF_WHOLE * (uint64_t)scheduler->tunable[EDF_LIMIT] / 100;
+    return cpus * EDF_FULL * (uint64_t)scheduler->tunable[EDF_LIMIT] / 100;
 }
 
-POLICY_FUNCTION bool edf_fits(const run_queue_t *queue, uint64_t asked)
+POLICY_FUNCTION bool edf_fits(const run_queue_t *queue, uint64_t requested)
 {
-    return asked > 0 && asked <= EDF_WHOLE &&
-           edf_queue_of(queue)->reserved + asked <= edf_room(queue->scheduler);
+    return requested > 0 && requested <= EDF_FULL &&
+           edf_queue_of(queue)->reserved + requested <= edf_room(queue->scheduler);
 }
 
 POLICY_FUNCTION void edf_withdraw(run_queue_t *queue, task_t *task)
@@ -176,18 +176,18 @@ POLICY_FUNCTION bool edf_may_stay(const run_queue_t *queue, const task_t *task)
  * period. */
 POLICY_FUNCTION void edf_admit(run_queue_t *queue, task_t *task)
 {
-    edf_task_t *own = edf_task_of(task);
-    uint64_t asked = edf_asked(task);
-    if (!edf_fits(queue, asked) || !edf_may_stay(queue, task))
+    edf_task_t *state = edf_task_of(task);
+    uint64_t requested = edf_requested(task);
+    if (!edf_fits(queue, requested) || !edf_may_stay(queue, task))
         return;
-    own->reserved = asked;
-    edf_queue_of(queue)->reserved += asked;
+    state->reserved = requested;
+    edf_queue_of(queue)->reserved += requested;
     edf_begin_period(task, queue->now);
 }
 
 POLICY_FUNCTION void edf_changed(run_queue_t *queue, task_t *task)
 {
-    if (edf_asked(task) == edf_task_of(task)->reserved && edf_may_stay(queue, task))
+    if (edf_requested(task) == edf_task_of(task)->reserved && edf_may_stay(queue, task))
         return;
     edf_withdraw(queue, task);
     edf_admit(queue, task);
@@ -197,13 +197,13 @@ POLICY_FUNCTION void edf_changed(run_queue_t *queue, task_t *task)
  * NO_CPU if no CPU has enough. Another CPU's number may be slightly stale: the task's arrival
  * there checks again. */
 POLICY_FUNCTION uint32_t edf_roomiest(const scheduler_t *scheduler, const task_t *task,
-                                      uint64_t asked)
+                                      uint64_t requested)
 {
     uint32_t best = NO_CPU;
     uint64_t least = UINT64_MAX;
     for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && LOOP_GUARD; cpu++) {
         uint64_t reserved = edf_queue_of(scheduler->queue[cpu])->reserved;
-        if (reserved >= least || !edf_fits(scheduler->queue[cpu], asked))
+        if (reserved >= least || !edf_fits(scheduler->queue[cpu], requested))
             continue;
         if (task && !task_may_run_on(task, cpu))
             continue;
@@ -217,14 +217,14 @@ POLICY_FUNCTION uint32_t edf_roomiest(const scheduler_t *scheduler, const task_t
 
 POLICY_FUNCTION void edf_set_alarm(run_queue_t *queue)
 {
-    const task_t *first = edf_queue_of(queue)->held.first;
+    const task_t *first = edf_queue_of(queue)->waiting_for_period.first;
     queue->alarm = first ? task_heap_node(first)->key : 0;
 }
 
 POLICY_FUNCTION void edf_hold(run_queue_t *queue, task_t *task)
 {
     edf_task_of(task)->place = EDF_HELD;
-    task_heap_insert(&edf_queue_of(queue)->held, task, edf_next_release(task));
+    task_heap_insert(&edf_queue_of(queue)->waiting_for_period, task, edf_next_release(task));
     queue->held++;
     edf_set_alarm(queue);
 }
@@ -239,36 +239,36 @@ POLICY_FUNCTION void edf_make_ready(run_queue_t *queue, task_t *task)
 POLICY_FUNCTION void edf_line_up(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     edf_queue_t *all = edf_queue_of(queue);
-    edf_task_t *own = edf_task_of(task);
-    uint64_t asked = edf_asked(task);
-    uint32_t cpu = asked ? edf_roomiest(queue->scheduler, task, asked) : NO_CPU;
+    edf_task_t *state = edf_task_of(task);
+    uint64_t requested = edf_requested(task);
+    uint32_t cpu = requested ? edf_roomiest(queue->scheduler, task, requested) : NO_CPU;
     if (cpu != NO_CPU && cpu != queue->cpu) {
-        own->place = EDF_LEAVING;
+        state->place = EDF_LEAVING;
         all->leaving_count++;
         task_list_append(&all->leaving, task);
         return;
     }
-    own->place = EDF_REST;
+    state->place = EDF_REST;
     if (reason != ENQUEUE_PREEMPTED)
-        own->ticks = 0;
+        state->ticks = 0;
     task_list_insert_before(&all->rest, task, reason == ENQUEUE_PREEMPTED ? all->rest.first : NULL);
 }
 
 POLICY_FUNCTION void edf_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
-    edf_task_t *own = edf_task_of(task);
-    if (own->reserved == 0)
+    edf_task_t *state = edf_task_of(task);
+    if (state->reserved == 0)
         edf_admit(queue, task);
-    task->level = own->reserved == 0;
-    if (own->reserved == 0) {
+    task->level = state->reserved == 0;
+    if (state->reserved == 0) {
         edf_line_up(queue, task, reason);
         return;
     }
     if (reason == ENQUEUE_YIELDED)
-        own->budget = 0;
+        state->budget = 0;
     else if (reason != ENQUEUE_EXPIRED && reason != ENQUEUE_PREEMPTED)
         edf_wake(queue, task);
-    if (own->budget > 0 || edf_refill(queue, task))
+    if (state->budget > 0 || edf_refill(queue, task))
         edf_make_ready(queue, task);
     else
         edf_hold(queue, task);
@@ -283,7 +283,7 @@ POLICY_FUNCTION void edf_take(run_queue_t *queue, task_t *task)
     if (place == EDF_READY) {
         task_heap_remove(&all->ready, task);
     } else if (place == EDF_HELD) {
-        task_heap_remove(&all->held, task);
+        task_heap_remove(&all->waiting_for_period, task);
         queue->held--;
         edf_set_alarm(queue);
     } else if (place == EDF_LEAVING) {
@@ -309,7 +309,7 @@ POLICY_FUNCTION task_t *edf_pick(run_queue_t *queue, uint32_t cpu)
     if (!task)
         task = task_list_first_on(&all->leaving, cpu);
     if (!task && queue->scheduler->ending)
-        task = task_heap_first_on(&all->held, cpu);
+        task = task_heap_first_on(&all->waiting_for_period, cpu);
     if (!task)
         return NULL;
     edf_take(queue, task);
@@ -325,31 +325,31 @@ POLICY_FUNCTION task_t *edf_pick(run_queue_t *queue, uint32_t cpu)
 
 POLICY_FUNCTION enum tick_verdict edf_turn_over(run_queue_t *queue, task_t *task)
 {
-    edf_task_t *own = edf_task_of(task);
+    edf_task_t *state = edf_task_of(task);
     edf_charge(task);
-    if (own->reserved == 0)
+    if (state->reserved == 0)
         return TICK_CONTINUE;
-    queue->turn_end = queue->now + own->budget;
-    return own->budget > 0 ? TICK_CONTINUE : TICK_PREEMPT;
+    queue->turn_end = queue->now + state->budget;
+    return state->budget > 0 ? TICK_CONTINUE : TICK_PREEMPT;
 }
 
 POLICY_FUNCTION enum tick_verdict edf_tick(run_queue_t *queue, task_t *task)
 {
-    edf_task_t *own = edf_task_of(task);
+    edf_task_t *state = edf_task_of(task);
     edf_charge(task);
-    if (own->reserved > 0) {
-        if (own->budget > 0)
+    if (state->reserved > 0) {
+        if (state->budget > 0)
             edf_go_on(queue, task);
         return TICK_CONTINUE;
     }
-    own->ticks++;
-    return own->ticks >= (uint64_t)queue->scheduler->tunable[EDF_SLICE] ? TICK_PREEMPT
-                                                                        : TICK_CONTINUE;
+    state->ticks++;
+    return state->ticks >= (uint64_t)queue->scheduler->tunable[EDF_SLICE] ? TICK_PREEMPT
+                                                                          : TICK_CONTINUE;
 }
 
 POLICY_FUNCTION task_t *edf_alarm(run_queue_t *queue)
 {
-    task_t *task = edf_queue_of(queue)->held.first;
+    task_t *task = edf_queue_of(queue)->waiting_for_period.first;
     if (task && edf_next_release(task) <= queue->now) {
         edf_take(queue, task);
         edf_refill(queue, task);
@@ -363,12 +363,12 @@ POLICY_FUNCTION task_t *edf_alarm(run_queue_t *queue)
 
 POLICY_FUNCTION bool edf_preempts(run_queue_t *queue, const task_t *task, const task_t *running)
 {
-    const edf_task_t *own = edf_task_of(task);
+    const edf_task_t *state = edf_task_of(task);
     const edf_task_t *other = edf_task_of(running);
     (void)queue;
-    if (own->place != EDF_READY)
+    if (state->place != EDF_READY)
         return false;
-    return other->reserved == 0 || own->deadline < other->deadline;
+    return other->reserved == 0 || state->deadline < other->deadline;
 }
 
 POLICY_FUNCTION void edf_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
@@ -381,7 +381,7 @@ POLICY_FUNCTION void edf_stopped(run_queue_t *queue, task_t *task, enum stop_rea
 /* In ticks, for display. */
 POLICY_FUNCTION uint64_t edf_time_slice(const scheduler_t *scheduler, const task_t *task)
 {
-    if (edf_asked(task) > 0)
+    if (edf_requested(task) > 0)
         return task->runtime / scheduler->tick_ns + 1;
     return (uint64_t)scheduler->tunable[EDF_SLICE];
 }
@@ -392,8 +392,8 @@ POLICY_FUNCTION uint64_t edf_time_slice(const scheduler_t *scheduler, const task
 POLICY_FUNCTION uint32_t edf_place(const scheduler_t *scheduler, const task_t *task,
                                    enum enqueue_reason reason)
 {
-    if (reason == ENQUEUE_WOKEN && edf_asked(task) > 0)
-        return place_own(scheduler, task);
+    if (reason == ENQUEUE_WOKEN && edf_requested(task) > 0)
+        return home_cpu_of(scheduler, task);
     return place_fewest(scheduler, task);
 }
 
@@ -408,7 +408,7 @@ POLICY_FUNCTION task_t *edf_steal(run_queue_t *queue, uint32_t cpu)
 {
     const edf_queue_t *all = edf_queue_of(queue);
     task_t *task = task_list_first_on(&all->leaving, cpu);
-    if (task && !edf_fits(queue->scheduler->queue[cpu], edf_asked(task)))
+    if (task && !edf_fits(queue->scheduler->queue[cpu], edf_requested(task)))
         task = NULL;
     if (!task)
         task = task_list_first_on(&all->rest, cpu);

@@ -123,14 +123,14 @@ POLICY_FUNCTION int64_t eevdf_slice(const scheduler_t *scheduler, const task_t *
 /* ---- requests ---- */
 
 /* Returns the virtual time until the deadline; less than 0: it has passed. */
-POLICY_FUNCTION int64_t eevdf_until_deadline(const eevdf_task_t *own)
+POLICY_FUNCTION int64_t eevdf_until_deadline(const eevdf_task_t *state)
 {
-    return (int64_t)(own->deadline - own->member.time);
+    return (int64_t)(state->deadline - state->member.time);
 }
 
-POLICY_FUNCTION void eevdf_ask(eevdf_task_t *own, int64_t ns)
+POLICY_FUNCTION void eevdf_ask(eevdf_task_t *state, int64_t ns)
 {
-    own->deadline = own->member.time + (uint64_t)lag_virtual(ns, own->member.weight);
+    state->deadline = state->member.time + (uint64_t)lag_virtual(ns, state->member.weight);
 }
 
 /* The next request. */
@@ -141,62 +141,62 @@ POLICY_FUNCTION void eevdf_ask_next(const run_queue_t *queue, task_t *task)
 }
 
 /* Returns the virtual time until the turn's protection ends; 0 or less: it has ended. */
-POLICY_FUNCTION int64_t eevdf_until_turn_end(const eevdf_task_t *own)
+POLICY_FUNCTION int64_t eevdf_until_turn_end(const eevdf_task_t *state)
 {
-    return (int64_t)(own->turn_end - own->member.time);
+    return (int64_t)(state->turn_end - state->member.time);
 }
 
 /* Protects the turn for this long, but at most until the request ends. */
-POLICY_FUNCTION void eevdf_protect(eevdf_task_t *own, int64_t ns)
+POLICY_FUNCTION void eevdf_protect(eevdf_task_t *state, int64_t ns)
 {
-    own->turn_end = own->member.time + (uint64_t)lag_virtual(ns, own->member.weight);
-    if ((int64_t)(own->deadline - own->turn_end) < 0)
-        own->turn_end = own->deadline;
+    state->turn_end = state->member.time + (uint64_t)lag_virtual(ns, state->member.weight);
+    if ((int64_t)(state->deadline - state->turn_end) < 0)
+        state->turn_end = state->deadline;
 }
 
 /* Sets the end of the running task's turn, or of its rest. A task with a shorter slice may have
  * come. */
-POLICY_FUNCTION void eevdf_set_turn_end(run_queue_t *queue, eevdf_task_t *own)
+POLICY_FUNCTION void eevdf_set_turn_end(run_queue_t *queue, eevdf_task_t *state)
 {
     const task_t *root = eevdf_queue_of(queue)->waiting.root;
     uint64_t shortest = root ? TREE_NODE(root)->least_other : UINT64_MAX;
-    uint64_t end = own->turn_end;
+    uint64_t end = state->turn_end;
     if (queue->scheduler->tunable[EEVDF_PARITY] == PARITY_SHORTEST && shortest < INT64_MAX)
-        eevdf_protect(own, (int64_t)shortest);
-    if ((int64_t)(own->turn_end - end) > 0)
-        own->turn_end = end;
+        eevdf_protect(state, (int64_t)shortest);
+    if ((int64_t)(state->turn_end - end) > 0)
+        state->turn_end = end;
     if (!queue->scheduler->tunable[EEVDF_EXACT])
         return;
-    bool whole = queue->scheduler->tunable[EEVDF_PARITY] == PARITY_NONE;
-    int64_t part = whole ? eevdf_until_deadline(own) : eevdf_until_turn_end(own);
-    part *= (int64_t)own->member.weight;
+    bool full_request = queue->scheduler->tunable[EEVDF_PARITY] == PARITY_NONE;
+    int64_t part = full_request ? eevdf_until_deadline(state) : eevdf_until_turn_end(state);
+    part *= (int64_t)state->member.weight;
     queue->turn_end = queue->now + (uint64_t)((part + NICE_WEIGHT_USUAL - 1) / NICE_WEIGHT_USUAL);
 }
 
-POLICY_FUNCTION void eevdf_begin_turn(run_queue_t *queue, eevdf_task_t *own)
+POLICY_FUNCTION void eevdf_begin_turn(run_queue_t *queue, eevdf_task_t *state)
 {
     bool protects = queue->scheduler->tunable[EEVDF_PARITY] != PARITY_NONE;
-    own->turn_end = protects ? own->deadline : own->member.time;
-    eevdf_set_turn_end(queue, own);
+    state->turn_end = protects ? state->deadline : state->member.time;
+    eevdf_set_turn_end(queue, state);
 }
 
 /* ---- the competition ---- */
 
 POLICY_FUNCTION void eevdf_join(run_queue_t *queue, task_t *task)
 {
-    eevdf_task_t *own = eevdf_task_of(task);
-    lag_join(queue, &own->member, nice_weight(task->nice));
-    own->slice = eevdf_slice(queue->scheduler, task);
-    eevdf_ask(own, own->left > 0 && own->left < own->slice ? own->left : own->slice);
+    eevdf_task_t *state = eevdf_task_of(task);
+    lag_join(queue, &state->member, nice_weight(task->nice));
+    state->slice = eevdf_slice(queue->scheduler, task);
+    eevdf_ask(state, state->left > 0 && state->left < state->slice ? state->left : state->slice);
 }
 
 POLICY_FUNCTION void eevdf_leave_competition(run_queue_t *queue, task_t *task)
 {
-    eevdf_task_t *own = eevdf_task_of(task);
+    eevdf_task_t *state = eevdf_task_of(task);
     int64_t tick = (int64_t)queue->scheduler->tick_ns;
-    own->left = lag_service(eevdf_until_deadline(own), own->member.weight);
-    own->place = EEVDF_AWAY;
-    lag_leave(queue, &own->member, 2 * own->slice > tick ? 2 * own->slice : tick);
+    state->left = lag_service(eevdf_until_deadline(state), state->member.weight);
+    state->place = EEVDF_AWAY;
+    lag_leave(queue, &state->member, 2 * state->slice > tick ? 2 * state->slice : tick);
 }
 
 POLICY_FUNCTION void eevdf_charge(run_queue_t *queue, task_t *task)
@@ -216,10 +216,10 @@ POLICY_FUNCTION void eevdf_advance(run_queue_t *queue)
 POLICY_FUNCTION void eevdf_delay(run_queue_t *queue, task_t *task)
 {
     eevdf_queue_t *all = eevdf_queue_of(queue);
-    eevdf_task_t *own = eevdf_task_of(task);
-    own->place = EEVDF_DELAYED;
-    own->round = all->round;
-    task_tree_insert(&all->delayed, task, own->deadline, own->member.time, 0);
+    eevdf_task_t *state = eevdf_task_of(task);
+    state->place = EEVDF_DELAYED;
+    state->round = all->round;
+    task_tree_insert(&all->delayed, task, state->deadline, state->member.time, 0);
 }
 
 /* Removes a task if it is delayed. If it has worked off its debt by waiting, it owes nothing and
@@ -229,17 +229,17 @@ POLICY_FUNCTION void eevdf_end_delay(run_queue_t *queue, task_t *task)
     eevdf_queue_t *all = eevdf_queue_of(queue);
     if (!task || eevdf_task_of(task)->place != EEVDF_DELAYED)
         return;
-    eevdf_task_t *own = eevdf_task_of(task);
-    if (own->round == all->round) {
+    eevdf_task_t *state = eevdf_task_of(task);
+    if (state->round == all->round) {
         task_tree_remove(&all->delayed, task);
         eevdf_leave_competition(queue, task);
-        if (own->member.lag < 0)
+        if (state->member.lag < 0)
             return;
     }
-    own->place = EEVDF_AWAY;
-    own->member.weight = 0;
-    own->member.lag = 0;
-    own->left = 0;
+    state->place = EEVDF_AWAY;
+    state->member.weight = 0;
+    state->member.lag = 0;
+    state->left = 0;
 }
 
 /* Returns a delayed task that owes nothing any more, or null. Each hook for arrival or departure
@@ -265,21 +265,21 @@ POLICY_FUNCTION void eevdf_end_all_delays(run_queue_t *queue)
 
 POLICY_FUNCTION void eevdf_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
-    eevdf_task_t *own = eevdf_task_of(task);
+    eevdf_task_t *state = eevdf_task_of(task);
     eevdf_advance(queue);
     eevdf_end_delay(queue, task);
     eevdf_end_delay(queue, eevdf_paid_off(queue));
     if (reason == ENQUEUE_NEW)
-        own->left = eevdf_slice(queue->scheduler, task) / 2;
-    if (own->member.weight == 0)
+        state->left = eevdf_slice(queue->scheduler, task) / 2;
+    if (state->member.weight == 0)
         eevdf_join(queue, task);
-    else if (eevdf_until_deadline(own) <= 0)
+    else if (eevdf_until_deadline(state) <= 0)
         eevdf_ask_next(queue, task);
     if (reason == ENQUEUE_YIELDED)
-        own->deadline += (uint64_t)lag_virtual(own->slice, own->member.weight);
-    own->place = EEVDF_QUEUED;
-    task_tree_insert(&eevdf_queue_of(queue)->waiting, task, own->deadline, own->member.time,
-                     (uint64_t)own->slice);
+        state->deadline += (uint64_t)lag_virtual(state->slice, state->member.weight);
+    state->place = EEVDF_QUEUED;
+    task_tree_insert(&eevdf_queue_of(queue)->waiting, task, state->deadline, state->member.time,
+                     (uint64_t)state->slice);
 }
 
 POLICY_FUNCTION void eevdf_dequeue(run_queue_t *queue, task_t *task)
@@ -291,17 +291,17 @@ POLICY_FUNCTION void eevdf_dequeue(run_queue_t *queue, task_t *task)
 
 POLICY_FUNCTION void eevdf_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
 {
-    eevdf_task_t *own = eevdf_task_of(task);
+    eevdf_task_t *state = eevdf_task_of(task);
     eevdf_charge(queue, task);
     if (reason == STOP_RUNNABLE)
         return; /* it is queued again at once */
     if (reason == STOP_BLOCKED && queue->scheduler->tunable[EEVDF_DELAY] &&
-        !lag_eligible(queue, &own->member)) {
+        !lag_eligible(queue, &state->member)) {
         eevdf_delay(queue, task);
         return;
     }
     eevdf_leave_competition(queue, task);
-    own->left = 0;
+    state->left = 0;
 }
 
 POLICY_FUNCTION void eevdf_leave(run_queue_t *queue, task_t *task)
@@ -313,14 +313,14 @@ POLICY_FUNCTION void eevdf_leave(run_queue_t *queue, task_t *task)
 /* Keeps the lag and the request in nanoseconds under the new weight. */
 POLICY_FUNCTION void eevdf_changed(run_queue_t *queue, task_t *task)
 {
-    eevdf_task_t *own = eevdf_task_of(task);
+    eevdf_task_t *state = eevdf_task_of(task);
     eevdf_advance(queue);
     eevdf_end_delay(queue, task);
-    if (own->place != EEVDF_RUNNING || own->member.weight == nice_weight(task->nice))
+    if (state->place != EEVDF_RUNNING || state->member.weight == nice_weight(task->nice))
         return;
     eevdf_leave_competition(queue, task);
     eevdf_join(queue, task);
-    own->place = EEVDF_RUNNING;
+    state->place = EEVDF_RUNNING;
 }
 
 /* ---- the task that runs, and the length of its turn ---- */
@@ -346,12 +346,12 @@ POLICY_FUNCTION task_t *eevdf_pick(run_queue_t *queue, uint32_t cpu)
         eevdf_end_all_delays(queue);
         return NULL;
     }
-    eevdf_task_t *own = eevdf_task_of(task);
+    eevdf_task_t *state = eevdf_task_of(task);
     task_tree_remove(&eevdf_queue_of(queue)->waiting, task);
-    own->place = EEVDF_RUNNING;
-    own->member.charged = task->run_time;
-    eevdf_begin_turn(queue, own);
-    queue->remark = own->deadline;
+    state->place = EEVDF_RUNNING;
+    state->member.charged = task->run_time;
+    eevdf_begin_turn(queue, state);
+    queue->remark = state->deadline;
     return task;
 }
 
@@ -364,17 +364,17 @@ POLICY_FUNCTION bool eevdf_protected(const run_queue_t *queue, const eevdf_task_
 /* Ends the turn if another task waits. A task that is alone continues with its next request. */
 POLICY_FUNCTION enum tick_verdict eevdf_turn_over(run_queue_t *queue, task_t *task)
 {
-    eevdf_task_t *own = eevdf_task_of(task);
+    eevdf_task_t *state = eevdf_task_of(task);
     eevdf_charge(queue, task);
-    bool over = eevdf_until_turn_end(own) <= 0;
+    bool over = eevdf_until_turn_end(state) <= 0;
     if (over && queue->queued > 0)
         return TICK_PREEMPT;
-    if (eevdf_until_deadline(own) <= 0)
+    if (eevdf_until_deadline(state) <= 0)
         eevdf_ask_next(queue, task);
     if (over)
-        eevdf_begin_turn(queue, own);
+        eevdf_begin_turn(queue, state);
     else
-        eevdf_set_turn_end(queue, own);
+        eevdf_set_turn_end(queue, state);
     return TICK_CONTINUE;
 }
 
@@ -386,13 +386,13 @@ POLICY_FUNCTION enum tick_verdict eevdf_tick(run_queue_t *queue, task_t *task)
 
 POLICY_FUNCTION bool eevdf_preempts(run_queue_t *queue, const task_t *task, const task_t *running)
 {
-    const eevdf_task_t *own = eevdf_task_of(task);
+    const eevdf_task_t *state = eevdf_task_of(task);
     const eevdf_task_t *other = eevdf_task_of(running);
-    if (other->place != EEVDF_RUNNING || !lag_eligible(queue, &own->member))
+    if (other->place != EEVDF_RUNNING || !lag_eligible(queue, &state->member))
         return false;
-    if (own->slice >= other->slice && eevdf_protected(queue, other))
+    if (state->slice >= other->slice && eevdf_protected(queue, other))
         return false;
-    return !lag_eligible(queue, &other->member) || (int64_t)(own->deadline - other->deadline) < 0;
+    return !lag_eligible(queue, &other->member) || (int64_t)(state->deadline - other->deadline) < 0;
 }
 
 /* In ticks, for display. */

@@ -214,7 +214,7 @@ POLICY_FUNCTION uint32_t shares_next_cpu(const scheduler_t *scheduler, uint32_t 
 }
 
 /* Returns a queue's contribution to the expected unfairness, divided by twice the horizon. */
-POLICY_FUNCTION int64_t shares_foreseen(int64_t lead, uint64_t weight, int64_t half_horizon)
+POLICY_FUNCTION int64_t shares_expected(int64_t lead, uint64_t weight, int64_t half_horizon)
 {
     return weight > 0 ? (lead + half_horizon) / (int64_t)weight : 0;
 }
@@ -238,9 +238,9 @@ POLICY_FUNCTION bool shares_move_pays(run_queue_t *queue, const share_member_t *
     int64_t half = shares_ticks(queue, horizon) / 2;
     int64_t lead = shares_lead(queue, member);
     int64_t now =
-        shares_foreseen(from->lead, from->weight, half) + shares_foreseen(to_lead, to_weight, half);
-    int64_t then = shares_foreseen(from->lead - lead, from->weight - member->weight, half) +
-                   shares_foreseen(to_lead + lead, to_weight + member->weight, half);
+        shares_expected(from->lead, from->weight, half) + shares_expected(to_lead, to_weight, half);
+    int64_t then = shares_expected(from->lead - lead, from->weight - member->weight, half) +
+                   shares_expected(to_lead + lead, to_weight + member->weight, half);
     int64_t cost = half / (int64_t)from->weight + half / (int64_t)to_weight;
     return now - then > cost / SHARES_GAIN;
 }
@@ -253,9 +253,9 @@ POLICY_FUNCTION bool shares_move_pays(run_queue_t *queue, const share_member_t *
 POLICY_FUNCTION uint32_t shares_place(const scheduler_t *scheduler, const task_t *task,
                                       enum enqueue_reason reason)
 {
-    uint32_t own = place_own(scheduler, task);
-    uint32_t best = own;
-    uint64_t least = SHARES(scheduler->queue[own])->weight;
+    uint32_t home = home_cpu_of(scheduler, task);
+    uint32_t best = home;
+    uint64_t least = SHARES(scheduler->queue[home])->weight;
     for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && least > 0 && LOOP_GUARD; cpu++) {
         uint64_t weight = SHARES(scheduler->queue[cpu])->weight;
         if (weight < least && task_may_run_on(task, cpu)) {
@@ -263,7 +263,7 @@ POLICY_FUNCTION uint32_t shares_place(const scheduler_t *scheduler, const task_t
             least = weight;
         }
     }
-    return reason == ENQUEUE_WOKEN && least > 0 ? own : best;
+    return reason == ENQUEUE_WOKEN && least > 0 ? home : best;
 }
 
 #endif

@@ -130,10 +130,10 @@ POLICY_FUNCTION void feedback_boost_queue(run_queue_t *queue)
 /* Returns the task's serving level now, including a boost that no hook has applied yet. */
 POLICY_FUNCTION uint32_t feedback_level(const run_queue_t *queue, const task_t *task)
 {
-    const feedback_task_t *own = feedback_task_of(task);
-    bool boosted = own->epoch != feedback_queue_of(queue)->epoch;
+    const feedback_task_t *state = feedback_task_of(task);
+    bool boosted = state->epoch != feedback_queue_of(queue)->epoch;
     uint32_t top = feedback_top(queue->scheduler);
-    return boosted && own->level < top ? top : own->level;
+    return boosted && state->level < top ? top : state->level;
 }
 
 /* A hook, level(). A boost raises all waiting tasks, except tasks above the top level. */
@@ -149,17 +149,17 @@ POLICY_FUNCTION uint64_t feedback_level_now(const scheduler_t *scheduler, const 
 /* Applies a boost that the task has missed. Returns false if there was none. */
 POLICY_FUNCTION bool feedback_boost_task(const run_queue_t *queue, task_t *task)
 {
-    feedback_task_t *own = feedback_task_of(task);
+    feedback_task_t *state = feedback_task_of(task);
     uint64_t epoch = feedback_queue_of(queue)->epoch;
-    if (own->epoch == epoch)
+    if (state->epoch == epoch)
         return false;
-    own->level = feedback_level(queue, task);
-    own->base = feedback_top(queue->scheduler);
-    own->epoch = epoch;
-    own->allotment_used = 0;
-    own->slice_used = 0;
-    own->turn_over = true;
-    task->level = own->level;
+    state->level = feedback_level(queue, task);
+    state->base = feedback_top(queue->scheduler);
+    state->epoch = epoch;
+    state->allotment_used = 0;
+    state->slice_used = 0;
+    state->turn_over = true;
+    task->level = state->level;
     return true;
 }
 
@@ -173,31 +173,31 @@ POLICY_FUNCTION bool feedback_used_up(const scheduler_t *scheduler, uint32_t lim
 }
 
 /* Returns the index of its slice among the tunables; above all levels the top's slice applies. */
-POLICY_FUNCTION uint32_t feedback_slice(const scheduler_t *scheduler, const feedback_task_t *own)
+POLICY_FUNCTION uint32_t feedback_slice(const scheduler_t *scheduler, const feedback_task_t *state)
 {
     uint32_t top = feedback_top(scheduler);
-    return FEEDBACK_SLICE + (own->level < top ? own->level : top);
+    return FEEDBACK_SLICE + (state->level < top ? state->level : top);
 }
 
-POLICY_FUNCTION void feedback_sink_to(feedback_task_t *own, uint32_t base)
+POLICY_FUNCTION void feedback_sink_to(feedback_task_t *state, uint32_t base)
 {
-    own->level = own->base = base;
-    own->turn_over = true;
+    state->level = state->base = base;
+    state->turn_over = true;
 }
 
 /* Charges a task for its use of its slice and of its allotment. */
-POLICY_FUNCTION void feedback_pay(const scheduler_t *scheduler, feedback_task_t *own,
+POLICY_FUNCTION void feedback_pay(const scheduler_t *scheduler, feedback_task_t *state,
                                   uint64_t slice, uint64_t allotment)
 {
-    own->slice_used += slice;
-    own->allotment_used += allotment;
+    state->slice_used += slice;
+    state->allotment_used += allotment;
     /* Level 0 has no allotment. */
-    if (feedback_used_up(scheduler, FEEDBACK_ALLOTMENT + own->base, own->allotment_used)) {
-        feedback_sink_to(own, own->base - 1);
-        own->allotment_used = 0;
+    if (feedback_used_up(scheduler, FEEDBACK_ALLOTMENT + state->base, state->allotment_used)) {
+        feedback_sink_to(state, state->base - 1);
+        state->allotment_used = 0;
     }
-    if (feedback_used_up(scheduler, feedback_slice(scheduler, own), own->slice_used))
-        own->turn_over = true;
+    if (feedback_used_up(scheduler, feedback_slice(scheduler, state), state->slice_used))
+        state->turn_over = true;
 }
 
 /* ---- waiting ---- */
@@ -206,20 +206,20 @@ POLICY_FUNCTION void feedback_pay(const scheduler_t *scheduler, feedback_task_t 
  * soon as its level is served. */
 POLICY_FUNCTION void feedback_add(run_queue_t *queue, task_t *task, bool goes_on)
 {
-    const feedback_task_t *own = feedback_task_of(task);
-    task->level = own->level;
+    const feedback_task_t *state = feedback_task_of(task);
+    task->level = state->level;
     level_lists_add(&feedback_queue_of(queue)->lists, level_counts_of(queue), task,
-                    feedback_rank(own->level), goes_on);
+                    feedback_rank(state->level), goes_on);
 }
 
 /* A hook. The queue is in its epoch: a task that was queued before the last boost is in the
  * top's list. */
 POLICY_FUNCTION void feedback_dequeue(run_queue_t *queue, task_t *task)
 {
-    const feedback_task_t *own = feedback_task_of(task);
+    const feedback_task_t *state = feedback_task_of(task);
     feedback_boost_task(queue, task);
     level_lists_remove(&feedback_queue_of(queue)->lists, level_counts_of(queue), task,
-                       feedback_rank(own->level));
+                       feedback_rank(state->level));
 }
 
 /* Takes out the next task that may run on `cpu`, or returns null if none waits. */
@@ -247,10 +247,10 @@ static inline __attribute__((always_inline, unused)) task_t *feedback_steal(run_
 /* The task gets the CPU. */
 POLICY_FUNCTION void feedback_begin_turn(run_queue_t *queue, task_t *task)
 {
-    feedback_task_t *own = feedback_task_of(task);
-    own->turn_over = false;
-    level_counts_of(queue)->running = feedback_rank(own->level);
-    queue->remark = own->level;
+    feedback_task_t *state = feedback_task_of(task);
+    state->turn_over = false;
+    level_counts_of(queue)->running = feedback_rank(state->level);
+    queue->remark = state->level;
 }
 
 /* A hook. */

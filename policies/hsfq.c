@@ -61,12 +61,12 @@ POLICY_FUNCTION uint64_t hsfq_slice(const scheduler_t *scheduler, const task_t *
 
 POLICY_FUNCTION void hsfq_begin_turn(run_queue_t *queue, task_t *task)
 {
-    hsfq_task_t *own = hsfq_task_of(task);
-    uint64_t ns = hsfq_take_quota(queue, own->group, hsfq_slice(queue->scheduler, task));
-    hsfq_turn_clocks(queue, own);
-    own->turn_end = queue->now + ns;
+    hsfq_task_t *state = hsfq_task_of(task);
+    uint64_t ns = hsfq_take_quota(queue, state->group, hsfq_slice(queue->scheduler, task));
+    hsfq_turn_clocks(queue, state);
+    state->turn_end = queue->now + ns;
     if (queue->scheduler->tunable[HSFQ_EXACT])
-        queue->turn_end = own->turn_end;
+        queue->turn_end = state->turn_end;
 }
 
 /* ---- arrival and departure of tasks ---- */
@@ -80,31 +80,31 @@ POLICY_FUNCTION void hsfq_advance(run_queue_t *queue)
 
 POLICY_FUNCTION void hsfq_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
-    hsfq_task_t *own = hsfq_task_of(task);
+    hsfq_task_t *state = hsfq_task_of(task);
     (void)reason;
     hsfq_advance(queue);
-    if (own->weight > 0 &&
-        (own->group != hsfq_group_now(queue, task) || own->weight != hsfq_weight_now(task)))
+    if (state->weight > 0 &&
+        (state->group != hsfq_group_now(queue, task) || state->weight != hsfq_weight_now(task)))
         hsfq_part(queue, task); /* it ran until now */
-    if (own->weight == 0)
+    if (state->weight == 0)
         hsfq_join(queue, task);
-    hsfq_group_t *there = hsfq_group_of(queue, own->group);
-    task_heap_insert(&there->tasks, task, own->start);
-    there->queued++;
-    if (there->until == 0)
+    hsfq_group_t *group_state = hsfq_group_of(queue, state->group);
+    task_heap_insert(&group_state->tasks, task, state->start);
+    group_state->queued++;
+    if (group_state->until == 0)
         return;
     queue->held++;
-    if (queue->alarm == 0 || there->until < queue->alarm)
-        queue->alarm = there->until;
+    if (queue->alarm == 0 || group_state->until < queue->alarm)
+        queue->alarm = group_state->until;
 }
 
 /* Takes the waiting task out; it stays a member. */
 POLICY_FUNCTION void hsfq_take(run_queue_t *queue, task_t *task)
 {
-    hsfq_group_t *there = hsfq_group_of(queue, hsfq_task_of(task)->group);
-    task_heap_remove(&there->tasks, task);
-    there->queued--;
-    if (there->until > 0)
+    hsfq_group_t *group_state = hsfq_group_of(queue, hsfq_task_of(task)->group);
+    task_heap_remove(&group_state->tasks, task);
+    group_state->queued--;
+    if (group_state->until > 0)
         queue->held--;
 }
 
@@ -140,28 +140,28 @@ POLICY_FUNCTION task_t *hsfq_pick(run_queue_t *queue, uint32_t cpu)
 
 /* Returns true if the turn continues. Where only ticks end turns, the tick nearest to the
  * planned end does. */
-POLICY_FUNCTION bool hsfq_turn_lasts(const run_queue_t *queue, const hsfq_task_t *own)
+POLICY_FUNCTION bool hsfq_turn_lasts(const run_queue_t *queue, const hsfq_task_t *state)
 {
     const scheduler_t *scheduler = queue->scheduler;
     uint64_t early = scheduler->tunable[HSFQ_EXACT] ? 0 : scheduler->tick_ns / 2;
-    return queue->now + early < own->turn_end;
+    return queue->now + early < state->turn_end;
 }
 
 /* Ends the turn if another task waits, the quota is used up, or the task's group was not set
  * before. */
 POLICY_FUNCTION enum tick_verdict hsfq_turn_over(run_queue_t *queue, task_t *task)
 {
-    hsfq_task_t *own = hsfq_task_of(task);
+    hsfq_task_t *state = hsfq_task_of(task);
     hsfq_charge(queue, task);
-    if (hsfq_turn_lasts(queue, own)) {
+    if (hsfq_turn_lasts(queue, state)) {
         if (queue->scheduler->tunable[HSFQ_EXACT])
-            queue->turn_end = own->turn_end;
+            queue->turn_end = state->turn_end;
         return TICK_CONTINUE;
     }
-    hsfq_give_quota(queue, own->group);
+    hsfq_give_quota(queue, state->group);
     hsfq_survey(queue);
-    if (queue->queued > queue->held || hsfq_group_of(queue, own->group)->until > 0 ||
-        own->group != hsfq_group_now(queue, task))
+    if (queue->queued > queue->held || hsfq_group_of(queue, state->group)->until > 0 ||
+        state->group != hsfq_group_now(queue, task))
         return TICK_PREEMPT;
     hsfq_begin_turn(queue, task);
     return TICK_CONTINUE;
@@ -170,10 +170,10 @@ POLICY_FUNCTION enum tick_verdict hsfq_turn_over(run_queue_t *queue, task_t *tas
 /* Handles periods of groups that may have started. */
 POLICY_FUNCTION task_t *hsfq_alarm(run_queue_t *queue)
 {
-    uint32_t held = queue->held;
+    uint32_t ineligible = queue->held;
     hsfq_advance(queue);
     hsfq_survey(queue);
-    return queue->held < held ? hsfq_first(queue) : NULL;
+    return queue->held < ineligible ? hsfq_first(queue) : NULL;
 }
 
 /* Compares the tags where the paths down to the two tasks part. */
@@ -216,8 +216,8 @@ POLICY_FUNCTION task_t *hsfq_steal(run_queue_t *queue, uint32_t cpu)
         task = hsfq_any_on(queue, cpu, false);
     if (!task)
         return NULL;
-    const hsfq_task_t *own = hsfq_task_of(task);
-    if (!load_move_evens(queue, hsfq_load(queue, own->group, own->weight), cpu))
+    const hsfq_task_t *state = hsfq_task_of(task);
+    if (!load_move_evens(queue, hsfq_load(queue, state->group, state->weight), cpu))
         return NULL;
     hsfq_take(queue, task); /* hsfq_dequeue() would be one call too deep for BPF */
     hsfq_part(queue, task);

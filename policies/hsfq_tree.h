@@ -42,19 +42,19 @@ struct hsfq_group {
     struct task_heap tasks; /* its own waiting tasks */
     uint64_t start;
     uint64_t remainder;
-    uint64_t clock;    /* of its children */
-    uint64_t last;     /* their latest tag: the clock resumes there after the group had none */
-    uint64_t until;    /* its tasks are held until then; 0: not held */
-    int64_t left;      /* taken from its quota; less than 0: overdrawn */
-    uint64_t taken_at; /* when it was taken */
-    uint64_t own;      /* weights of the group's direct tasks */
-    uint64_t below;    /* the local weights of groups within it */
-    uint64_t all;      /* of all its children on all CPUs */
-    uint64_t weight;   /* local weight */
-    uint32_t members;  /* waiting or running tasks of the group and of groups within it */
-    uint32_t queued;   /* its own queued tasks */
-    uint32_t parent;   /* constant while it has members */
-    uint32_t best;     /* the group within it to be served first; 0: none */
+    uint64_t clock;        /* of its children */
+    uint64_t last;         /* their latest tag: the clock resumes there after the group had none */
+    uint64_t until;        /* its tasks are held until then; 0: not held */
+    int64_t left;          /* taken from its quota; less than 0: overdrawn */
+    uint64_t taken_at;     /* when it was taken */
+    uint64_t task_weights; /* weights of the group's direct tasks */
+    uint64_t below;        /* the local weights of groups within it */
+    uint64_t all;          /* of all its children on all CPUs */
+    uint64_t weight;       /* local weight */
+    uint32_t members;      /* waiting or running tasks of the group and of groups within it */
+    uint32_t queued;       /* its own queued tasks */
+    uint32_t parent;       /* constant while it has members */
+    uint32_t best;         /* the group within it to be served first; 0: none */
 };
 
 struct hsfq_queue {
@@ -66,8 +66,8 @@ struct hsfq_queue {
 /* Over all CPUs; changed by atomic operations. */
 struct hsfq_scheduler {
     struct group_pool pool[GROUPS_MAX];
-    uint64_t own[GROUPS_MAX]; /* the weights of a group's own tasks */
-    uint64_t limits;          /* 0: quotas are ignored */
+    uint64_t task_weights[GROUPS_MAX]; /* the weights of a group's own tasks */
+    uint64_t limits;                   /* 0: quotas are ignored */
 };
 
 _Static_assert(sizeof(struct hsfq_task) <= POLICY_TASK_BYTES, "task state fits");
@@ -140,29 +140,29 @@ POLICY_FUNCTION uint64_t hsfq_resume(hsfq_group_t *parent, uint64_t start)
 /* Adds the group when it gets its first member here. */
 POLICY_FUNCTION void hsfq_wake_group(run_queue_t *queue, uint32_t group)
 {
-    hsfq_group_t *own = hsfq_group_of(queue, group);
+    hsfq_group_t *group_state = hsfq_group_of(queue, group);
     uint32_t parent = hsfq_settings(queue, group)->parent;
     if (parent >= group)
         parent = 0;
-    if (parent != own->parent)
-        own->start = hsfq_group_of(queue, parent)->clock;
-    own->parent = parent;
-    own->start = hsfq_resume(hsfq_group_of(queue, parent), own->start);
-    own->weight = (uint64_t)hsfq_settings(queue, group)->weight * HSFQ_GROUP_UNIT;
-    own->remainder = 0;
+    if (parent != group_state->parent)
+        group_state->start = hsfq_group_of(queue, parent)->clock;
+    group_state->parent = parent;
+    group_state->start = hsfq_resume(hsfq_group_of(queue, parent), group_state->start);
+    group_state->weight = (uint64_t)hsfq_settings(queue, group)->weight * HSFQ_GROUP_UNIT;
+    group_state->remainder = 0;
 }
 
 /* Adds a task to the counts of its group and of the groups above, or removes it. */
 POLICY_FUNCTION void hsfq_count(run_queue_t *queue, uint32_t group, bool comes)
 {
     for (uint32_t i = (uint32_t)LOOP_START(0); i < GROUPS_MAX && LOOP_GUARD; i++) {
-        hsfq_group_t *own = hsfq_group_of(queue, group);
-        if (comes && group > 0 && own->members == 0)
+        hsfq_group_t *group_state = hsfq_group_of(queue, group);
+        if (comes && group > 0 && group_state->members == 0)
             hsfq_wake_group(queue, group);
-        own->members += comes ? 1 : (uint32_t)-1;
+        group_state->members += comes ? 1 : (uint32_t)-1;
         if (group == 0)
             return;
-        group = own->parent;
+        group = group_state->parent;
     }
 }
 
@@ -170,10 +170,10 @@ POLICY_FUNCTION void hsfq_count(run_queue_t *queue, uint32_t group, bool comes)
 POLICY_FUNCTION uint64_t hsfq_load(const run_queue_t *queue, uint32_t group, uint64_t weight)
 {
     for (uint32_t i = (uint32_t)LOOP_START(0); group > 0 && i < GROUPS_MAX && LOOP_GUARD; i++) {
-        const hsfq_group_t *own = hsfq_group_of(queue, group);
-        uint64_t whole = (uint64_t)hsfq_settings(queue, group)->weight * HSFQ_GROUP_UNIT;
-        weight = own->all > weight ? weight * whole / own->all : whole;
-        group = own->parent;
+        const hsfq_group_t *group_state = hsfq_group_of(queue, group);
+        uint64_t total = (uint64_t)hsfq_settings(queue, group)->weight * HSFQ_GROUP_UNIT;
+        weight = group_state->all > weight ? weight * total / group_state->all : total;
+        group = group_state->parent;
     }
     return weight > 0 ? weight : 1;
 }
@@ -190,34 +190,36 @@ POLICY_FUNCTION uint64_t hsfq_weight_now(const task_t *task)
 
 POLICY_FUNCTION void hsfq_join(run_queue_t *queue, task_t *task)
 {
-    hsfq_task_t *own = hsfq_task_of(task);
+    hsfq_task_t *state = hsfq_task_of(task);
     uint32_t group = hsfq_group_now(queue, task);
-    hsfq_group_t *there = hsfq_group_of(queue, group);
-    bool is_back = own->home == queue->cpu + 1 && own->group == group;
+    hsfq_group_t *group_state = hsfq_group_of(queue, group);
+    bool is_back = state->home == queue->cpu + 1 && state->group == group;
     hsfq_know_groups(queue);
-    own->start = hsfq_resume(there, is_back ? own->start : there->clock + own->ahead);
-    own->group = group;
-    own->home = queue->cpu + 1;
-    own->weight = hsfq_weight_now(task);
-    own->remainder = 0;
-    there->own += own->weight;
-    __sync_fetch_and_add(&hsfq_all(queue)->own[group], own->weight);
+    state->start =
+        hsfq_resume(group_state, is_back ? state->start : group_state->clock + state->ahead);
+    state->group = group;
+    state->home = queue->cpu + 1;
+    state->weight = hsfq_weight_now(task);
+    state->remainder = 0;
+    group_state->task_weights += state->weight;
+    __sync_fetch_and_add(&hsfq_all(queue)->task_weights[group], state->weight);
     hsfq_count(queue, group, true);
-    own->load = hsfq_load(queue, group, own->weight);
-    STATE_OF(queue, struct load_sum)->load += own->load;
+    state->load = hsfq_load(queue, group, state->weight);
+    STATE_OF(queue, struct load_sum)->load += state->load;
 }
 
 POLICY_FUNCTION void hsfq_part(run_queue_t *queue, task_t *task)
 {
-    hsfq_task_t *own = hsfq_task_of(task);
-    hsfq_group_t *there = hsfq_group_of(queue, own->group);
+    hsfq_task_t *state = hsfq_task_of(task);
+    hsfq_group_t *group_state = hsfq_group_of(queue, state->group);
     load_sum_t *sum = STATE_OF(queue, struct load_sum);
-    own->ahead = hsfq_before(there->clock, own->start) ? own->start - there->clock : 0;
-    there->own -= own->weight;
-    __sync_fetch_and_add(&hsfq_all(queue)->own[own->group], -own->weight);
-    hsfq_count(queue, own->group, false);
-    sum->load -= own->load < sum->load ? own->load : sum->load;
-    own->weight = 0;
+    state->ahead =
+        hsfq_before(group_state->clock, state->start) ? state->start - group_state->clock : 0;
+    group_state->task_weights -= state->weight;
+    __sync_fetch_and_add(&hsfq_all(queue)->task_weights[state->group], -state->weight);
+    hsfq_count(queue, state->group, false);
+    sum->load -= state->load < sum->load ? state->load : sum->load;
+    state->weight = 0;
 }
 
 /* ---- service ---- */
@@ -234,16 +236,16 @@ POLICY_FUNCTION void hsfq_move(uint64_t SHARED_MEMORY *tag, uint64_t SHARED_MEMO
 /* Charges the task for its CPU use, and the groups above it. The task runs or has just stopped. */
 POLICY_FUNCTION void hsfq_charge(run_queue_t *queue, task_t *task)
 {
-    hsfq_task_t *own = hsfq_task_of(task);
+    hsfq_task_t *state = hsfq_task_of(task);
     uint64_t run_time = run_time_now(queue, task);
-    uint64_t used = run_time - own->charged;
+    uint64_t used = run_time - state->charged;
     uint64_t tag;
-    if (own->weight == 0 || (int64_t)used <= 0)
+    if (state->weight == 0 || (int64_t)used <= 0)
         return;
-    own->charged = run_time;
-    hsfq_move(&own->start, &own->remainder, used, own->weight);
-    tag = own->start;
-    uint32_t group = own->group;
+    state->charged = run_time;
+    hsfq_move(&state->start, &state->remainder, used, state->weight);
+    tag = state->start;
+    uint32_t group = state->group;
     for (uint32_t i = (uint32_t)LOOP_START(0); i < GROUPS_MAX && LOOP_GUARD; i++) {
         hsfq_group_t *above = hsfq_group_of(queue, group);
         above->last = hsfq_later(above->last, tag);
@@ -257,13 +259,13 @@ POLICY_FUNCTION void hsfq_charge(run_queue_t *queue, task_t *task)
 }
 
 /* Returns the part of a group's value that belongs to its members on this CPU. */
-POLICY_FUNCTION uint64_t hsfq_part_of(const run_queue_t *queue, uint32_t group, uint64_t whole)
+POLICY_FUNCTION uint64_t hsfq_part_of(const run_queue_t *queue, uint32_t group, uint64_t total)
 {
-    const hsfq_group_t *own = hsfq_group_of(queue, group);
-    uint64_t here = own->own + own->below;
-    if (queue->scheduler->queues == 1 || here >= own->all)
-        return whole;
-    uint64_t part = (here << HSFQ_PART_BITS) / own->all * whole >> HSFQ_PART_BITS;
+    const hsfq_group_t *group_state = hsfq_group_of(queue, group);
+    uint64_t level_weight = group_state->task_weights + group_state->below;
+    if (queue->scheduler->queues == 1 || level_weight >= group_state->all)
+        return total;
+    uint64_t part = (level_weight << HSFQ_PART_BITS) / group_state->all * total >> HSFQ_PART_BITS;
     return part > 0 ? part : 1;
 }
 
@@ -272,22 +274,25 @@ POLICY_FUNCTION uint64_t hsfq_part_of(const run_queue_t *queue, uint32_t group, 
 POLICY_FUNCTION uint64_t hsfq_take_quota(run_queue_t *queue, uint32_t group, uint64_t ns)
 {
     for (uint32_t i = (uint32_t)LOOP_START(0); i < GROUPS_MAX && LOOP_GUARD; i++) {
-        hsfq_group_t *own = hsfq_group_of(queue, group);
+        hsfq_group_t *group_state = hsfq_group_of(queue, group);
         if (hsfq_limited(queue, group)) {
             const share_group_t *settings = hsfq_settings(queue, group);
             uint64_t rest = period_end(settings, queue->now) - queue->now;
             uint64_t part = hsfq_part_of(queue, group, settings->quota);
             ns = ns < rest ? ns : rest;
             ns = ns < part ? ns : part;
-            if (own->left < (int64_t)ns)
-                own->left += (int64_t)pool_take(settings, &hsfq_all(queue)->pool[group], queue->now,
-                                                ns - (uint64_t)own->left);
-            own->taken_at = queue->now;
-            ns = own->left < (int64_t)ns ? (uint64_t)(own->left > 0 ? own->left : 0) : ns;
+            if (group_state->left < (int64_t)ns)
+                group_state->left +=
+                    (int64_t)pool_take(settings, &hsfq_all(queue)->pool[group], queue->now,
+                                       ns - (uint64_t)group_state->left);
+            group_state->taken_at = queue->now;
+            ns = group_state->left < (int64_t)ns
+                     ? (uint64_t)(group_state->left > 0 ? group_state->left : 0)
+                     : ns;
         }
         if (group == 0)
             break;
-        group = own->parent;
+        group = group_state->parent;
     }
     return ns > HSFQ_TURN_LEAST ? ns : HSFQ_TURN_LEAST;
 }
@@ -296,24 +301,24 @@ POLICY_FUNCTION uint64_t hsfq_take_quota(run_queue_t *queue, uint32_t group, uin
 POLICY_FUNCTION void hsfq_give_quota(run_queue_t *queue, uint32_t group)
 {
     for (uint32_t i = (uint32_t)LOOP_START(0); i < GROUPS_MAX && LOOP_GUARD; i++) {
-        hsfq_group_t *own = hsfq_group_of(queue, group);
-        if (own->left > 0) {
-            pool_give(hsfq_settings(queue, group), &hsfq_all(queue)->pool[group], own->taken_at,
-                      (uint64_t)own->left);
-            own->left = 0;
+        hsfq_group_t *group_state = hsfq_group_of(queue, group);
+        if (group_state->left > 0) {
+            pool_give(hsfq_settings(queue, group), &hsfq_all(queue)->pool[group],
+                      group_state->taken_at, (uint64_t)group_state->left);
+            group_state->left = 0;
         }
         if (group == 0)
             break;
-        group = own->parent;
+        group = group_state->parent;
     }
 }
 
 /* Advances the clocks above the task to the tags on the path to it. The task is about to be
  * served. */
-POLICY_FUNCTION void hsfq_turn_clocks(run_queue_t *queue, const hsfq_task_t *own)
+POLICY_FUNCTION void hsfq_turn_clocks(run_queue_t *queue, const hsfq_task_t *state)
 {
-    uint64_t tag = own->start;
-    uint32_t group = own->group;
+    uint64_t tag = state->start;
+    uint32_t group = state->group;
     for (uint32_t i = (uint32_t)LOOP_START(0); i < GROUPS_MAX && LOOP_GUARD; i++) {
         hsfq_group_t *above = hsfq_group_of(queue, group);
         above->clock = hsfq_later(above->clock, tag);
@@ -330,36 +335,38 @@ POLICY_FUNCTION void hsfq_turn_clocks(run_queue_t *queue, const hsfq_task_t *own
  * repaid. */
 POLICY_FUNCTION uint64_t hsfq_used_up(run_queue_t *queue, uint32_t group)
 {
-    hsfq_group_t *own = hsfq_group_of(queue, group);
+    hsfq_group_t *group_state = hsfq_group_of(queue, group);
     const share_group_t *settings = hsfq_settings(queue, group);
     group_pool_t *pool = &hsfq_all(queue)->pool[group];
-    if (own->left < 0)
-        own->left += (int64_t)pool_take(settings, pool, queue->now, (uint64_t)-own->left);
-    if (own->left > 0 || (own->left == 0 && pool_rest(settings, pool, queue->now) > 0))
+    if (group_state->left < 0)
+        group_state->left +=
+            (int64_t)pool_take(settings, pool, queue->now, (uint64_t)-group_state->left);
+    if (group_state->left > 0 ||
+        (group_state->left == 0 && pool_rest(settings, pool, queue->now) > 0))
         return 0;
     return period_end(settings, queue->now);
 }
 
 /* Finds the groups that are held, from the root down, and counts their tasks. */
-POLICY_FUNCTION void hsfq_find_held(run_queue_t *queue)
+POLICY_FUNCTION void hsfq_find_ineligible(run_queue_t *queue)
 {
     uint32_t groups = (uint32_t)STATE_OF(queue, struct hsfq_queue)->groups;
     uint64_t alarm = 0;
-    uint32_t held = 0;
+    uint32_t ineligible = 0;
     for (uint32_t i = (uint32_t)LOOP_START(0); i < groups && LOOP_GUARD; i++) {
-        hsfq_group_t *own = hsfq_group_of(queue, i);
-        uint64_t until = i > 0 ? hsfq_group_of(queue, own->parent)->until : 0;
+        hsfq_group_t *group_state = hsfq_group_of(queue, i);
+        uint64_t until = i > 0 ? hsfq_group_of(queue, group_state->parent)->until : 0;
         if (until == 0 && hsfq_limited(queue, i))
             until = hsfq_used_up(queue, i);
-        own->until = until;
-        own->best = 0;
-        own->below = 0;
-        if (until == 0 || own->queued == 0)
+        group_state->until = until;
+        group_state->best = 0;
+        group_state->below = 0;
+        if (until == 0 || group_state->queued == 0)
             continue;
-        held += own->queued;
+        ineligible += group_state->queued;
         alarm = alarm == 0 || until < alarm ? until : alarm;
     }
-    queue->held = held;
+    queue->held = ineligible;
     queue->alarm = alarm;
 }
 
@@ -369,22 +376,22 @@ POLICY_FUNCTION void hsfq_find_held(run_queue_t *queue)
 POLICY_FUNCTION void hsfq_find_first(run_queue_t *queue)
 {
     uint32_t groups = (uint32_t)STATE_OF(queue, struct hsfq_queue)->groups;
-    uint64_t load = hsfq_group_of(queue, 0)->own;
+    uint64_t load = hsfq_group_of(queue, 0)->task_weights;
     for (uint32_t i = (uint32_t)LOOP_START(0); i + 1 < groups && LOOP_GUARD; i++) {
         uint32_t group = groups - 1 - i;
-        hsfq_group_t *own = hsfq_group_of(queue, group);
-        hsfq_group_t *parent = hsfq_group_of(queue, own->parent);
-        bool ready = own->until == 0 && (own->tasks.first || own->best);
-        if (own->members == 0)
+        hsfq_group_t *group_state = hsfq_group_of(queue, group);
+        hsfq_group_t *parent = hsfq_group_of(queue, group_state->parent);
+        bool ready = group_state->until == 0 && (group_state->tasks.first || group_state->best);
+        if (group_state->members == 0)
             continue;
-        own->weight = hsfq_part_of(queue, group,
-                                   (uint64_t)hsfq_settings(queue, group)->weight * HSFQ_GROUP_UNIT);
-        parent->below += own->weight;
-        load += own->parent == 0 && own->until == 0 ? own->weight : 0;
+        group_state->weight = hsfq_part_of(
+            queue, group, (uint64_t)hsfq_settings(queue, group)->weight * HSFQ_GROUP_UNIT);
+        parent->below += group_state->weight;
+        load += group_state->parent == 0 && group_state->until == 0 ? group_state->weight : 0;
         if (ready)
-            own->start = hsfq_later(own->start, parent->clock);
+            group_state->start = hsfq_later(group_state->start, parent->clock);
         if (ready && (parent->best == 0 ||
-                      hsfq_before(own->start, hsfq_group_of(queue, parent->best)->start)))
+                      hsfq_before(group_state->start, hsfq_group_of(queue, parent->best)->start)))
             parent->best = group;
     }
     STATE_OF(queue, struct load_sum)->load = load;
@@ -395,10 +402,10 @@ POLICY_FUNCTION void hsfq_sum_up(run_queue_t *queue)
 {
     uint32_t groups = (uint32_t)STATE_OF(queue, struct hsfq_queue)->groups;
     for (uint32_t i = (uint32_t)LOOP_START(0); i < groups && LOOP_GUARD; i++)
-        hsfq_group_of(queue, i)->all = hsfq_all(queue)->own[i];
+        hsfq_group_of(queue, i)->all = hsfq_all(queue)->task_weights[i];
     for (uint32_t i = (uint32_t)LOOP_START(0); i + 1 < groups && LOOP_GUARD; i++) {
-        const hsfq_group_t *own = hsfq_group_of(queue, groups - 1 - i);
-        if (own->all > 0)
+        const hsfq_group_t *group_state = hsfq_group_of(queue, groups - 1 - i);
+        if (group_state->all > 0)
             hsfq_group_of(queue, hsfq_settings(queue, groups - 1 - i)->parent)->all +=
                 (uint64_t)hsfq_settings(queue, groups - 1 - i)->weight * HSFQ_GROUP_UNIT;
     }
@@ -409,19 +416,19 @@ POLICY_FUNCTION void hsfq_survey(run_queue_t *queue)
     hsfq_know_groups(queue);
     if (queue->scheduler->queues > 1)
         hsfq_sum_up(queue);
-    hsfq_find_held(queue);
+    hsfq_find_ineligible(queue);
     hsfq_find_first(queue);
 }
 
-/* Returns the first task of a group that may run on `cpu`, or null. With `held`, groups that are
- * held count too. */
-POLICY_RARE_FUNCTION task_t *hsfq_any_on(const run_queue_t *queue, uint32_t cpu, bool held)
+/* Returns the first task of a group that may run on `cpu`, or null. With `ineligible`, groups that
+ * are held count too. */
+POLICY_RARE_FUNCTION task_t *hsfq_any_on(const run_queue_t *queue, uint32_t cpu, bool ineligible)
 {
     task_t *task = NULL;
     for (uint32_t i = (uint32_t)LOOP_START(0); i < GROUPS_MAX && !task && LOOP_GUARD; i++) {
-        const hsfq_group_t *own = hsfq_group_of(queue, i);
-        if (held || own->until == 0)
-            task = task_heap_first_on(&own->tasks, cpu);
+        const hsfq_group_t *group_state = hsfq_group_of(queue, i);
+        if (ineligible || group_state->until == 0)
+            task = task_heap_first_on(&group_state->tasks, cpu);
     }
     return task;
 }
@@ -432,12 +439,12 @@ POLICY_FUNCTION task_t *hsfq_first(const run_queue_t *queue)
     uint32_t group = 0;
     task_t *first = NULL;
     for (uint32_t i = (uint32_t)LOOP_START(0); i < GROUPS_MAX && LOOP_GUARD; i++) {
-        const hsfq_group_t *own = hsfq_group_of(queue, group);
-        uint64_t tag = hsfq_group_of(queue, own->best)->start;
-        first = own->until == 0 ? own->tasks.first : NULL;
-        if (own->best == 0 || (first && !hsfq_before(tag, hsfq_task_of(first)->start)))
+        const hsfq_group_t *group_state = hsfq_group_of(queue, group);
+        uint64_t tag = hsfq_group_of(queue, group_state->best)->start;
+        first = group_state->until == 0 ? group_state->tasks.first : NULL;
+        if (group_state->best == 0 || (first && !hsfq_before(tag, hsfq_task_of(first)->start)))
             break;
-        group = own->best;
+        group = group_state->best;
     }
     return first;
 }

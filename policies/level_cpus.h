@@ -33,7 +33,7 @@ POLICY_FUNCTION uint32_t place_by_level(const scheduler_t *scheduler, const task
                                         enum enqueue_reason reason)
 {
     (void)reason;
-    uint32_t best = place_own(scheduler, task);
+    uint32_t best = home_cpu_of(scheduler, task);
     uint64_t least = level_pressure(scheduler->queue[best]);
     for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && least > 0 && LOOP_GUARD; cpu++) {
         uint64_t pressure = level_pressure(scheduler->queue[cpu]);
@@ -53,17 +53,17 @@ POLICY_FUNCTION uint32_t place_by_level(const scheduler_t *scheduler, const task
  */
 POLICY_FUNCTION bool should_take(const run_queue_t *queue, const run_queue_t *other)
 {
-    const level_counts_t *here = level_counts_of(queue);
-    const level_counts_t *there = level_counts_of(other);
+    const level_counts_t *our_counts = level_counts_of(queue);
+    const level_counts_t *other_counts = level_counts_of(other);
     uint32_t served = served_rank(queue);
-    uint32_t offered = level_first(there);
+    uint32_t offered = level_first(other_counts);
     if (offered == NO_RANK || queue_load(other) < 2)
         return false;
     if (offered != served)
         return offered < served;
-    uint32_t equals_here = here->waiting[served] + (here->running == served);
-    uint32_t equals_there = there->waiting[served] + (there->running == served);
-    return there->running < served || equals_there >= equals_here + 2;
+    uint32_t our_equals = our_counts->waiting[served] + (our_counts->running == served);
+    uint32_t other_equals = other_counts->waiting[served] + (other_counts->running == served);
+    return other_counts->running < served || other_equals >= our_equals + 2;
 }
 
 /* A hook: balance(). Chooses the CPU where the highest task waits; of several, the one where

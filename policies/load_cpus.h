@@ -30,9 +30,9 @@ POLICY_FUNCTION uint64_t load_time_factor(const scheduler_t *scheduler)
 POLICY_FUNCTION uint32_t load_place(const scheduler_t *scheduler, const task_t *task,
                                     enum enqueue_reason reason)
 {
-    uint32_t own = place_own(scheduler, task);
-    uint32_t best = own;
-    uint64_t least = load_of(scheduler->queue[own]);
+    uint32_t home = home_cpu_of(scheduler, task);
+    uint32_t best = home;
+    uint64_t least = load_of(scheduler->queue[home]);
     for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && least > 0 && LOOP_GUARD; cpu++) {
         uint64_t load = load_of(scheduler->queue[cpu]);
         if (load < least && task_may_run_on(task, cpu)) {
@@ -40,7 +40,7 @@ POLICY_FUNCTION uint32_t load_place(const scheduler_t *scheduler, const task_t *
             least = load;
         }
     }
-    return reason == ENQUEUE_WOKEN && least > 0 ? own : best;
+    return reason == ENQUEUE_WOKEN && least > 0 ? home : best;
 }
 
 POLICY_FUNCTION uint32_t load_balance(const scheduler_t *scheduler, uint32_t cpu, bool idle)

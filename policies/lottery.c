@@ -123,10 +123,10 @@ POLICY_FUNCTION uint64_t lottery_unit(const scheduler_t *scheduler)
 POLICY_FUNCTION void lottery_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     const scheduler_t *scheduler = queue->scheduler;
-    uint64_t own = (lottery_given(scheduler, task) + task->lent) * lottery_unit(scheduler);
+    uint64_t base = (lottery_given(scheduler, task) + task->lent) * lottery_unit(scheduler);
     if (lottery_has_currencies(queue))
-        own = currency_join(queue, task, own);
-    drawing_join(queue, task, reason, own);
+        base = currency_join(queue, task, base);
+    drawing_join(queue, task, reason, base);
     uint64_t tickets = drawing_compensated(queue, drawing_task_of(task));
     if (lottery_has_currencies(queue))
         currency_insert(queue, task, tickets);

@@ -98,90 +98,91 @@ POLICY_FUNCTION bool mlfq_credit_counts(const run_queue_t *queue)
 }
 
 /* Spends credit. Returns the time that the credit did not cover. */
-POLICY_FUNCTION uint64_t mlfq_spend_credit(run_queue_t *queue, mlfq_task_t *own, uint64_t used)
+POLICY_FUNCTION uint64_t mlfq_spend_credit(run_queue_t *queue, mlfq_task_t *task_state,
+                                           uint64_t used)
 {
-    uint64_t on_credit = used < own->credit ? used : own->credit;
-    own->credit -= on_credit;
-    if (own->feedback.level > own->feedback.base) {
+    uint64_t on_credit = used < task_state->credit ? used : task_state->credit;
+    task_state->credit -= on_credit;
+    if (task_state->feedback.level > task_state->feedback.base) {
         mlfq_queue_t *state = mlfq_queue_of(queue);
         if (state->credit_epoch != state->feedback.epoch)
             state->credit_time = 0;
         state->credit_epoch = state->feedback.epoch;
         state->credit_time += used;
         if (on_credit < used || !mlfq_credit_counts(queue))
-            feedback_sink_to(&own->feedback, own->feedback.base);
+            feedback_sink_to(&task_state->feedback, task_state->feedback.base);
     }
     return used - on_credit;
 }
 
 /* Adds credit for the sleep since the last charge. */
-POLICY_FUNCTION void mlfq_earn_credit(const run_queue_t *queue, mlfq_task_t *own)
+POLICY_FUNCTION void mlfq_earn_credit(const run_queue_t *queue, mlfq_task_t *state)
 {
     const scheduler_t *scheduler = queue->scheduler;
     uint64_t price = (uint64_t)scheduler->tunable[MLFQ_SLEEP_PER_CREDIT];
     uint64_t purse = feedback_ticks(scheduler, MLFQ_PURSE);
     if (price == 0)
         return;
-    own->credit += (queue->now - own->charged_at) / price;
-    if (own->credit > purse)
-        own->credit = purse;
-    if (own->feedback.level == own->feedback.base && own->credit == purse &&
+    state->credit += (queue->now - state->charged_at) / price;
+    if (state->credit > purse)
+        state->credit = purse;
+    if (state->feedback.level == state->feedback.base && state->credit == purse &&
         mlfq_credit_counts(queue)) {
-        own->feedback.level = feedback_top(scheduler) + 1;
-        own->credit -= purse / 2;
+        state->feedback.level = feedback_top(scheduler) + 1;
+        state->credit -= purse / 2;
     }
 }
 
 /* ---- the cost of running ---- */
 
-POLICY_FUNCTION void mlfq_pay(run_queue_t *queue, mlfq_task_t *own, uint64_t used)
+POLICY_FUNCTION void mlfq_pay(run_queue_t *queue, mlfq_task_t *state, uint64_t used)
 {
-    uint64_t allotment = mlfq_spend_credit(queue, own, used);
-    feedback_pay(queue->scheduler, &own->feedback, used, allotment);
+    uint64_t allotment = mlfq_spend_credit(queue, state, used);
+    feedback_pay(queue->scheduler, &state->feedback, used, allotment);
 }
 
 /* Charges the task for its run: until a tick, or until now when it stops. */
 POLICY_FUNCTION void mlfq_charge(run_queue_t *queue, task_t *task)
 {
-    mlfq_task_t *own = mlfq_task_of(task);
-    mlfq_pay(queue, own, task->run_time - own->charged_run_time);
+    mlfq_task_t *state = mlfq_task_of(task);
+    mlfq_pay(queue, state, task->run_time - state->charged_run_time);
     feedback_boost_queue(queue);
     feedback_boost_task(queue, task);
-    own->charged_run_time = task->run_time;
-    own->charged_at = queue->now;
-    task->level = own->feedback.level;
+    state->charged_run_time = task->run_time;
+    state->charged_at = queue->now;
+    task->level = state->feedback.level;
 }
 
 /* ---- hooks ---- */
 
 POLICY_FUNCTION void mlfq_task_init(scheduler_t *scheduler, task_t *task, const task_t *parent)
 {
-    mlfq_task_t *own = mlfq_task_of(task);
+    mlfq_task_t *state = mlfq_task_of(task);
     (void)scheduler;
-    own->feedback.epoch = UINT64_MAX;
-    own->charged_run_time = task->run_time;
+    state->feedback.epoch = UINT64_MAX;
+    state->charged_run_time = task->run_time;
     if (!parent)
         return;
     const mlfq_task_t *other = mlfq_task_of(parent);
-    own->feedback.epoch = other->feedback.epoch;
-    own->feedback.level = own->feedback.base = other->feedback.base;
-    own->feedback.allotment_used = other->feedback.allotment_used;
-    own->charged_at = other->charged_at;
+    state->feedback.epoch = other->feedback.epoch;
+    state->feedback.level = state->feedback.base = other->feedback.base;
+    state->feedback.allotment_used = other->feedback.allotment_used;
+    state->charged_at = other->charged_at;
 }
 
 POLICY_FUNCTION void mlfq_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
-    mlfq_task_t *own = mlfq_task_of(task);
+    mlfq_task_t *state = mlfq_task_of(task);
     feedback_boost_queue(queue);
     bool boosted = feedback_boost_task(queue, task);
     if (reason == ENQUEUE_NEW && !boosted)
-        mlfq_pay(queue, own, queue->now - own->charged_at); /* its parent's run since then */
+        mlfq_pay(queue, state, queue->now - state->charged_at); /* its parent's run since then */
     if (reason == ENQUEUE_WOKEN)
-        mlfq_earn_credit(queue, own);
+        mlfq_earn_credit(queue, state);
     bool lost_cpu = reason == ENQUEUE_EXPIRED || reason == ENQUEUE_PREEMPTED;
-    bool goes_on = lost_cpu && !own->feedback.turn_over;
+    bool goes_on = lost_cpu && !state->feedback.turn_over;
     if (!goes_on)
-        own->feedback.slice_used = 0;
+        state->feedback.slice_used = 0;
     feedback_add(queue, task, goes_on);
 }
 
@@ -198,12 +199,12 @@ POLICY_FUNCTION task_t *mlfq_pick(run_queue_t *queue, uint32_t cpu)
 
 POLICY_FUNCTION enum tick_verdict mlfq_tick(run_queue_t *queue, task_t *task)
 {
-    const feedback_task_t *own = feedback_task_of(task);
+    const feedback_task_t *state = feedback_task_of(task);
     level_counts_t *counts = level_counts_of(queue);
     mlfq_charge(queue, task);
-    counts->running = feedback_rank(own->level);
+    counts->running = feedback_rank(state->level);
     bool higher_waits = level_first(counts) < counts->running;
-    return own->turn_over || higher_waits ? TICK_PREEMPT : TICK_CONTINUE;
+    return state->turn_over || higher_waits ? TICK_PREEMPT : TICK_CONTINUE;
 }
 
 POLICY_FUNCTION void mlfq_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)

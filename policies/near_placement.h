@@ -37,19 +37,19 @@ POLICY_FUNCTION uint32_t cpu_distance(const scheduler_t *scheduler, uint32_t cpu
     return node_distance(scheduler, cpu, other);
 }
 
-/* Ranks an idle CPU for a task that ran on `own`; lower is better. */
-POLICY_FUNCTION uint32_t idle_cpu_rank(const scheduler_t *scheduler, uint32_t own, uint32_t cpu)
+/* Ranks an idle CPU for a task that ran on `home`; lower is better. */
+POLICY_FUNCTION uint32_t idle_cpu_rank(const scheduler_t *scheduler, uint32_t home, uint32_t cpu)
 {
     uint32_t half = core_is_idle(scheduler, cpu) ? 0 : 1;
     uint32_t slowness = CAPACITY_FULL - cpu_capacity(scheduler, cpu);
-    return half << 24 | slowness << 8 | cpu_distance(scheduler, own, cpu);
+    return half << 24 | slowness << 8 | cpu_distance(scheduler, home, cpu);
 }
 
 /* Returns the best idle CPU that the task may use, the lowest of several. If none is idle,
  * returns the CPU with the fewest tasks. */
 POLICY_FUNCTION uint32_t place_near(const scheduler_t *scheduler, const task_t *task)
 {
-    uint32_t own = place_own(scheduler, task);
+    uint32_t home = home_cpu_of(scheduler, task);
     uint32_t best = (uint32_t)LOOP_START(NO_CPU);
     uint32_t best_rank = (uint32_t)LOOP_START(UINT32_MAX);
     for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && best_rank > 0 && LOOP_GUARD;
@@ -59,7 +59,7 @@ POLICY_FUNCTION uint32_t place_near(const scheduler_t *scheduler, const task_t *
         /* A comparison with a copy must not reveal the loop counter's value: BPF's verifier
          * would follow each iteration. */
         uint32_t copy = (uint32_t)LOOP_START(cpu);
-        uint32_t rank = (uint32_t)LOOP_START(idle_cpu_rank(scheduler, own, copy));
+        uint32_t rank = (uint32_t)LOOP_START(idle_cpu_rank(scheduler, home, copy));
         if (rank < best_rank) {
             best = cpu;
             best_rank = rank;

@@ -20,9 +20,9 @@ POLICY_FUNCTION uint32_t queue_load(const run_queue_t *queue)
 POLICY_FUNCTION uint32_t queue_waiting(const run_queue_t *queue)
 {
     uint32_t queued = queue->queued;
-    uint32_t held = queue->held;
-    return queued > held ? queued - held
-                         : 0; /* read without a lock: the two values may not be consistent */
+    uint32_t ineligible = queue->held;
+    return queued > ineligible ? queued - ineligible
+                               : 0; /* read without a lock: the two values may not be consistent */
 }
 
 /* Tasks among which the CPU's time is shared now. */
@@ -31,30 +31,30 @@ POLICY_FUNCTION uint32_t queue_ready(const run_queue_t *queue)
     return queue_waiting(queue) + queue->running;
 }
 
-/* Returns the lowest CPU that the task may use; `otherwise` if there is none, which no host
+/* Returns the lowest CPU that the task may use; `fallback` if there is none, which no host
  * allows. */
 POLICY_RARE_FUNCTION uint32_t place_lowest(const scheduler_t *scheduler, const task_t *task,
-                                           uint32_t otherwise)
+                                           uint32_t fallback)
 {
     for (uint32_t cpu = LOOP_START(0); cpu < scheduler->cpus && LOOP_GUARD; cpu++) {
         if (task_may_run_on(task, cpu))
             return cpu;
     }
-    return otherwise;
+    return fallback;
 }
 
 /* Where a search for a task's place begins: at its own CPU, or the lowest if it has none; or at
  * the lowest that it may use, if that is another CPU. */
-POLICY_FUNCTION uint32_t place_own(const scheduler_t *scheduler, const task_t *task)
+POLICY_FUNCTION uint32_t home_cpu_of(const scheduler_t *scheduler, const task_t *task)
 {
-    uint32_t own = task->cpu < scheduler->queues ? task->cpu : 0;
-    return task_may_run_on(task, own) ? own : place_lowest(scheduler, task, own);
+    uint32_t home = task->cpu < scheduler->queues ? task->cpu : 0;
+    return task_may_run_on(task, home) ? home : place_lowest(scheduler, task, home);
 }
 
 /* The CPU with the fewest tasks; the task's own CPU where it is one of them, else the lowest. */
 POLICY_FUNCTION uint32_t place_fewest(const scheduler_t *scheduler, const task_t *task)
 {
-    uint32_t best = place_own(scheduler, task);
+    uint32_t best = home_cpu_of(scheduler, task);
     uint32_t best_load = queue_load(scheduler->queue[best]);
     for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && best_load > 0 && LOOP_GUARD;
          cpu++) {
@@ -74,7 +74,7 @@ POLICY_FUNCTION uint32_t place_fewest(const scheduler_t *scheduler, const task_t
  */
 #define QUEUES_A_TICK 8u
 
-POLICY_FUNCTION bool looks_around(const scheduler_t *scheduler, uint32_t cpu)
+POLICY_FUNCTION bool search_start(const scheduler_t *scheduler, uint32_t cpu)
 {
     uint32_t ticks = scheduler->queues / QUEUES_A_TICK;
     return ticks <= 1 || (scheduler->queue[cpu]->now / scheduler->tick_ns + cpu) % ticks == 0;
@@ -84,7 +84,7 @@ POLICY_FUNCTION bool looks_around(const scheduler_t *scheduler, uint32_t cpu)
  * many CPUs it scans only at some ticks. */
 POLICY_FUNCTION uint32_t push_to_idle(const scheduler_t *scheduler, uint32_t cpu)
 {
-    if (queue_waiting(scheduler->queue[cpu]) == 0 || !looks_around(scheduler, cpu))
+    if (queue_waiting(scheduler->queue[cpu]) == 0 || !search_start(scheduler, cpu))
         return NO_CPU;
     for (uint32_t other = LOOP_START(0); other < scheduler->queues && LOOP_GUARD; other++) {
         if (queue_ready(scheduler->queue[other]) == 0)
@@ -101,7 +101,7 @@ POLICY_FUNCTION uint32_t push_to_idle(const scheduler_t *scheduler, uint32_t cpu
 POLICY_FUNCTION uint32_t balance_longest(const scheduler_t *scheduler, uint32_t cpu, bool idle)
 {
     uint32_t longest = NO_CPU;
-    if (!idle && !looks_around(scheduler, cpu))
+    if (!idle && !search_start(scheduler, cpu))
         return NO_CPU;
     uint32_t most = idle ? 1 : queue_ready(scheduler->queue[cpu]) + 1;
     for (uint32_t other = LOOP_START(0); other < scheduler->queues && LOOP_GUARD; other++) {

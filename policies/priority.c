@@ -115,10 +115,10 @@ POLICY_FUNCTION void priority_queue_init(run_queue_t *queue)
 
 POLICY_FUNCTION void priority_task_init(scheduler_t *scheduler, task_t *task, const task_t *parent)
 {
-    priority_task_t *own = priority_task_of(task);
+    priority_task_t *state = priority_task_of(task);
     (void)parent;
-    own->priority = -1;
-    own->aging.ages = priority_ages(scheduler, task);
+    state->priority = -1;
+    state->aging.ages = priority_ages(scheduler, task);
 }
 
 /* Sets the level of the task to be queued. Returns true if it resumes its turn, before the
@@ -126,18 +126,18 @@ POLICY_FUNCTION void priority_task_init(scheduler_t *scheduler, task_t *task, co
 POLICY_FUNCTION bool priority_begin_wait(const scheduler_t *scheduler, const task_t *task,
                                          enum enqueue_reason reason)
 {
-    priority_task_t *own = priority_task_of(task);
+    priority_task_t *state = priority_task_of(task);
     bool lost_cpu = reason == ENQUEUE_PREEMPTED || reason == ENQUEUE_EXPIRED;
     bool keeps_place = scheduler->tunable[PRIORITY_PREEMPTED_LAST] == 0;
     int32_t priority = inherited_priority(task);
-    if (own->priority != priority)
-        own->priority = priority;
-    else if (lost_cpu && keeps_place && own->ticks < scheduler->tunable[PRIORITY_SLICE])
+    if (state->priority != priority)
+        state->priority = priority;
+    else if (lost_cpu && keeps_place && state->ticks < scheduler->tunable[PRIORITY_SLICE])
         return true;
     else if (reason == ENQUEUE_MOVED)
         return false;
-    own->ticks = 0;
-    own->aging.level = (uint32_t)own->priority;
+    state->ticks = 0;
+    state->aging.level = (uint32_t)state->priority;
     return false;
 }
 
@@ -193,15 +193,15 @@ POLICY_FUNCTION void priority_stopped(run_queue_t *queue, task_t *task, enum sto
 /* Updates the level of a running task; any other task gets its level when it is queued. */
 POLICY_FUNCTION bool priority_waiters_changed(run_queue_t *queue, task_t *owner)
 {
-    priority_task_t *own = priority_task_of(owner);
+    priority_task_t *state = priority_task_of(owner);
     level_counts_t *counts = level_counts_of(queue);
     bool changed = inherit_priority(owner, queue->scheduler->tunable[PRIORITY_INHERIT]);
     if (!changed || owner != queue->current)
         return changed;
-    own->priority = inherited_priority(owner);
-    own->aging.level = (uint32_t)own->priority;
-    owner->level = own->aging.level;
-    counts->running = own->aging.level;
+    state->priority = inherited_priority(owner);
+    state->aging.level = (uint32_t)state->priority;
+    owner->level = state->aging.level;
+    counts->running = state->aging.level;
     return level_first(counts) < counts->running;
 }
 
@@ -214,13 +214,13 @@ POLICY_FUNCTION bool priority_overtakes(run_queue_t *queue, const task_t *waiter
 
 POLICY_FUNCTION enum tick_verdict priority_tick(run_queue_t *queue, task_t *task)
 {
-    priority_task_t *own = priority_task_of(task);
+    priority_task_t *state = priority_task_of(task);
     level_counts_t *counts = level_counts_of(queue);
     priority_age(queue);
-    own->ticks++;
-    bool turn_is_over = own->ticks >= queue->scheduler->tunable[PRIORITY_SLICE];
+    state->ticks++;
+    bool turn_is_over = state->ticks >= queue->scheduler->tunable[PRIORITY_SLICE];
     if (turn_is_over) /* balance() must see that the raise of this turn has ended, too */
-        counts->running = (uint32_t)own->priority;
+        counts->running = (uint32_t)state->priority;
     bool higher_waits = level_first(counts) < counts->running;
     return turn_is_over || higher_waits ? TICK_PREEMPT : TICK_CONTINUE;
 }

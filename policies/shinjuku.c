@@ -103,11 +103,11 @@ POLICY_FUNCTION uint64_t shinjuku_lateness(const run_queue_t *queue, const task_
 /* Returns the class to be served next on `cpu`, the first of several; NO_CLASS if none waits. */
 POLICY_FUNCTION uint32_t shinjuku_next_class(const run_queue_t *queue, uint32_t cpu)
 {
-    const shinjuku_queue_t *own = STATE_OF(queue, struct shinjuku_queue);
+    const shinjuku_queue_t *queue_state = STATE_OF(queue, struct shinjuku_queue);
     uint32_t latest = (uint32_t)LOOP_START(NO_CLASS);
     uint64_t most = LOOP_START(0);
     for (uint32_t class = LOOP_START(0); class < CLASSES && LOOP_GUARD; class ++) {
-        const task_t *first = task_list_first_on(&own->line[class], cpu);
+        const task_t *first = task_list_first_on(&queue_state->line[class], cpu);
         uint64_t lateness = first ? shinjuku_lateness(queue, first) + 1 : 0;
         if (lateness <= most)
             continue;
@@ -133,10 +133,10 @@ POLICY_FUNCTION task_t *shinjuku_pick(run_queue_t *queue, uint32_t cpu)
     task_t *task = shinjuku_next(queue, cpu);
     if (!task)
         return NULL;
-    shinjuku_task_t *own = STATE_OF(task, struct shinjuku_task);
+    shinjuku_task_t *state = STATE_OF(task, struct shinjuku_task);
     shinjuku_dequeue(queue, task);
-    queue->remark = queue->now - own->since;
-    own->since = queue->now;
+    queue->remark = queue->now - state->since;
+    state->since = queue->now;
     task_list_append(&STATE_OF(queue, struct shinjuku_queue)->running, task);
     if (queue->queued > 1) /* this one is still counted */
         shinjuku_set_alarm(queue);

@@ -44,9 +44,9 @@ static const struct preset srpt_presets[] = {
 
 struct srpt_task {
     struct task_heap_node node;
-    uint64_t told;     /* its runtime when it was last read */
-    uint64_t expected; /* nanoseconds of its present piece of work */
-    uint64_t begun;    /* its run_time when that piece began */
+    uint64_t last_runtime; /* its runtime when it was last read */
+    uint64_t expected;     /* nanoseconds of its present piece of work */
+    uint64_t piece_begin;  /* its run_time when that piece began */
     uint64_t random;
 };
 
@@ -60,11 +60,11 @@ _Static_assert(sizeof(struct srpt_queue) <= POLICY_QUEUE_BYTES, "queue state fit
 typedef struct srpt_task SHARED_MEMORY srpt_task_t;
 
 /* Returns the declared work with the task's error factor: the same value for each call. */
-POLICY_FUNCTION uint64_t srpt_told(const scheduler_t *scheduler, const task_t *task)
+POLICY_FUNCTION uint64_t srpt_known(const scheduler_t *scheduler, const task_t *task)
 {
-    srpt_task_t *own = STATE_OF(task, struct srpt_task);
-    own->random = scheduler->seed ^ (uint64_t)task->pid << 32;
-    uint64_t drawn = random_splitmix(&own->random);
+    srpt_task_t *state = STATE_OF(task, struct srpt_task);
+    state->random = scheduler->seed ^ (uint64_t)task->pid << 32;
+    uint64_t drawn = random_splitmix(&state->random);
     uint64_t factor = 100 + (drawn >> 1) % ((uint64_t)scheduler->tunable[SRPT_ERROR] - 99);
     return drawn & 1 ? task->runtime * factor / 100 : task->runtime * 100 / factor;
 }
@@ -72,20 +72,20 @@ POLICY_FUNCTION uint64_t srpt_told(const scheduler_t *scheduler, const task_t *t
 /* Starts a piece of work of the task. */
 POLICY_FUNCTION void srpt_begin(const scheduler_t *scheduler, task_t *task, uint64_t run_time)
 {
-    srpt_task_t *own = STATE_OF(task, struct srpt_task);
-    own->begun = run_time;
+    srpt_task_t *state = STATE_OF(task, struct srpt_task);
+    state->piece_begin = run_time;
     if (scheduler->tunable[SRPT_KNOWS] != KNOWS_WORK)
         return; /* an average does not change */
-    own->told = task->runtime;
-    own->expected = srpt_told(scheduler, task);
+    state->last_runtime = task->runtime;
+    state->expected = srpt_known(scheduler, task);
 }
 
 /* Returns the expected rest of the task's work. */
 POLICY_FUNCTION uint64_t srpt_left(const task_t *task, uint64_t run_time)
 {
-    const srpt_task_t *own = STATE_OF(task, struct srpt_task);
-    uint64_t done = run_time - own->begun;
-    return done < own->expected ? own->expected - done : done;
+    const srpt_task_t *state = STATE_OF(task, struct srpt_task);
+    uint64_t done = run_time - state->piece_begin;
+    return done < state->expected ? state->expected - done : done;
 }
 
 POLICY_FUNCTION void srpt_task_init(scheduler_t *scheduler, task_t *task, const task_t *parent)
@@ -98,10 +98,12 @@ POLICY_FUNCTION void srpt_task_init(scheduler_t *scheduler, task_t *task, const 
  * changed. */
 POLICY_FUNCTION void srpt_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
-    const srpt_task_t *own = STATE_OF(task, struct srpt_task);
-    bool told = queue->scheduler->tunable[SRPT_KNOWS] == KNOWS_WORK && task->runtime != own->told;
-    bool done = reason == ENQUEUE_WOKEN && task->run_time - own->begun >= own->told;
-    if (told || done)
+    const srpt_task_t *state = STATE_OF(task, struct srpt_task);
+    bool is_known =
+        queue->scheduler->tunable[SRPT_KNOWS] == KNOWS_WORK && task->runtime != state->last_runtime;
+    bool done =
+        reason == ENQUEUE_WOKEN && task->run_time - state->piece_begin >= state->last_runtime;
+    if (is_known || done)
         srpt_begin(queue->scheduler, task, task->run_time);
     task_heap_insert(&STATE_OF(queue, struct srpt_queue)->waiting, task,
                      srpt_left(task, task->run_time));
@@ -123,8 +125,8 @@ POLICY_FUNCTION task_t *srpt_pick(run_queue_t *queue, uint32_t cpu)
 /* Returns true if the task exceeded its declared or expected work, or if neither exists. */
 POLICY_FUNCTION bool srpt_unknown(const task_t *task)
 {
-    const srpt_task_t *own = STATE_OF(task, struct srpt_task);
-    return task->run_time - own->begun >= own->expected;
+    const srpt_task_t *state = STATE_OF(task, struct srpt_task);
+    return task->run_time - state->piece_begin >= state->expected;
 }
 
 POLICY_FUNCTION enum tick_verdict srpt_tick(run_queue_t *queue, task_t *task)
@@ -137,13 +139,13 @@ POLICY_FUNCTION enum tick_verdict srpt_tick(run_queue_t *queue, task_t *task)
 
 POLICY_FUNCTION void srpt_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
 {
-    srpt_task_t *own = STATE_OF(task, struct srpt_task);
+    srpt_task_t *state = STATE_OF(task, struct srpt_task);
     uint64_t alpha = (uint64_t)queue->scheduler->tunable[SRPT_ALPHA];
     if (reason != STOP_BLOCKED || queue->scheduler->tunable[SRPT_KNOWS] != KNOWS_BURSTS)
         return;
-    uint64_t burst = task->run_time - own->begun;
-    uint64_t before = own->expected ? own->expected : burst;
-    own->expected = (alpha * burst + (100 - alpha) * before) / 100;
+    uint64_t burst = task->run_time - state->piece_begin;
+    uint64_t before = state->expected ? state->expected : burst;
+    state->expected = (alpha * burst + (100 - alpha) * before) / 100;
 }
 
 /* A task of unknown work waits for the next tick. */
@@ -155,8 +157,8 @@ POLICY_FUNCTION bool srpt_preempts(run_queue_t *queue, const task_t *task, const
 
 POLICY_FUNCTION uint64_t srpt_time_slice(const scheduler_t *scheduler, const task_t *task)
 {
-    bool told = scheduler->tunable[SRPT_KNOWS] == KNOWS_WORK && task->runtime > 0;
-    return told ? task->runtime / scheduler->tick_ns + 1 : 1;
+    bool is_known = scheduler->tunable[SRPT_KNOWS] == KNOWS_WORK && task->runtime > 0;
+    return is_known ? task->runtime / scheduler->tick_ns + 1 : 1;
 }
 
 POLICY_FUNCTION bool srpt_shared_queue(const scheduler_t *scheduler)

@@ -122,15 +122,15 @@ POLICY_RARE_FUNCTION task_t *task_heap_search_on(task_t *root, uint32_t cpu)
     const task_t *from = NULL;
     while (root && LOOP_GUARD) {
         const task_heap_node_t *node = task_heap_node(root);
-        bool comes_down = from == node->parent;
-        bool better = comes_down && (!best || task_heap_before(root, best));
+        bool moves_down = from == node->parent;
+        bool better = moves_down && (!best || task_heap_before(root, best));
         bool may_run = task_may_run_on(root, cpu);
         task_t *next = node->parent;
         if (better && may_run)
             best = root;
         else if (better && node->left)
             next = node->left;
-        else if (!comes_down && from == node->left && node->right)
+        else if (!moves_down && from == node->left && node->right)
             next = node->right;
         from = root;
         root = next;

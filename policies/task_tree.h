@@ -213,11 +213,11 @@ POLICY_RARE_FUNCTION task_t *task_tree_search_on(const task_tree_t *tree, uint64
     const task_t *from = NULL;
     while (task && LOOP_GUARD) {
         const task_tree_node_t *node = TREE_NODE(task);
-        bool comes_down = from == node->parent;
+        bool moves_down = from == node->parent;
         task_t *next = node->parent;
-        if (comes_down && node->child[0]) {
+        if (moves_down && node->child[0]) {
             next = node->child[0];
-        } else if (comes_down || from == node->child[0]) {
+        } else if (moves_down || from == node->child[0]) {
             bool may_run = task_may_run_on(task, cpu);
             if (may_run && (int64_t)(node->value - limit) <= 0)
                 return task;

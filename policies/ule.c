@@ -73,16 +73,16 @@ POLICY_FUNCTION ule_task_t *ule_task_of(const task_t *task)
 /* ---- the score ---- */
 
 /* Scales the remembered times down if they exceed `most` nanoseconds. */
-POLICY_FUNCTION void ule_forget(ule_task_t *own, uint64_t most)
+POLICY_FUNCTION void ule_forget(ule_task_t *state, uint64_t most)
 {
-    uint64_t kept = most / 5 * 4;
-    uint64_t all = own->run + own->sleep;
+    uint64_t remaining = most / 5 * 4;
+    uint64_t all = state->run + state->sleep;
     if (all <= most)
         return;
-    uint64_t whole = all >> 48 ? all >> 20 : all; /* products stay within 64 bits */
-    uint64_t part = all >> 48 ? own->run >> 20 : own->run;
-    own->run = kept / 1000 * (part * 1000 / whole);
-    own->sleep = kept - own->run;
+    uint64_t total = all >> 48 ? all >> 20 : all; /* products stay within 64 bits */
+    uint64_t part = all >> 48 ? state->run >> 20 : state->run;
+    state->run = remaining / 1000 * (part * 1000 / total);
+    state->sleep = remaining - state->run;
 }
 
 POLICY_FUNCTION uint64_t ule_history(const scheduler_t *scheduler)
@@ -92,21 +92,21 @@ POLICY_FUNCTION uint64_t ule_history(const scheduler_t *scheduler)
 
 POLICY_FUNCTION void ule_charge(const scheduler_t *scheduler, const task_t *task)
 {
-    ule_task_t *own = ule_task_of(task);
-    own->run += task->run_time - own->charged;
-    own->charged = task->run_time;
-    ule_forget(own, ule_history(scheduler));
+    ule_task_t *state = ule_task_of(task);
+    state->run += task->run_time - state->charged;
+    state->charged = task->run_time;
+    ule_forget(state, ule_history(scheduler));
 }
 
 /* Returns 0 to 100, plus the nice value. */
 POLICY_FUNCTION int64_t ule_score(const task_t *task)
 {
-    const ule_task_t *own = ule_task_of(task);
+    const ule_task_t *state = ule_task_of(task);
     uint64_t score = 0;
-    if (own->sleep > own->run)
-        score = 50 * own->run / own->sleep;
-    else if (own->run > 0)
-        score = 100 - 50 * own->sleep / own->run;
+    if (state->sleep > state->run)
+        score = 50 * state->run / state->sleep;
+    else if (state->run > 0)
+        score = 100 - 50 * state->sleep / state->run;
     return (int64_t)score + task->nice;
 }
 
@@ -137,33 +137,33 @@ POLICY_FUNCTION uint32_t ule_rank(const scheduler_t *scheduler, const task_t *ta
 
 POLICY_FUNCTION void ule_task_init(scheduler_t *scheduler, task_t *task, const task_t *parent)
 {
-    ule_task_t *own = ule_task_of(task);
-    own->charged = task->run_time;
-    own->turn = task->run_time;
+    ule_task_t *state = ule_task_of(task);
+    state->charged = task->run_time;
+    state->turn = task->run_time;
     if (!parent)
         return;
-    own->run = ule_task_of(parent)->run;
-    own->sleep = ule_task_of(parent)->sleep;
-    ule_forget(own, ule_history(scheduler) / 10);
+    state->run = ule_task_of(parent)->run;
+    state->sleep = ule_task_of(parent)->sleep;
+    ule_forget(state, ule_history(scheduler) / 10);
 }
 
 POLICY_FUNCTION void ule_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     ule_queue_t *all = STATE_OF(queue, struct ule_queue);
-    ule_task_t *own = ule_task_of(task);
+    ule_task_t *state = ule_task_of(task);
     bool goes_on = reason == ENQUEUE_PREEMPTED;
-    if (reason == ENQUEUE_WOKEN && queue->now > own->slept) {
-        own->sleep += queue->now - own->slept;
-        ule_forget(own, ule_history(queue->scheduler));
+    if (reason == ENQUEUE_WOKEN && queue->now > state->slept) {
+        state->sleep += queue->now - state->slept;
+        ule_forget(state, ule_history(queue->scheduler));
     }
     if (!goes_on)
-        own->turn = task->run_time;
+        state->turn = task->run_time;
     bool interactive = ule_interactive(queue->scheduler, task);
     task->level = !interactive;
-    own->rank = ule_rank(queue->scheduler, task) & (RANKS_MAX - 1);
-    own->array = (all->current + (interactive || goes_on ? 0 : 1)) & 1;
-    ule_array_t *array = &all->array[own->array];
-    level_lists_add(&array->lists, &array->counts, task, own->rank, goes_on);
+    state->rank = ule_rank(queue->scheduler, task) & (RANKS_MAX - 1);
+    state->array = (all->current + (interactive || goes_on ? 0 : 1)) & 1;
+    ule_array_t *array = &all->array[state->array];
+    level_lists_add(&array->lists, &array->counts, task, state->rank, goes_on);
 }
 
 POLICY_FUNCTION void ule_dequeue(run_queue_t *queue, task_t *task)
@@ -194,11 +194,11 @@ POLICY_FUNCTION enum tick_verdict ule_tick(run_queue_t *queue, task_t *task)
 {
     ule_queue_t *all = STATE_OF(queue, struct ule_queue);
     ule_charge(queue->scheduler, task);
-    bool wanted = level_first(&all->array[all->current & 1].counts) < ULE_RANKS &&
-                  !ule_interactive(queue->scheduler, task);
+    bool requested = level_first(&all->array[all->current & 1].counts) < ULE_RANKS &&
+                     !ule_interactive(queue->scheduler, task);
     uint64_t used = task->run_time - ule_task_of(task)->turn;
     bool over = used + queue->scheduler->tick_ns / 2 >= ule_slice(queue->scheduler, task);
-    return over || wanted ? TICK_PREEMPT : TICK_CONTINUE;
+    return over || requested ? TICK_PREEMPT : TICK_CONTINUE;
 }
 
 POLICY_FUNCTION void ule_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)

@@ -126,10 +126,10 @@ POLICY_FUNCTION uint64_t wrr_weight(run_queue_t *queue, task_t *task)
     group_member_t *member = &wrr_task_of(task)->group;
     if (!wrr_divides(scheduler))
         return task->weight;
-    uint64_t own = nice_weight(task->nice) * NICE_UNIT;
+    uint64_t base = nice_weight(task->nice) * NICE_UNIT;
     if (scheduler->tunable[WRR_SHARES] == WRR_BY_NICE)
-        return own;
-    group_join(scheduler, member, task, own);
+        return base;
+    group_join(scheduler, member, task, base);
     group_survey(scheduler, wrr_queue_of(queue)->total);
     return group_value(scheduler, member, wrr_queue_of(queue)->total);
 }
@@ -137,10 +137,10 @@ POLICY_FUNCTION uint64_t wrr_weight(run_queue_t *queue, task_t *task)
 /* Removes the task, which competes here. */
 POLICY_FUNCTION void wrr_leave(run_queue_t *queue, task_t *task)
 {
-    wrr_task_t *own = wrr_task_of(task);
-    shares_leave(queue, &own->member);
-    if (own->group.active > 0)
-        group_leave(queue->scheduler, &own->group);
+    wrr_task_t *state = wrr_task_of(task);
+    shares_leave(queue, &state->member);
+    if (state->group.active > 0)
+        group_leave(queue->scheduler, &state->group);
 }
 
 /* Returns the turn of a task that competes here, by its weight relative to the others; ns. */
@@ -188,11 +188,11 @@ POLICY_FUNCTION task_t *wrr_place_in_list(const run_queue_t *queue, enum enqueue
     }
 }
 
-POLICY_FUNCTION void wrr_end_turn(wrr_task_t *own, enum enqueue_reason reason)
+POLICY_FUNCTION void wrr_end_turn(wrr_task_t *state, enum enqueue_reason reason)
 {
-    if (own->in_turn && own->left > 0 && reason != ENQUEUE_EXPIRED)
-        own->left = 0;
-    own->in_turn = false;
+    if (state->in_turn && state->left > 0 && reason != ENQUEUE_EXPIRED)
+        state->left = 0;
+    state->in_turn = false;
 }
 
 POLICY_FUNCTION void wrr_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
@@ -251,12 +251,12 @@ POLICY_RARE_FUNCTION task_t *wrr_first_worth(run_queue_t *queue)
 {
     task_t *task = wrr_next(queue);
     for (uint32_t i = (uint32_t)LOOP_START(0); task && i < WRR_SAVERS && LOOP_GUARD; i++) {
-        wrr_task_t *own = wrr_task_of(task);
-        if (own->in_turn)
+        wrr_task_t *state = wrr_task_of(task);
+        if (state->in_turn)
             break;
-        own->left += wrr_part(queue, task);
-        own->in_turn = own->left >= (int64_t)(queue->scheduler->tick_ns / 2);
-        if (own->in_turn)
+        state->left += wrr_part(queue, task);
+        state->in_turn = state->left >= (int64_t)(queue->scheduler->tick_ns / 2);
+        if (state->in_turn)
             break;
         wrr_pass_over(queue, task);
         task = wrr_next(queue);
@@ -272,20 +272,20 @@ POLICY_FUNCTION task_t *wrr_pick(run_queue_t *queue, uint32_t cpu)
         return NULL;
     wrr_queue_of(queue)->next = queue->scheduler->tunable[WRR_FRONT] ? task->next : NULL;
     task_list_remove(&wrr_queue_of(queue)->tasks, task);
-    wrr_task_t *own = wrr_task_of(task);
-    if (!own->in_turn && !wrr_divides(queue->scheduler)) {
-        int64_t carried = queue->scheduler->tunable[WRR_CARRY] ? own->left : 0;
-        own->left = carried + (int64_t)wrr_slice(queue->scheduler, task);
+    wrr_task_t *state = wrr_task_of(task);
+    if (!state->in_turn && !wrr_divides(queue->scheduler)) {
+        int64_t carried = queue->scheduler->tunable[WRR_CARRY] ? state->left : 0;
+        state->left = carried + (int64_t)wrr_slice(queue->scheduler, task);
     }
-    own->in_turn = true;
+    state->in_turn = true;
     return task;
 }
 
 POLICY_FUNCTION void wrr_charge(task_t *task)
 {
-    wrr_task_t *own = wrr_task_of(task);
-    own->left -= (int64_t)(task->run_time - own->charged_run_time);
-    own->charged_run_time = task->run_time;
+    wrr_task_t *state = wrr_task_of(task);
+    state->left -= (int64_t)(task->run_time - state->charged_run_time);
+    state->charged_run_time = task->run_time;
 }
 
 POLICY_FUNCTION enum tick_verdict wrr_tick(run_queue_t *queue, task_t *task)
@@ -318,7 +318,7 @@ POLICY_FUNCTION uint32_t wrr_place(const scheduler_t *scheduler, const task_t *t
     if (!scheduler->tunable[WRR_NEAR] || reason != ENQUEUE_WOKEN)
         return shares_place(scheduler, task, reason);
     uint32_t cpu = place_near(scheduler, task);
-    return queue_load(scheduler->queue[cpu]) > 0 ? place_own(scheduler, task) : cpu;
+    return queue_load(scheduler->queue[cpu]) > 0 ? home_cpu_of(scheduler, task) : cpu;
 }
 
 POLICY_FUNCTION uint64_t wrr_time_slice(const scheduler_t *scheduler, const task_t *task)

@@ -56,13 +56,13 @@ static bool tally_process(const struct simulator *simulator, const struct proces
     return true;
 }
 
-static bool compare(uint64_t counted, uint64_t found, const char *what, uint32_t cpu,
+static bool compare(uint64_t counted, uint64_t match, const char *what, uint32_t cpu,
                     struct simulator_error *error)
 {
-    if (counted != found)
+    if (counted != match)
         set_error(error, "CPU %u: %llu %s counted, %llu found", cpu, (unsigned long long)counted,
-                  what, (unsigned long long)found);
-    return counted == found;
+                  what, (unsigned long long)match);
+    return counted == match;
 }
 
 /* Returns true if the CPU has a pending notification. */
@@ -82,8 +82,8 @@ static uint32_t waiting_for(const struct simulator *simulator, uint32_t queue, u
                      queue_serving(simulator, process->task.cpu) == queue &&
                      !task_may_run_on(&process->task, cpu);
     }
-    uint32_t kept = forbidden + waiting->held;
-    return waiting->queued > kept ? waiting->queued - kept : 0;
+    uint32_t remaining = forbidden + waiting->held;
+    return waiting->queued > remaining ? waiting->queued - remaining : 0;
 }
 
 /* Invariant: no CPU that could run a process is idle, unless another CPU was notified for it. A

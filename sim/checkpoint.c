@@ -41,29 +41,30 @@ bool simulator_save(struct simulator *simulator, const char *path, struct simula
 
 /* Returns true if more has happened than the file declares. Then the described machine did not
  * write the file. So nothing takes longer than declared. */
-static bool is_too_much(const struct simulator *simulator, const struct simulator_counts *said)
+static bool is_too_much(const struct simulator *simulator, const struct simulator_counts *expected)
 {
     struct simulator_counts now;
     simulator_count(simulator, &now);
-    return now.now > said->now || now.decisions > said->decisions || now.ticks > said->ticks ||
-           now.forks > said->forks || now.wakeups > said->wakeups ||
-           now.idle_switches > said->idle_switches;
+    return now.now > expected->now || now.decisions > expected->decisions ||
+           now.ticks > expected->ticks || now.forks > expected->forks ||
+           now.wakeups > expected->wakeups || now.idle_switches > expected->idle_switches;
 }
 
 /* Returns true if the machine matches the file. (If tracing had stopped, records were counted
  * before that.) */
-static bool is_as_said(const struct simulator *simulator, const struct simulator_counts *said)
+static bool is_as_expected(const struct simulator *simulator,
+                           const struct simulator_counts *expected)
 {
     struct simulator_counts now;
     simulator_count(simulator, &now);
-    now.records = said->records;
-    now.process_bytes = said->process_bytes;
-    return memcmp(&now, said, offsetof(struct simulator_counts, processes)) == 0 &&
-           now.processes == said->processes;
+    now.records = expected->records;
+    now.process_bytes = expected->process_bytes;
+    return memcmp(&now, expected, offsetof(struct simulator_counts, processes)) == 0 &&
+           now.processes == expected->processes;
 }
 
 static bool run_again(struct simulator *simulator, uint64_t until,
-                      const struct simulator_counts *said)
+                      const struct simulator_counts *expected)
 {
     struct simulator_error unused;
     uint64_t piece = PIECE_TICKS * simulator->scheduler.tick_ns;
@@ -72,7 +73,7 @@ static bool run_again(struct simulator *simulator, uint64_t until,
         uint64_t next = simulator_next(simulator);
         ends = next >= until || until - next <= piece;
         status = simulator_run(simulator, ends ? until : next + piece, &unused);
-        if (status == SIMULATOR_FAILED || is_too_much(simulator, said))
+        if (status == SIMULATOR_FAILED || is_too_much(simulator, expected))
             return false;
     }
     return true;
@@ -101,13 +102,13 @@ static bool add_again(struct simulator *simulator, struct recipe_rest *rest)
 }
 
 static bool act_again(struct simulator *simulator, const struct recipe_entry *entry,
-                      struct recipe_rest *rest, const struct simulator_counts *said)
+                      struct recipe_rest *rest, const struct simulator_counts *expected)
 {
     struct simulator_error unused;
     int32_t pid = (int32_t)entry->first;
     switch ((enum recipe_act)entry->act) {
     case ACT_RUN:
-        return run_again(simulator, entry->second, said);
+        return run_again(simulator, entry->second, expected);
     case ACT_TOUCH:
         return begin_act(simulator, &unused);
     case ACT_FORK:
@@ -158,7 +159,8 @@ static struct simulator *make_again(const struct checkpoint_header *header,
     setup.trace = header->traced ? NO_TRACE : NULL;
     struct simulator *simulator = simulator_create(&setup, &workload, &unused);
     recipe_free_workload(&workload);
-    if (simulator && do_again(simulator, header, rest) && is_as_said(simulator, &header->counts))
+    if (simulator && do_again(simulator, header, rest) &&
+        is_as_expected(simulator, &header->counts))
         return simulator;
     simulator_destroy(simulator);
     return NULL;

@@ -65,7 +65,7 @@ static bool write_machine(const struct simulator *simulator, FILE *file)
 
 /* Creates a file next to it, with a name that no other file has. Returns null on failure; errno
  * gives the reason. The caller frees `name`. */
-static FILE *create_beside(const char *path, char **name)
+static FILE *create_temporary(const char *path, char **name)
 {
     size_t bytes = strlen(path) + 48;
     *name = malloc(bytes);
@@ -81,7 +81,7 @@ bool checkpoint_write(const struct simulator *simulator, const char *path,
                       struct simulator_error *error)
 {
     char *name = NULL;
-    FILE *file = create_beside(path, &name);
+    FILE *file = create_temporary(path, &name);
     bool good = file && write_machine(simulator, file);
     int problem = errno;
     if (file && fclose(file) != 0 && good) {
@@ -120,22 +120,22 @@ static const char *header_flaw(const struct checkpoint_header *header)
 
 /* Returns the recipe, or its existing part (a file may declare too great a length), or null if
  * memory is short. */
-static unsigned char *read_recipe(FILE *file, uint64_t wanted, uint64_t *found)
+static unsigned char *read_recipe(FILE *file, uint64_t requested, uint64_t *match)
 {
     size_t room = FIRST_ROOM;
     unsigned char *bytes = malloc(room);
-    *found = 0;
-    while (bytes && *found < wanted) {
-        if (*found == room) {
+    *match = 0;
+    while (bytes && *match < requested) {
+        if (*match == room) {
             unsigned char *moved = realloc(bytes, room *= 2);
             if (!moved)
                 free(bytes);
             bytes = moved;
             continue;
         }
-        size_t most = wanted - *found < room - *found ? wanted - *found : room - *found;
-        size_t got = fread(bytes + *found, 1, most, file);
-        *found += got;
+        size_t most = requested - *match < room - *match ? requested - *match : room - *match;
+        size_t got = fread(bytes + *match, 1, most, file);
+        *match += got;
         if (got == 0)
             break;
     }
@@ -144,17 +144,17 @@ static unsigned char *read_recipe(FILE *file, uint64_t wanted, uint64_t *found)
 
 const char *checkpoint_read(FILE *file, struct checkpoint_header *header, unsigned char **recipe)
 {
-    bool whole = fread(header, sizeof(*header), 1, file) == 1;
-    const char *flaw = whole ? header_flaw(header) : "it is not a checkpoint, or truncated";
+    bool is_complete = fread(header, sizeof(*header), 1, file) == 1;
+    const char *flaw = is_complete ? header_flaw(header) : "it is not a checkpoint, or truncated";
     if (flaw)
         return flaw;
-    uint64_t found;
-    *recipe = read_recipe(file, header->recipe_bytes, &found);
+    uint64_t match;
+    *recipe = read_recipe(file, header->recipe_bytes, &match);
     if (!*recipe)
         return "out of memory";
-    if (found < header->recipe_bytes)
+    if (match < header->recipe_bytes)
         return cut_short;
-    if (found % 8 != 0 || header->recipe_checksum != checksum(*recipe, found) || fgetc(file) != EOF)
+    if (match % 8 != 0 || header->recipe_checksum != checksum(*recipe, match) || fgetc(file) != EOF)
         return damaged;
     return NULL;
 }

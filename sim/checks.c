@@ -27,8 +27,8 @@ static const char *step_flaw(const struct simulator_workload *workload,
     bool to_program = step->kind == STEP_FORK || step->kind == STEP_KILL || arrives || has_self;
     bool to_channel =
         step->kind == STEP_TAKE || step->kind == STEP_GIVE || step->kind == STEP_MEET || delivers;
-    bool own_timer = step->kind == STEP_TIMER || step->kind == STEP_JOB;
-    bool has_time = step->kind <= STEP_SLEEP_UNTIL || own_timer ||
+    bool task_timer = step->kind == STEP_TIMER || step->kind == STEP_JOB;
+    bool has_time = step->kind <= STEP_SLEEP_UNTIL || task_timer ||
                     step->kind == STEP_SHARED_TIMER || step->kind == STEP_ARRIVE;
     bool to_text = step->kind == STEP_SET_POLICY || step->kind == STEP_SET_TUNABLE;
     bool to_self = has_self && step->target == WORKLOAD_SELF;
@@ -46,7 +46,7 @@ static const char *step_flaw(const struct simulator_workload *workload,
         return "unknown way to take a thing";
     if (step->kind == STEP_ARRIVE && step->detail > ARRIVE_LAST)
         return "this kind of event does not arrive";
-    if (own_timer && step->detail >= WORKLOAD_TIMERS_MAX)
+    if (task_timer && step->detail >= WORKLOAD_TIMERS_MAX)
         return "a process has at most 8 timers";
     if (step->kind == STEP_SHARED_TIMER && step->target >= WORKLOAD_SHARED_TIMERS_MAX)
         return "at most 65536 shared timers are allowed";

@@ -210,14 +210,14 @@ static struct simulator_process describe(const struct simulator *simulator,
 uint32_t simulator_processes(const struct simulator *simulator, struct simulator_process *processes,
                              uint32_t room)
 {
-    uint32_t found = 0;
+    uint32_t match = 0;
     for (uint32_t slot = 0; slot < simulator->process_limit; slot++) {
         const struct process *process = process_at(simulator, slot);
         if (process->place == PLACE_FREE)
             continue;
-        if (found < room)
-            processes[found] = describe(simulator, process);
-        found++;
+        if (match < room)
+            processes[match] = describe(simulator, process);
+        match++;
     }
-    return found;
+    return match;
 }

@@ -88,13 +88,13 @@ static bool covers(const char *policy, size_t length, const char *other)
 static void forget_covered(struct simulator_costs *costs, uint32_t number, const char *policy,
                            size_t length)
 {
-    uint32_t kept = 0;
+    uint32_t remaining = 0;
     for (uint32_t i = 0; i < costs->policy_count; i++) {
         const struct simulator_policy_cost *cost = &costs->policies[i];
         if (cost->cost != number || !covers(policy, length, cost->policy))
-            costs->policies[kept++] = *cost;
+            costs->policies[remaining++] = *cost;
     }
-    costs->policy_count = kept;
+    costs->policy_count = remaining;
 }
 
 /* Returns a new entry for a policy's own cost, or null if all entries are used. */

@@ -158,16 +158,16 @@ static uint32_t drain(struct simulator *simulator)
     return first;
 }
 
-static void adopt(struct simulator *simulator, uint32_t here, uint32_t first)
+static void adopt(struct simulator *simulator, uint32_t acting_cpu, uint32_t first)
 {
     while (first != NOBODY) {
         struct process *process = process_at(simulator, first);
         first = process->link;
-        queue_add(simulator, here, queue_of(simulator, process->task.cpu), process, ENQUEUE_ADOPTED,
-                  NULL);
+        queue_add(simulator, acting_cpu, queue_of(simulator, process->task.cpu), process,
+                  ENQUEUE_ADOPTED, NULL);
     }
     for (uint32_t i = 0; i < simulator->scheduler.cpus; i++)
-        call(simulator, here, i, PREEMPT_POLICY);
+        call(simulator, acting_cpu, i, PREEMPT_POLICY);
 }
 
 static void start(struct simulator *simulator, struct process *process)

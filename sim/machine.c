@@ -103,8 +103,7 @@ void simulator_count(const struct simulator *simulator, struct simulator_counts 
     *counts = simulator->counts;
     counts->now = simulator->now;
     counts->records = simulator->trace.records;
-    counts->process_bytes =
-        bytes_of_each_process(simulator) + simulator->loop_depth * sizeof(uint32_t);
+    counts->process_bytes = process_bytes(simulator) + simulator->loop_depth * sizeof(uint32_t);
     for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
         const struct cpu *cpu = &simulator->cpus[i];
         if (!cpu->current && simulator->now > cpu->idle_since)

@@ -213,8 +213,8 @@ struct engine {
      * are linked by `link`. */
     uint32_t (*drain)(struct simulator *simulator);
     /* Queues the processes that drain() returned, and makes every CPU pick again; on behalf of
-     * CPU `here`, or OUTSIDE. */
-    void (*adopt)(struct simulator *simulator, uint32_t here, uint32_t first);
+     * CPU `acting_cpu`, or OUTSIDE. */
+    void (*adopt)(struct simulator *simulator, uint32_t acting_cpu, uint32_t first);
     /* Queues init, which no process forked. */
     void (*start)(struct simulator *simulator, struct process *process);
 

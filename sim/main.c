@@ -11,7 +11,7 @@
 
 #include "policies/policy.h"
 #include "sim/control.h"
-#include "sim/last_words.h"
+#include "sim/crash_report.h"
 #include "sim/workload.h"
 
 static const char usage[] =

@@ -52,8 +52,8 @@ static void set_step_costs(struct simulator *simulator)
     simulator->step_cost[STEP_GIVE] = costs->pipe;
     simulator->step_cost[STEP_FORK] = costs->fork;
     simulator->step_cost[STEP_EXIT] = costs->exit;
-    bool looks = costs->fork_look > 0 && costs->fork > costs->fork_look;
-    simulator->step_rest[STEP_FORK] = looks ? costs->fork - costs->fork_look : 0;
+    bool checks_first = costs->fork_look > 0 && costs->fork > costs->fork_look;
+    simulator->step_rest[STEP_FORK] = checks_first ? costs->fork - costs->fork_look : 0;
 }
 
 bool set_costs(struct simulator *simulator, const struct policy_choice *choice,

@@ -20,7 +20,7 @@ size_t bytes_of_process(uint32_t state_bytes)
     return sizeof(struct process) + state_bytes + GUARD_BYTES;
 }
 
-size_t bytes_of_each_process(const struct simulator *simulator)
+size_t process_bytes(const struct simulator *simulator)
 {
     return simulator->process_bytes - GUARD_BYTES;
 }

@@ -14,7 +14,7 @@ uint32_t state_bytes_of(const struct policy *policy);
 /* Returns the bytes of a process with this much state. */
 size_t bytes_of_process(uint32_t state_bytes);
 /* Returns the same for the machine's processes, without the padding for AddressSanitizer. */
-size_t bytes_of_each_process(const struct simulator *simulator);
+size_t process_bytes(const struct simulator *simulator);
 void guard_states(const struct simulator *simulator);
 /* Moves all processes, none of them queued, into an array that can hold any policy's states. The
  * array lies in the arena. */

@@ -5,23 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-void *recipe_take(struct recipe_rest *rest, uint64_t count, size_t each)
+void *recipe_take(struct recipe_rest *rest, uint64_t count, size_t item_bytes)
 {
-    if (count > rest->bytes / each)
+    if (count > rest->bytes / item_bytes)
         return NULL;
-    void *found = rest->next;
-    size_t padded = recipe_padded(count * each);
+    void *part = rest->next;
+    size_t padded = recipe_padded(count * item_bytes);
     rest->next += padded;
     rest->bytes -= padded;
-    return found;
+    return part;
 }
 
 static bool take_number(struct recipe_rest *rest, uint64_t most, uint32_t *number)
 {
-    const uint64_t *found = recipe_take(rest, 1, sizeof(*found));
-    if (!found || *found > most)
+    const uint64_t *part = recipe_take(rest, 1, sizeof(*part));
+    if (!part || *part > most)
         return false;
-    *number = (uint32_t)*found;
+    *number = (uint32_t)*part;
     return true;
 }
 
@@ -78,18 +78,18 @@ static bool take_costs(struct recipe_rest *rest, struct simulator_costs *costs)
 {
     size_t head = offsetof(struct simulator_costs, policies);
     struct recipe_rest ahead = *rest;
-    const void *found = recipe_take(&ahead, 1, head);
+    const void *part = recipe_take(&ahead, 1, head);
     *costs = (struct simulator_costs){0};
-    if (!found)
+    if (!part)
         return false;
-    memcpy(costs, found, head);
+    memcpy(costs, part, head);
     if (costs->policy_count > SIMULATOR_POLICY_COSTS_MAX)
         return false;
     size_t bytes = recipe_costs_bytes(costs);
-    found = recipe_take(rest, bytes, 1);
-    if (found)
-        memcpy(costs, found, bytes);
-    return found != NULL;
+    part = recipe_take(rest, bytes, 1);
+    if (part)
+        memcpy(costs, part, bytes);
+    return part != NULL;
 }
 
 bool recipe_take_setup(struct recipe_rest *rest, struct simulator_setup *setup)

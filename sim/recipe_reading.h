@@ -13,7 +13,7 @@ struct recipe_rest {
 };
 
 /* Returns null if fewer bytes remain. */
-void *recipe_take(struct recipe_rest *rest, uint64_t count, size_t each);
+void *recipe_take(struct recipe_rest *rest, uint64_t count, size_t item_bytes);
 /* Returns null if there is no text. */
 const char *recipe_take_text(struct recipe_rest *rest);
 bool recipe_take_setup(struct recipe_rest *rest, struct simulator_setup *setup);

@@ -8,7 +8,7 @@
 # Included by the Makefile, whose flags it uses. The engine is compiled once for each policy, from
 # the policy's file and sim/engine.c: the same source, unchanged.
 
-SIMULATOR_SOURCES  := $(filter-out sim/engine.c sim/main.c sim/last_words.c,$(sort $(wildcard sim/*.c)))
+SIMULATOR_SOURCES  := $(filter-out sim/engine.c sim/main.c sim/crash_report.c,$(sort $(wildcard sim/*.c)))
 SIMULATOR_ENGINES  := $(POLICIES:policies/%.c=engines/%.o)
 SIMULATOR_OBJECTS  := $(SIMULATOR_SOURCES:sim/%.c=%.o) $(SIMULATOR_ENGINES) registry.o \
                       policy_table.o engine_table.o costs_table.o
@@ -66,7 +66,7 @@ $B/$(1)/simulator.a: $(SIMULATOR_PARTS:%=$B/$(1)/%)
 	@rm -f $$@
 	@$$(ARCHIVER) rcs $$@ $$^
 
-$B/$(1)/schedlab-sim: $B/$(1)/main.o $B/$(1)/last_words.o $B/$(1)/simulator.a
+$B/$(1)/schedlab-sim: $B/$(1)/main.o $B/$(1)/crash_report.o $B/$(1)/simulator.a
 	@echo "  $$@"
 	@$$($(2)) $(3) $$^ -o $$@
 endef

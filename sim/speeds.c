@@ -122,9 +122,9 @@ uint32_t demanded_capacity(struct simulator *simulator, const struct cpu *cpu)
         return place->capacity_now;
     *demand = (struct demand){.since = simulator->now, .busy_from = simulator->now};
     uint64_t part = part_of(busy, elapsed);
-    uint64_t wanted = part * place->capacity_now * 5 / 4 / CAPACITY_FULL;
+    uint64_t requested = part * place->capacity_now * 5 / 4 / CAPACITY_FULL;
     uint32_t level = kind->levels - 1;
-    while (level > 0 && kind->capacity[level] < wanted)
+    while (level > 0 && kind->capacity[level] < requested)
         level--;
     return kind->capacity[level];
 }

@@ -90,18 +90,18 @@ static int by_pid(const void *a, const void *b)
 static bool add_processes(struct text *text, const struct scheduler_view *view,
                           const struct simulator *simulator)
 {
-    uint32_t found = 0;
+    uint32_t match = 0;
     const struct process **sorted =
         (const struct process **)calloc(simulator->counts.processes + 1, sizeof(*sorted));
     if (!sorted)
         return false;
-    for (uint32_t slot = 0; found < simulator->counts.processes; slot++) {
+    for (uint32_t slot = 0; match < simulator->counts.processes; slot++) {
         const struct process *process = process_at(simulator, slot);
         if (process->place != PLACE_FREE)
-            sorted[found++] = process;
+            sorted[match++] = process;
     }
-    qsort((void *)sorted, found, sizeof(*sorted), by_pid);
-    for (uint32_t i = 0; i < found; i++)
+    qsort((void *)sorted, match, sizeof(*sorted), by_pid);
+    for (uint32_t i = 0; i < match; i++)
         add_process(text, view, simulator, sorted[i]);
     free((void *)sorted);
     return true;

@@ -24,11 +24,11 @@ static inline void set_next_tick(struct simulator *simulator, uint32_t cpu)
 /* Finds the next tick, the first one not before `time`. */
 static inline void seek_tick(struct simulator *simulator, uint64_t time)
 {
-    uint64_t gone = time % simulator->scheduler.tick_ns;
+    uint64_t since_tick = time % simulator->scheduler.tick_ns;
     uint64_t stagger = simulator->stagger;
     uint64_t cpus = simulator->scheduler.cpus;
-    uint64_t cpu = stagger ? (gone + stagger - 1) / stagger : gone ? cpus : 0;
-    simulator->tick_round = time - gone;
+    uint64_t cpu = stagger ? (since_tick + stagger - 1) / stagger : since_tick ? cpus : 0;
+    simulator->tick_round = time - since_tick;
     set_next_tick(simulator, (uint32_t)(cpu < cpus ? cpu : cpus));
 }
 

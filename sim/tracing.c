@@ -18,12 +18,12 @@
  * from the kernel. */
 static struct cpu *outside_cpu(const struct simulator *simulator)
 {
-    struct cpu *found = &simulator->cpus[0];
-    for (uint32_t i = 1; i < simulator->scheduler.cpus && found->resumes > simulator->now; i++) {
-        if (simulator->cpus[i].resumes < found->resumes)
-            found = &simulator->cpus[i];
+    struct cpu *match = &simulator->cpus[0];
+    for (uint32_t i = 1; i < simulator->scheduler.cpus && match->resumes > simulator->now; i++) {
+        if (simulator->cpus[i].resumes < match->resumes)
+            match = &simulator->cpus[i];
     }
-    return found;
+    return match;
 }
 
 void record_at(struct simulator *simulator, uint64_t time, uint32_t cpu, enum trace_kind kind,

@@ -12,12 +12,12 @@ static bool is_dead(const struct simulator *simulator, const struct timer *timer
 static void remove_dead_timers(struct simulator *simulator)
 {
     struct timers *timers = &simulator->timers;
-    uint32_t kept = 0;
+    uint32_t remaining = 0;
     for (uint32_t i = 0; i < timers->count; i++) {
         if (!is_dead(simulator, &timers->heap[i]))
-            timers->heap[kept++] = timers->heap[i];
+            timers->heap[remaining++] = timers->heap[i];
     }
-    timers->count = kept;
+    timers->count = remaining;
     timers->dead = 0;
     timers_order(timers);
 }

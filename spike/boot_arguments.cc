@@ -20,18 +20,18 @@ static void pass(std::string_view &text, char character)
 
 std::string boot_argument(std::string_view arguments, std::string_view name)
 {
-    std::string_view found;
+    std::string_view match;
 
     while (arguments.remove_prefix(std::min(arguments.find_first_not_of(' '), arguments.size())),
            !arguments.empty()) {
-        bool wanted = take_until(arguments, " =") == name;
+        bool requested = take_until(arguments, " =") == name;
         pass(arguments, '=');
         bool is_quoted = !arguments.empty() && arguments.front() == '"';
         pass(arguments, '"');
         std::string_view value = take_until(arguments, is_quoted ? "\"" : " ");
         pass(arguments, '"');
-        if (wanted)
-            found = value;
+        if (requested)
+            match = value;
     }
-    return std::string(found);
+    return std::string(match);
 }

@@ -38,7 +38,7 @@ struct held {
     std::array<uint16_t, mmu_t::ICACHE_ENTRIES> entries;
 };
 
-static std::array<held, HARTS_MAX> held_of;
+static std::array<held, HARTS_MAX> pages_of;
 static processor_t *decoder; // the first CPU
 
 // Returns the library's function of this name.
@@ -96,38 +96,38 @@ extern "C" icache_entry_t *refill(mmu_t *mmu, reg_t address, icache_entry_t *ent
 extern "C" icache_entry_t *refill(mmu_t *mmu, reg_t address, icache_entry_t *entry)
 {
     static const auto fetch_and_decode = upstream<decltype(&refill)>(REFILL);
-    held &own = held_of[mmu->proc->id];
+    held &pages = pages_of[mmu->proc->id];
 
     if (fill(*mmu, address, *entry))
-        own.decoded++;
+        pages.decoded++;
     else
         fetch_and_decode(mmu, address, entry);
-    if (own.noted < own.entries.size())
-        own.entries[own.noted] = static_cast<uint16_t>(entry - mmu->icache);
-    own.noted++;
+    if (pages.noted < pages.entries.size())
+        pages.entries[pages.noted] = static_cast<uint16_t>(entry - mmu->icache);
+    pages.noted++;
     return entry;
 }
 
 // The library's MMU without a CPU fetches nothing, and discards everything.
 void mmu_t::flush_icache()
 {
-    held *own = proc ? &held_of[proc->id] : nullptr;
-    bool all =
-        !own || own->mmu != this || own->noted != own->decoded || own->noted > own->entries.size();
+    held *pages = proc ? &pages_of[proc->id] : nullptr;
+    bool all = !pages || pages->mmu != this || pages->noted != pages->decoded ||
+               pages->noted > pages->entries.size();
 
-    for (size_t i = 0; !all && i < own->noted; i++)
-        icache[own->entries[i]].tag |= FORGOTTEN;
+    for (size_t i = 0; !all && i < pages->noted; i++)
+        icache[pages->entries[i]].tag |= FORGOTTEN;
     for (size_t i = 0; all && i < ICACHE_ENTRIES; i++)
         icache[i].tag = EMPTY;
-    if (!own)
+    if (!pages)
         return;
-    own->noted = own->decoded = 0;
-    own->mmu = this;
+    pages->noted = pages->decoded = 0;
+    pages->mmu = this;
 }
 
 insn_func_t processor_t::decode_insn(insn_t instruction)
 {
-    held_of[id].decoded++;
+    pages_of[id].decoded++;
     return meaning_of(instruction.bits());
 }
 

@@ -94,10 +94,10 @@ class tree
         const std::array<uint32_t, HEADER / WORD> header = {
             MAGIC,   begin + size + names, begin, begin + size, HEADER,
             VERSION, OLDEST_VERSION,       0,     names,        size};
-        std::string whole;
+        std::string bytes;
         for (uint32_t value : header)
-            whole += big_endian(value);
-        return whole + std::string(RESERVATIONS, 0) + structure + strings;
+            bytes += big_endian(value);
+        return bytes + std::string(RESERVATIONS, 0) + structure + strings;
     }
 
   private:
@@ -130,9 +130,9 @@ class tree
 
     void expect(std::string_view token)
     {
-        const std::string &found = take();
-        if (found != token)
-            throw std::runtime_error("device tree: " + found + " instead of " + std::string(token));
+        const std::string &match = take();
+        if (match != token)
+            throw std::runtime_error("device tree: " + match + " instead of " + std::string(token));
     }
 
     void add_word(uint32_t value)
@@ -148,11 +148,11 @@ class tree
 
     void add_property(const std::string &name, const std::string &value)
     {
-        std::string wanted = name + '\0';
-        size_t place = strings.find(wanted);
+        std::string requested = name + '\0';
+        size_t place = strings.find(requested);
         if (place == std::string::npos) {
             place = strings.size();
-            strings += wanted;
+            strings += requested;
         }
         add_word(PROPERTY);
         add_word(static_cast<uint32_t>(value.size()));

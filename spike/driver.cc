@@ -194,12 +194,12 @@ static void check_kernel(const char *path)
     static constexpr unsigned char MAGIC[] = {0x7f, 'E', 'L', 'F', 2}; // of 64 bits
     static constexpr size_t MACHINE = 18;
     static constexpr unsigned char RISCV = 243;
-    unsigned char found[MACHINE + 1] = {};
+    unsigned char match[MACHINE + 1] = {};
     int file = must_open(path);
-    ssize_t count = read(file, found, sizeof(found));
+    ssize_t count = read(file, match, sizeof(match));
     close(file);
-    if (count != sizeof(found) || memcmp(found, MAGIC, sizeof(MAGIC)) != 0 ||
-        found[MACHINE] != RISCV)
+    if (count != sizeof(match) || memcmp(match, MAGIC, sizeof(MAGIC)) != 0 ||
+        match[MACHINE] != RISCV)
         throw std::runtime_error(std::string(path) + ": not a 64-bit RISC-V program");
 }
 
@@ -264,12 +264,12 @@ static int run(const options &options)
     if (options.branch_at)
         parts.futures.emplace(*options.branch_at, options.jobs, options.branch_folders, parts.file);
     // Never destroyed: the process ends with it.
-    auto *whole = new machine(parts);
+    auto *complete = new machine(parts);
     if (options.tree) {
-        const std::string &tree = whole->device_tree();
+        const std::string &tree = complete->device_tree();
         return fwrite(tree.data(), tree.size(), 1, stdout) == 1 && fflush(stdout) == 0 ? 0 : 1;
     }
-    int status = whole->run_to_end();
+    int status = complete->run_to_end();
     if (options.keep_disk)
         keep_disk(options.keep_disk, memory, configuration);
     return status;

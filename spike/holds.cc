@@ -43,7 +43,7 @@ holds::holds(uint64_t seed) : draws(interleaving(seed))
 holds holds::of_file(const std::string &path)
 {
     static constexpr char LINE[] = "%zu %" SCNu64 " %" SCNu64 " %d %" SCNu64 "%*[^\n]";
-    holds found;
+    holds match;
     hold one;
     size_t hart;
     int called;
@@ -53,15 +53,15 @@ holds holds::of_file(const std::string &path)
                            &one.rounds)) == 5 &&
            hart < HARTS_MAX) {
         one.called = called != 0;
-        found.lists[hart].push_back(one);
+        match.lists[hart].push_back(one);
     }
     fclose(file);
     if (count != EOF)
         throw std::runtime_error(path + ": invalid line; use a file that --keep-holds wrote");
-    for (auto &list : found.lists)
+    for (auto &list : match.lists)
         std::sort(list.begin(), list.end(),
                   [](const hold &a, const hold &b) { return a.is_before(b); });
-    return found;
+    return match;
 }
 
 void holds::keep_in(const std::string &path)

@@ -46,8 +46,8 @@ machine::machine(const machine_parts &parts)
     if (order || holds)
         watch_boundaries();
     for (auto &device : devices)
-        if (auto *found = dynamic_cast<ns16550_t *>(device.get()))
-            serial = found;
+        if (auto *match = dynamic_cast<ns16550_t *>(device.get()))
+            serial = match;
     if (!parts.typed_to.empty())
         typed_to.emplace(parts.typed_to);
 }
@@ -89,10 +89,10 @@ bool machine::mmio_store(reg_t address, size_t count, const uint8_t *source)
 
 void machine::wake(size_t hart, uint64_t in_round)
 {
-    bool stood_still = held_up.has(hart);
+    bool stood_still = delayed.has(hart);
     if (active.has(hart) || (stood_still && in_round < wakes_at[hart]))
         return;
-    held_up.remove(hart);
+    delayed.remove(hart);
     assert(in_round >= rested_since[hart]);
     hart_list[hart].rest(in_round - rested_since[hart], turn.instructions);
     wakes_at[hart] = NEVER;
@@ -173,41 +173,41 @@ void machine::hold_up(size_t i, uint64_t until)
         return;
     rested_since[i] = wakes_at[i] = until;
     next_wake = std::min(next_wake, wakes_at[i]);
-    held_up.add(i);
+    delayed.add(i);
     active.remove(i);
 }
 
 // Runs the hart's turn, or the part before a pause. Returns the pause in rounds.
 uint64_t machine::take_part(size_t i)
 {
-    hart &own = hart_list[i];
+    hart &current = hart_list[i];
     uint64_t rounds = 0, done = 0;
     uint64_t cut = holds->cut(turn.instructions);
 
     while (done < turn.instructions && !rounds) {
-        uint64_t listed = holds->until_listed(i, own.boundaries(), own.since_boundary());
+        uint64_t listed = holds->until_listed(i, current.boundaries(), current.since_boundary());
         uint64_t end = done < cut ? cut : turn.instructions;
         uint64_t slice = std::max<uint64_t>(1, std::min(end - done, listed));
-        done += slice - own.take_slice(slice, clint->mtime);
-        if (own.is_at_boundary())
+        done += slice - current.take_slice(slice, clint->mtime);
+        if (current.is_at_boundary())
             rounds = holds->at_boundary();
-        else if (done == cut && cut < turn.instructions && own.is_executing())
+        else if (done == cut && cut < turn.instructions && current.is_executing())
             rounds = holds->when_cut();
-        if (!rounds && own.is_executing())
-            rounds = holds->listed(i, own.boundaries(), own.since_boundary());
+        if (!rounds && current.is_executing())
+            rounds = holds->listed(i, current.boundaries(), current.since_boundary());
     }
     return rounds;
 }
 
-void machine::take_held_turn(size_t i)
+void machine::take_stopped_turn(size_t i)
 {
-    const hart &own = hart_list[i];
+    const hart &current = hart_list[i];
     bool was_called = called.has(i);
     uint64_t rounds = 0;
 
     called.remove(i);
     if (was_called)
-        rounds = holds->when_called(i, own.boundaries(), own.since_boundary());
+        rounds = holds->when_called(i, current.boundaries(), current.since_boundary());
     bool at_once = rounds > 0;
     if (!at_once)
         rounds = take_part(i);
@@ -217,15 +217,15 @@ void machine::take_held_turn(size_t i)
         return;
     }
     const state_t &state = *procs[i]->get_state();
-    holds->keep(i, {own.boundaries(), own.since_boundary(), at_once, rounds}, state.pc,
+    holds->keep(i, {current.boundaries(), current.since_boundary(), at_once, rounds}, state.pc,
                 state.XPR[RETURN_ADDRESS], *clock_began ? kernel_ns() : 0);
     hold_up(i, round + 1 + rounds);
 }
 
-void machine::take_held_round()
+void machine::take_stopped_round()
 {
     for (size_t i = active.first(0); i < HARTS_MAX && !calls.ended(); i = active.first(i + 1)) {
-        take_held_turn(i);
+        take_stopped_turn(i);
         calls.serve(tohost, fromhost);
     }
 }
@@ -361,24 +361,24 @@ bool machine::watch()
     for (size_t i = 0; i < hart_list.size(); i++) {
         if (!hart_list[i].is_overdue(now))
             continue;
-        answers = answers && !told_overdue.has(i);
-        told_overdue.add(i);
+        answers = answers && !reported_overdue.has(i);
+        reported_overdue.add(i);
         hart_list[i].say_overdue();
     }
     return answers;
 }
 
-void machine::load_symbols(std::map<std::string, uint64_t> &found)
+void machine::load_symbols(std::map<std::string, uint64_t> &match)
 {
-    symbols = found;
-    sim_t::load_symbols(found);
+    symbols = match;
+    sim_t::load_symbols(match);
 }
 
 // Returns the host's address of the kernel's data at the address of a symbol; null: it has none.
 char *machine::place_if_any(const char *symbol)
 {
-    auto found = symbols.find(symbol);
-    return found == symbols.end() ? nullptr : addr_to_mem(found->second);
+    auto match = symbols.find(symbol);
+    return match == symbols.end() ? nullptr : addr_to_mem(match->second);
 }
 
 char *machine::place_of(const char *symbol)
@@ -416,10 +416,10 @@ uint64_t machine::typing_round() const
 }
 
 // Writes the commands where the kernel reads them, and interrupts its first CPU.
-void machine::tell_kernel(const std::string &text)
+void machine::send_to_kernel(const std::string &text)
 {
     memcpy(commands, text.c_str(), text.size() + 1);
-    was_told = true;
+    received_commands = true;
     procs[0]->get_state()->mip->backdoor_write_with_mask(MIP_SEIP, MIP_SEIP);
     wake(0, round);
 }
@@ -427,10 +427,10 @@ void machine::tell_kernel(const std::string &text)
 // Forks, in the machine's own process. Returns true in a branch.
 bool machine::begin_branch()
 {
-    const branch *own = futures->begin(static_cast<int>(calls.descriptor()));
-    bool is_branch = own;
-    if (own && !own->commands.empty())
-        tell_kernel(own->commands);
+    const branch *current = futures->begin(static_cast<int>(calls.descriptor()));
+    bool is_branch = current;
+    if (current && !current->commands.empty())
+        send_to_kernel(current->commands);
     futures.reset();
     return is_branch;
 }
@@ -440,7 +440,7 @@ int machine::checked(int status) const
 {
     if (futures)
         throw std::runtime_error("the machine ended before its branches began");
-    if (!was_told || !*commands)
+    if (!received_commands || !*commands)
         return status;
     fprintf(stderr, "spike: the kernel did not accept a command\n");
     return MACHINE_REFUSED;
@@ -474,7 +474,7 @@ int machine::run_to_end()
             fprintf(stderr, "spike: a CPU is in an endless loop\n");
             return checked(MACHINE_STUCK);
         }
-        order ? take_mixed_round() : holds ? take_held_round() : take_round();
+        order ? take_mixed_round() : holds ? take_stopped_round() : take_round();
     }
     return checked(*calls.ended());
 }

@@ -58,9 +58,9 @@ class machine : public sim_t
     bool find_live_round();
     void take_round();
     void take_mixed_round();
-    void take_held_round();
+    void take_stopped_round();
     uint64_t take_part(size_t hart);
-    void take_held_turn(size_t hart);
+    void take_stopped_turn(size_t hart);
     void notice_devices(size_t hart);
     void hold_up(size_t hart, uint64_t until);
     void let_rest(size_t hart);
@@ -71,7 +71,7 @@ class machine : public sim_t
     void keep_typed(const std::string &text);
     bool type_again();
     bool is_interrupted();
-    void load_symbols(std::map<std::string, uint64_t> &found) override;
+    void load_symbols(std::map<std::string, uint64_t> &match) override;
     uint64_t branching_round() const;
     uint64_t typing_round() const;
     uint64_t round_at(uint64_t kernel_ns) const;
@@ -79,7 +79,7 @@ class machine : public sim_t
     bool begin_branch();
     char *place_if_any(const char *symbol);
     char *place_of(const char *symbol);
-    void tell_kernel(const std::string &text);
+    void send_to_kernel(const std::string &text);
     int checked(int status) const;
     bool watch();
     uint64_t time_of(uint64_t round) const;
@@ -106,19 +106,19 @@ class machine : public sim_t
     std::vector<uint64_t> wakes_at; // for resting harts: the round when they must take part again
     std::vector<uint64_t> left;     // of each hart's turn, in a mixed round
     uint64_t next_wake = NEVER;     // the earliest of wakes_at
-    hart_set held_up;               // harts that do not rest, but pause
+    hart_set delayed;               // harts that do not rest, but pause
     hart_set called;                // they rested, and have a turn now; used only with holds
     hart_set poked;                 // their software interrupt was written in this turn
     uint64_t next_watch = 0;        // the round of the next check for overdue harts
-    hart_set told_overdue;          // these already got the exception
+    hart_set reported_overdue;      // these already got the exception
     uint64_t listened = 0;          // the round of the last check of the console
     bool touched = false;           // another device was written in this turn
     char *commands = nullptr;       // where the kernel reads commands; it clears the text that it
                                     // has taken
-    bool was_told = false;          // there were some
+    bool received_commands = false; // there were some
     // The timer when the kernel's clock began; 0: not yet.
-    const volatile uint64_t *clock_began = &NOT_BEGUN;
-    static constexpr uint64_t NOT_BEGUN = 0;
+    const volatile uint64_t *clock_began = &NOT_STARTED;
+    static constexpr uint64_t NOT_STARTED = 0;
     volatile uint64_t *tohost = nullptr;
     volatile uint64_t *fromhost = nullptr;
 };

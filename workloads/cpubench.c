@@ -25,14 +25,14 @@ static int64_t totals[MESSAGES]; /* of a process; then, in the parent, of all */
 /* Returns the number of primes from 3 to the limit. */
 static uint32_t find_primes(void)
 {
-    uint32_t found = 0;
+    uint32_t match = 0;
     for (uint32_t number = 3; number <= (uint32_t)limit; number++) {
         uint32_t divisor = 2;
         while (divisor * divisor <= number && number % divisor != 0)
             divisor++;
-        found += divisor * divisor > number;
+        match += divisor * divisor > number;
     }
-    return found;
+    return match;
 }
 
 static int bucket_of(int64_t time)

@@ -273,7 +273,7 @@ static void give_first_attributes(uint32_t which, int process, bool inherited)
     }
 }
 
-static void tell_late(int64_t late)
+static void report_late(int64_t late)
 {
     if (late > 0)
         workload_tell("late", late);
@@ -283,17 +283,17 @@ static void deliver(uint32_t channel, int64_t late)
 {
     if (!host_channel_give(channel, 1, GIVE_KEEP))
         fail("deliver");
-    tell_late(late);
+    report_late(late);
 }
 
 /* The child must have its attributes when the policy first sees it. So this process, which the
  * policy does not see if the host supports that, sets them on itself before the fork. */
 static void arrive_player(const struct workload_step *step)
 {
-    static bool begun;
-    if (!begun)
+    static bool has_started;
+    if (!has_started)
         host_begin_arrivals();
-    begun = true;
+    has_started = true;
     int64_t time = clock_time(step->value);
     host_sleep_until(time);
     if (step->detail == ARRIVE_SELF)
@@ -310,7 +310,7 @@ static void arrive_player(const struct workload_step *step)
         return;
     }
     give_first_attributes(step->target, child, false);
-    tell_late(late);
+    report_late(late);
 }
 
 static void end_player(uint32_t which)

@@ -25,7 +25,7 @@ static struct workload_channel times[KINDS];
 static int64_t forked; /* when the caller was forked */
 
 /* Reports a time in ticks to the trace, and to the parent, which prints all of them. */
-static void tell(const char *name, enum kind kind, int64_t time)
+static void report_time(const char *name, enum kind kind, int64_t time)
 {
     workload_tell(name, time);
     workload_send(&times[kind], time);
@@ -36,7 +36,7 @@ static void compute(int64_t argument)
     (void)argument;
     workload_group("cpu");
     workload_burn((uint64_t)(cpu_work * tick_work));
-    tell("finished", CPU_BOUND, workload_ticks() - forked);
+    report_time("finished", CPU_BOUND, workload_ticks() - forked);
 }
 
 static void interact(int64_t argument)
@@ -48,7 +48,7 @@ static void interact(int64_t argument)
         workload_write_line(file);
         workload_sleep(SLEEP_TICKS);
     }
-    tell("finished", INTERACTIVE, workload_ticks() - forked);
+    report_time("finished", INTERACTIVE, workload_ticks() - forked);
 }
 
 static void sleep_among_others(int64_t argument)
@@ -58,7 +58,7 @@ static void sleep_among_others(int64_t argument)
     for (int64_t i = 0; i < sleeps; i++) {
         int64_t before = workload_ticks();
         workload_sleep(SLEEP_TICKS);
-        tell("slept", INTERACTIVE, workload_ticks() - before);
+        report_time("slept", INTERACTIVE, workload_ticks() - before);
     }
 }
 

@@ -23,7 +23,7 @@ static uint64_t instructions(void)
 
 /* Measured */
 
-static int there[2];
+static int outward[2];
 static int back[2];
 static char byte[1];
 static char kilobyte[1024];
@@ -40,13 +40,13 @@ static void null_call(void)
 
 static void pipe_write_read(void)
 {
-    write(there[1], byte, 1);
-    read(there[0], byte, 1);
+    write(outward[1], byte, 1);
+    read(outward[0], byte, 1);
 }
 
 static void round_trip(void)
 {
-    write(there[1], byte, 1);
+    write(outward[1], byte, 1);
     read(back[0], byte, 1);
 }
 
@@ -112,23 +112,23 @@ static int start_partner(void)
     int pid = fork();
     if (pid != 0)
         return pid;
-    close(there[1]);
+    close(outward[1]);
     close(back[0]);
-    while (read(there[0], byte, 1) == 1)
+    while (read(outward[0], byte, 1) == 1)
         write(back[1], byte, 1);
     exit(0);
 }
 
 static void open_pipes(void)
 {
-    if (pipe(there) < 0 || pipe(back) < 0)
+    if (pipe(outward) < 0 || pipe(back) < 0)
         exit(complain("microbench", "pipe"));
 }
 
 static void close_pipes(void)
 {
     for (int i = 0; i < 2; i++) {
-        close(there[i]);
+        close(outward[i]);
         close(back[i]);
     }
 }
@@ -157,7 +157,7 @@ static void measure_yield_in_turn(int64_t iterations)
 }
 
 /* The same next to processes that are blocked, each on the same empty pipe. */
-static void measure_beside_blocked(int64_t blocked, int64_t iterations)
+static void measure_with_blocked(int64_t blocked, int64_t iterations)
 {
     char name[40];
     int idle[2];
@@ -203,6 +203,6 @@ int main(int argc, char *argv[])
     measure("open-close", open_close, n);
     measure("create-write-unlink", create_write_unlink, n / 10 + 1);
     if (blocked > 0)
-        measure_beside_blocked(blocked, n);
+        measure_with_blocked(blocked, n);
     return 0;
 }

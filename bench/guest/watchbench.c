@@ -16,7 +16,7 @@ enum { LONG_WORK = 200000000, SHORT_WORK = 50000, ROUNDS_IN_ALL = 2000 };
 enum { PAUSE_NS = 1000000, SETTLE_NS = 50000000 };
 
 static const char question[] = "@@ 1 read sched_status\n";
-static int *asked; /* shared with the children */
+static int *requests; /* shared with the children */
 
 static uint64_t instructions(void)
 {
@@ -57,7 +57,7 @@ _Noreturn static void ask(int descriptor, int64_t period_ns)
     for (int64_t next = clock_ns() + period_ns;; next += period_ns) {
         sleep_until_ns(next);
         write(descriptor, question, (int)sizeof(question) - 1);
-        ++*asked;
+        ++*requests;
     }
 }
 
@@ -100,12 +100,12 @@ int main(int argc, char *argv[])
         usage("watchbench PROCESSES PERIOD_MS");
     int64_t processes = number_argument("watchbench", argv[1], 2, 1000);
     int64_t period_ns = number_argument("watchbench", argv[2], 0, 1000) * 1000000;
-    asked = shared_memory(sizeof(*asked));
+    requests = shared_memory(sizeof(*requests));
     int asker = period_ns > 0 ? start_watching(period_ns) : 0;
     uint64_t start = instructions();
     work(processes);
     uint64_t took = instructions() - start;
-    int reads = *asked;
+    int reads = *requests;
     if (asker > 0)
         kill(asker);
     while (wait(NULL) > 0)

@@ -17,10 +17,10 @@ static void do_new(uint32_t slot, const struct member *parent)
 {
     struct member *member = &machine.tasks[slot];
     struct task *task = &member->task;
-    tell("task %u is forked", slot + 1);
+    print_act("task %u is forked", slot + 1);
     if (parent)
-        tell(" by task %d", parent->task.pid);
-    tell(":");
+        print_act(" by task %d", parent->task.pid);
+    print_act(":");
     member->place = PLACE_BLOCKED;
     machine_close();
     task->pid = (int32_t)slot + 1;
@@ -42,12 +42,12 @@ static void do_wake(struct member *first, struct member *second)
     struct member *member = first;
     if (second) {
         struct run_queue *queue = queue_of(first->task.cpu);
-        tell("tasks %d and %d wait for the same:", first->task.pid, second->task.pid);
+        print_act("tasks %d and %d wait for the same:", first->task.pid, second->task.pid);
         task_t *chosen = run_queue_choose_waiter(policy, queue, NULL, &first->task);
         member = member_of(run_queue_choose_waiter(policy, queue, chosen, &second->task));
-        tell(" overtakes() chooses task %d;", member->task.pid);
+        print_act(" overtakes() chooses task %d;", member->task.pid);
     } else {
-        tell("task %d wakes:", member->task.pid);
+        print_act("task %d wakes:", member->task.pid);
     }
     wait_for(member, NULL);
     make_runnable(member, ENQUEUE_WOKEN, NULL);
@@ -55,8 +55,8 @@ static void do_wake(struct member *first, struct member *second)
 
 static void do_kill(struct member *member)
 {
-    tell("task %d is killed while it is %s:", member->task.pid,
-         member->place == PLACE_QUEUED ? "queued" : "blocked");
+    print_act("task %d is killed while it is %s:", member->task.pid,
+              member->place == PLACE_QUEUED ? "queued" : "blocked");
     wait_for(member, NULL);
     if (member->place == PLACE_QUEUED)
         take_out(member);
@@ -67,7 +67,7 @@ static void do_kill(struct member *member)
 
 static void do_move(struct member *member, uint32_t cpu)
 {
-    tell("task %d is moved to CPU %u:", member->task.pid, cpu);
+    print_act("task %d is moved to CPU %u:", member->task.pid, cpu);
     take_out(member);
     member->task.cpu = cpu;
     add(member, ENQUEUE_MOVED, NULL);
@@ -103,7 +103,7 @@ static void end_change(struct member *member, bool queued)
         called[member->task.cpu] = true;
     else if (member->place == PLACE_RUNNING)
         give_way(member);
-    tell_owners(&machine.scheduler, member->task.waits_for, 0);
+    notify_owners(&machine.scheduler, member->task.waits_for, 0);
 }
 
 static void do_set(struct member *member, uint32_t kind, uint32_t place)
@@ -112,7 +112,7 @@ static void do_set(struct member *member, uint32_t kind, uint32_t place)
     static const char *const texts[] = {ATTRIBUTES(ATTRIBUTE_NAME)};
     int64_t values[VALUES_MOST];
     values_of(kind, values);
-    tell("task %d gets %s %" PRId64 ":", member->task.pid, texts[kind], values[place]);
+    print_act("task %d gets %s %" PRId64 ":", member->task.pid, texts[kind], values[place]);
     bool queued = begin_change(member);
     STORE_ATTRIBUTE(&member->task, kind, values[place]);
     end_change(member, queued);
@@ -121,9 +121,9 @@ static void do_set(struct member *member, uint32_t kind, uint32_t place)
 static void do_cpus(struct member *member, uint32_t set)
 {
     if (set == 0)
-        tell("task %d may run on all CPUs:", member->task.pid);
+        print_act("task %d may run on all CPUs:", member->task.pid);
     else
-        tell("task %d may run only on CPU %u:", member->task.pid, set - 1);
+        print_act("task %d may run only on CPU %u:", member->task.pid, set - 1);
     bool queued = begin_change(member);
     member->set = set;
     member->task.cpus = set > 0 ? &alone[set - 1] : NULL;
@@ -135,37 +135,37 @@ static void do_group(uint32_t change)
 {
     const uint32_t group = group_changes[change].group;
     const enum group_field field = group_changes[change].field;
-    tell("group %u gets %s %" PRId64 ";", group, group_field_names[field],
-         group_changes[change].value);
+    print_act("group %u gets %s %" PRId64 ";", group, group_field_names[field],
+              group_changes[change].value);
     group_set(&machine.scheduler, group, field, group_changes[change].value);
 }
 
 static void do_pick(uint32_t cpu)
 {
-    tell("CPU %u picks:", cpu);
+    print_act("CPU %u picks:", cpu);
     enter_picked(cpu);
 }
 
 static void do_steal(uint32_t cpu, uint32_t from)
 {
-    tell("CPU %u takes a task from queue %u:", cpu, from);
+    print_act("CPU %u takes a task from queue %u:", cpu, from);
     steal(cpu, from);
 }
 
 static void do_block(uint32_t cpu, struct member *owner)
 {
     struct member *member = running_on(cpu);
-    tell("task %d blocks", member->task.pid);
+    print_act("task %d blocks", member->task.pid);
     if (owner)
-        tell(" and waits for task %d", owner->task.pid);
-    tell(":");
+        print_act(" and waits for task %d", owner->task.pid);
+    print_act(":");
     leave(cpu, STOP_BLOCKED);
     wait_for(member, owner);
 }
 
 static void do_tick(void)
 {
-    tell("a tick:");
+    print_act("a tick:");
     if (has_time())
         pass_until((machine.now / TICK_NS + 1) * TICK_NS);
     for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++) {
@@ -208,7 +208,7 @@ static uint32_t drain(struct member **tasks)
 static void do_begin(void)
 {
     struct member *queued[TASKS_MOST];
-    tell("the policy starts again:");
+    print_act("the policy starts again:");
     uint32_t count = drain(queued);
     machine_open();
     for (uint32_t i = 0; i < setup.tasks; i++) {
@@ -225,7 +225,7 @@ static void do_begin(void)
         add(queued[i], ENQUEUE_ADOPTED, NULL);
 }
 
-#include "explore/serving.h"
+#include "explore/service_check.h"
 
 /* A task that the policy does not know has none of these words. */
 static void lessen_run_time(struct member *member)
@@ -241,9 +241,9 @@ static void lessen_run_time(struct member *member)
 
 static bool relative = true;
 
-void machine_set_relative(bool wanted)
+void machine_set_relative(bool requested)
 {
-    relative = wanted;
+    relative = requested;
 }
 
 /* Reduces values to the smallest ones with the same differences, if the policy's invariant says
@@ -325,25 +325,25 @@ static void act(operation_t operation)
         do_steal(a, b);
         break;
     case DO_PREEMPT:
-        tell("task %d is preempted:", running_on(a)->task.pid);
+        print_act("task %d is preempted:", running_on(a)->task.pid);
         add(leave(a, STOP_RUNNABLE), ENQUEUE_PREEMPTED, NULL);
         break;
     case DO_YIELD:
-        tell("task %d yields:", running_on(a)->task.pid);
+        print_act("task %d yields:", running_on(a)->task.pid);
         add(leave(a, STOP_RUNNABLE), ENQUEUE_YIELDED, NULL);
         break;
     case DO_BLOCK:
         do_block(a, b > 0 ? &machine.tasks[b - 1] : NULL);
         break;
     case DO_END:
-        tell("task %d ends:", running_on(a)->task.pid);
+        print_act("task %d ends:", running_on(a)->task.pid);
         end(leave(a, STOP_ENDED));
         break;
     case DO_TICK:
         do_tick();
         break;
     case DO_PASS:
-        tell("half a tick passes:");
+        print_act("half a tick passes:");
         pass_until(machine.now + TICK_NS / 2);
         break;
     case DO_BEGIN:
@@ -359,7 +359,7 @@ static void act(operation_t operation)
 }
 
 /* Prints for programs: an act of a workload, its task, and its value. */
-static void tell_act(operation_t operation)
+static void print_operation(operation_t operation)
 {
     static const char *const acts[] = {
         [DO_NEW] = "new",     [DO_WAKE] = "wake", [DO_SET] = "set",   [DO_YIELD] = "yield",
@@ -373,23 +373,23 @@ static void tell_act(operation_t operation)
     bool sets = kind_of(operation) == DO_SET;
     if (sets)
         values_of(b / VALUES_MOST, values);
-    tell("act %s %d %u %" PRId64 "\n", acts[kind_of(operation)], (int)(member - machine.tasks),
-         sets ? b / VALUES_MOST : 0, sets ? values[b % VALUES_MOST] : 0);
+    print_act("act %s %d %u %" PRId64 "\n", acts[kind_of(operation)], (int)(member - machine.tasks),
+              sets ? b / VALUES_MOST : 0, sets ? values[b % VALUES_MOST] : 0);
 }
 
 void machine_do(operation_t operation)
 {
     machine_close();
-    if (told && setup.acting)
-        tell_act(operation);
-    if (told)
-        printf("%3u. ", ++here);
+    if (prints_acts && setup.acting)
+        print_operation(operation);
+    if (prints_acts)
+        printf("%3u. ", ++output_line);
     act(operation);
     if (setup.acting && cpu_given_up(operation) != NO_CPU)
         pick_for_itself(cpu_given_up(operation));
     if (setup.acting)
         settle(machine.scheduler.cpus);
-    tell("\n");
+    print_act("\n");
     for (uint32_t i = 0; i < machine.scheduler.queues; i++) {
         if (machine.queues[i].held > machine.queues[i].queued)
             watch_broken("%u tasks of queue %u are held, of %u that are queued",

@@ -82,11 +82,11 @@ static uint32_t asking;                   /* the CPU that a task is picked for *
 static struct policy_choice choice;
 static struct simulator_setup watched_setup; /* its words */
 static struct watched watched;
-static bool told;
+static bool prints_acts;
 static bool going_on;        /* continuations of a state are tried, without checking the policy's
                               * invariants */
-static uint32_t here;        /* current line of the output */
-static uint64_t served_draw; /* the latest draw of serving.h; 0: the search chooses draws */
+static uint32_t output_line; /* current line of the output */
+static uint64_t served_draw; /* the latest draw of service_check.h; 0: the search chooses draws */
 
 /* ---- draws ---- */
 
@@ -111,20 +111,20 @@ uint32_t draws_made(void)
 
 /* ---- output ---- */
 
-static __attribute__((format(printf, 1, 2))) void tell(const char *format, ...)
+static __attribute__((format(printf, 1, 2))) void print_act(const char *format, ...)
 {
     va_list arguments;
-    if (!told)
+    if (!prints_acts)
         return;
     va_start(arguments, format);
     vprintf(format, arguments);
     va_end(arguments);
 }
 
-void machine_tell(bool wanted)
+void machine_set_printing(bool requested)
 {
-    told = wanted;
-    here = 0;
+    prints_acts = requested;
+    output_line = 0;
 }
 
 uint64_t chosen_draw(void)
@@ -133,7 +133,7 @@ uint64_t chosen_draw(void)
         return (served_draw = served_draw * 6364136223846793005u + 1442695040888963407u) >> 33;
     uint8_t place = drawn < sizeof(draws) ? draws[drawn] : 0;
     drawn++;
-    tell(" [draws %" PRIu64 "]", draw_values[place]);
+    print_act(" [draws %" PRIu64 "]", draw_values[place]);
     return draw_values[place];
 }
 

@@ -126,12 +126,12 @@ static uint32_t list_task(uint32_t task, operation_t *operations)
 
 static uint64_t group_field_value(uint32_t group, enum group_field field)
 {
-    const struct share_group *own = &machine.scheduler.group[group];
+    const struct share_group *settings = &machine.scheduler.group[group];
     const uint64_t values[] = {
-        [GROUP_PARENT] = own->parent,
-        [GROUP_WEIGHT] = own->weight,
-        [GROUP_QUOTA] = own->quota,
-        [GROUP_PERIOD] = own->period,
+        [GROUP_PARENT] = settings->parent,
+        [GROUP_WEIGHT] = settings->weight,
+        [GROUP_QUOTA] = settings->quota,
+        [GROUP_PERIOD] = settings->period,
     };
     return values[field];
 }
@@ -208,12 +208,12 @@ static bool is_act_of_workload(operation_t operation)
 
 static uint32_t acts_of(operation_t *operations, uint32_t count)
 {
-    uint32_t kept = 0;
+    uint32_t remaining = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (is_act_of_workload(operations[i]))
-            operations[kept++] = operations[i];
+            operations[remaining++] = operations[i];
     }
-    return kept;
+    return remaining;
 }
 
 uint32_t machine_operations(operation_t *operations)

@@ -4,7 +4,7 @@
 
 /* Ends of turns, alarms and ticks. */
 
-#include "explore/engine/hands.h"
+#include "explore/engine/queueing.h"
 
 static void end_turn(uint32_t cpu, bool moved)
 {
@@ -34,7 +34,7 @@ static void policy_times(uint32_t cpu)
 {
     struct run_queue *queue = queue_of(cpu);
     for (uint32_t calls = 0; queue->alarm && queue->alarm <= machine.now; calls++) {
-        tell(" alarm() of queue %u;", queue->cpu);
+        print_act(" alarm() of queue %u;", queue->cpu);
         if (calls > queue->queued)
             watch_broken("alarm() of a queue was called %u times at one time", calls);
         task_t *task = run_queue_alarm(policy, queue);
@@ -45,7 +45,7 @@ static void policy_times(uint32_t cpu)
     if (!member || !machine.turn_end[cpu] || machine.turn_end[cpu] > machine.now)
         return;
     task_count_run_time(&member->task, machine.now);
-    tell(" turn_over(task %d) on CPU %u;", member->task.pid, cpu);
+    print_act(" turn_over(task %d) on CPU %u;", member->task.pid, cpu);
     enum tick_verdict verdict = run_queue_turn_over(policy, queue, &member->task);
     machine.turn_end[cpu] = queue->turn_end;
     obey(cpu, verdict);
@@ -86,11 +86,11 @@ static void tick_on(uint32_t cpu)
     struct run_queue *queue = queue_of(cpu);
     task_count_run_time(&member->task, machine.now);
     enum tick_verdict verdict = run_queue_tick(policy, queue, &member->task);
-    tell(" tick(task %d) says %s;", member->task.pid,
-         verdict == TICK_CONTINUE  ? "CONTINUE"
-         : verdict == TICK_PREEMPT ? "PREEMPT"
-         : verdict == TICK_MOVE    ? "MOVE"
-                                   : "KILL");
+    print_act(" tick(task %d) says %s;", member->task.pid,
+              verdict == TICK_CONTINUE  ? "CONTINUE"
+              : verdict == TICK_PREEMPT ? "PREEMPT"
+              : verdict == TICK_MOVE    ? "MOVE"
+                                        : "KILL");
     if (queue->turn_end)
         machine.turn_end[cpu] = queue->turn_end;
     if (member->known) {

@@ -7,8 +7,8 @@ static uint64_t cfs_period(const scheduler_t *scheduler)
 
 static uint64_t *cfs_run_time_word(const struct member *member, uint32_t number)
 {
-    cfs_task_t *own = cfs_task_of(&member->task);
-    uint64_t *const words[] = {&own->charged, &own->began, NULL};
+    cfs_task_t *state = cfs_task_of(&member->task);
+    uint64_t *const words[] = {&state->charged, &state->began, NULL};
     return words[number];
 }
 

@@ -14,8 +14,8 @@
 
 static uint64_t overflow_stack(uint64_t depth)
 {
-    volatile uint64_t here[8] = {depth};
-    return depth < UINT32_MAX ? overflow_stack(depth + 1) + here[depth % 8] : 0;
+    volatile uint64_t frame[8] = {depth};
+    return depth < UINT32_MAX ? overflow_stack(depth + 1) + frame[depth % 8] : 0;
 }
 
 static void read_null(void)

@@ -38,19 +38,19 @@ static const char *next_argument(const char *text, struct boot_argument *argumen
     return *text == '"' ? text + 1 : text;
 }
 
-static bool find_argument(const char *name, struct boot_argument *found)
+static bool find_argument(const char *name, struct boot_argument *match)
 {
     size_t length = strlen(name);
     struct boot_argument argument;
-    bool is_there = false;
+    bool is_present = false;
 
     for (const char *text = machine.boot_arguments; (text = next_argument(text, &argument));) {
         if (argument.name_length == length && memcmp(argument.name, name, length) == 0) {
-            *found = argument;
-            is_there = true;
+            *match = argument;
+            is_present = true;
         }
     }
-    return is_there;
+    return is_present;
 }
 
 bool boot_argument_text(const char *name, char *value, size_t size)
@@ -95,13 +95,13 @@ static bool number_of(const char *text, uint64_t *number)
     return !__builtin_mul_overflow(value, unit, number);
 }
 
-uint64_t boot_argument_number(const char *name, uint64_t otherwise)
+uint64_t boot_argument_number(const char *name, uint64_t fallback)
 {
     char text[32];
     uint64_t number;
 
     if (!boot_argument_text(name, text, sizeof text))
-        return otherwise;
+        return fallback;
     if (!number_of(text, &number))
         panic("boot argument %s=%s: it is not a number, with ns, us, ms or s if it is a time", name,
               text);

@@ -46,7 +46,7 @@ static struct {
     uint32_t taken; /* these three are never reset; their place is modulo INPUT_BYTES */
     uint32_t finished;
     uint32_t end;
-    bool held_back; /* the ring is full of lines: further input waits in the UART */
+    bool is_paused; /* the ring is full of lines: further input waits in the UART */
     bool echoes;    /* the boot argument console-echo: typed characters are shown; never changes */
 } input;
 
@@ -180,21 +180,21 @@ static void receive(char c)
 static bool hold_back(void)
 {
     spinlock_acquire(&input.lock);
-    bool held_back = room() <= 1 && input.taken != input.finished;
-    if (held_back) {
-        input.held_back = true;
+    bool is_paused = room() <= 1 && input.taken != input.finished;
+    if (is_paused) {
+        input.is_paused = true;
         mmio_write_8(uart + UART_INTERRUPT_ENABLE, 0);
     }
     spinlock_release(&input.lock);
-    return held_back;
+    return is_paused;
 }
 
 /* Accepts input again once there is space; needs the lock. */
 static void let_in(void)
 {
-    if (!input.held_back)
+    if (!input.is_paused)
         return;
-    input.held_back = false;
+    input.is_paused = false;
     mmio_write_8(uart + UART_INTERRUPT_ENABLE, INTERRUPT_RECEIVED);
 }
 

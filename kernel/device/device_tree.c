@@ -167,12 +167,12 @@ static int read_chosen(struct reader *reader, const struct node *node)
 /* Returns the source at the interrupt controller, or 0 if there is none. */
 static uint32_t interrupt_of(const struct node *node)
 {
-    const struct property *own = &node->property[PROPERTY_INTERRUPTS];
+    const struct property *interrupts = &node->property[PROPERTY_INTERRUPTS];
     const struct property *extended = &node->property[PROPERTY_INTERRUPTS_EXTENDED];
     uint32_t source = 0;
 
-    if (own->bytes >= 4)
-        source = cell_at(own->data);
+    if (interrupts->bytes >= 4)
+        source = cell_at(interrupts->data);
     else if (extended->bytes >= 8)
         source = cell_at(extended->data + 4);
     return source < INTERRUPT_SOURCES ? source : 0;

@@ -53,7 +53,7 @@ int device_tree_read(const void *blob, struct machine *machine);
  */
 bool boot_argument_text(const char *name, char *value, size_t size);
 /* Returns the same as a number, with an optional suffix ns, us, ms or s (then in nanoseconds).
- * Returns `otherwise` if it is missing; a value that is not a number causes a panic. */
-uint64_t boot_argument_number(const char *name, uint64_t otherwise);
+ * Returns `fallback` if it is missing; a value that is not a number causes a panic. */
+uint64_t boot_argument_number(const char *name, uint64_t fallback);
 
 #endif

@@ -91,9 +91,9 @@ bool property_number(const struct property *property, uint64_t *number)
     return true;
 }
 
-uint32_t property_cell(const struct property *property, uint32_t otherwise)
+uint32_t property_cell(const struct property *property, uint32_t fallback)
 {
-    return property->bytes == 4 ? cell_at(property->data) : otherwise;
+    return property->bytes == 4 ? cell_at(property->data) : fallback;
 }
 
 uint64_t take_cells(const uint8_t **data, uint32_t cells)

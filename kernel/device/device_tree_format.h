@@ -69,8 +69,8 @@ bool take_node(const struct block *strings, struct block *structure, struct node
 bool property_has_text(const struct property *property, const char *text);
 /* Reads a number of one cell or two. Returns false if it is anything else. */
 bool property_number(const struct property *property, uint64_t *number);
-/* Returns a number of one cell, or `otherwise` if it is not one. */
-uint32_t property_cell(const struct property *property, uint32_t otherwise);
+/* Returns a number of one cell, or `fallback` if it is not one. */
+uint32_t property_cell(const struct property *property, uint32_t fallback);
 /* Returns a number of this many cells, and moves `data` behind it. */
 uint64_t take_cells(const uint8_t **data, uint32_t cells);
 

@@ -61,15 +61,15 @@ bool trace_output_start(const void *block, size_t bytes)
     kernel_assert(output && bytes > 0 && bytes <= UINT32_MAX);
 
     spinlock_acquire(&lock);
-    bool is_whole = make_progress();
-    bool started = is_whole && !output_busy;
+    bool is_finished = make_progress();
+    bool started = is_finished && !output_busy;
     if (started) {
         output->start(block, bytes);
         output_busy = true;
     }
     spinlock_release(&lock);
 
-    if (!is_whole)
+    if (!is_finished)
         end_without_trace();
     return started;
 }
@@ -77,11 +77,11 @@ bool trace_output_start(const void *block, size_t bytes)
 bool trace_output_busy(void)
 {
     spinlock_acquire(&lock);
-    bool is_whole = make_progress();
+    bool is_finished = make_progress();
     bool busy = output_busy;
     spinlock_release(&lock);
 
-    if (!is_whole)
+    if (!is_finished)
         end_without_trace();
     return busy;
 }
@@ -94,12 +94,12 @@ bool trace_output_busy(void)
  */
 static bool finish_output(void)
 {
-    bool is_whole = true;
+    bool is_finished = true;
     for (uint32_t i = 0; i < PATIENCE && !spinlock_try(&lock); i++)
         ;
     for (uint32_t i = 0; i < PATIENCE && output_busy; i++)
-        is_whole &= make_progress();
-    return is_whole && !output_busy;
+        is_finished &= make_progress();
+    return is_finished && !output_busy;
 }
 
 static _Noreturn void wait_for_the_end(void)

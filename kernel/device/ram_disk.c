@@ -102,10 +102,9 @@ static void submit(struct block_request *request)
     spinlock_release(&lock);
 }
 
-static uint64_t bounded_argument(const char *name, uint64_t otherwise, uint64_t least,
-                                 uint64_t most)
+static uint64_t bounded_argument(const char *name, uint64_t fallback, uint64_t least, uint64_t most)
 {
-    uint64_t value = boot_argument_number(name, otherwise);
+    uint64_t value = boot_argument_number(name, fallback);
     if (value < least || value > most)
         panic("boot argument %s=%lu: it must be from %lu to %lu", name, value, least, most);
     return value;

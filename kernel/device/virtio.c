@@ -98,11 +98,11 @@ static void accept_features(const struct virtio_device *device)
     set(device, REGISTER_DRIVER_FEATURES, (uint32_t)(device->features >> 32));
 }
 
-static int negotiate(struct virtio_device *device, uint64_t wanted)
+static int negotiate(struct virtio_device *device, uint64_t requested)
 {
     set(device, REGISTER_STATUS, 0);
     set(device, REGISTER_STATUS, STATUS_ACKNOWLEDGE | STATUS_DRIVER);
-    device->features = offered_features(device) & (wanted | FEATURE_VERSION_1);
+    device->features = offered_features(device) & (requested | FEATURE_VERSION_1);
     accept_features(device);
     set(device, REGISTER_STATUS, STATUS_ACKNOWLEDGE | STATUS_DRIVER | STATUS_FEATURES_OK);
     if ((device->features & FEATURE_VERSION_1) &&
@@ -130,14 +130,14 @@ static bool slot_has(uint32_t slot, enum virtio_kind kind)
     return false;
 }
 
-int virtio_find(enum virtio_kind kind, uint64_t wanted, struct virtio_device *device)
+int virtio_find(enum virtio_kind kind, uint64_t requested, struct virtio_device *device)
 {
     for (uint32_t slot = 0; slot < machine.virtio_count; slot++) {
         if (!slot_has(slot, kind))
             continue;
         device->registers = machine.virtio[slot].start;
         device->interrupt = machine.virtio_interrupt[slot];
-        return negotiate(device, wanted);
+        return negotiate(device, requested);
     }
     return -ENODEV;
 }

@@ -51,9 +51,9 @@ struct virtio_queue {
     uint16_t taken;                     /* number of `used` entries already taken */
 };
 
-/* Finds the first device of a kind, resets it, and agrees on the features of `wanted` that it
+/* Finds the first device of a kind, resets it, and agrees on the features of `requested` that it
  * has. Returns 0 or -ENODEV. */
-int virtio_find(enum virtio_kind kind, uint64_t wanted, struct virtio_device *device);
+int virtio_find(enum virtio_kind kind, uint64_t requested, struct virtio_device *device);
 
 /* Must precede virtio_start(). Returns 0; -ENODEV: the device has no such queue; -ENOMEM. */
 int virtio_queue_init(struct virtio_queue *queue, struct virtio_device *device, uint32_t index,

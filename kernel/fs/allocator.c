@@ -34,11 +34,11 @@ void allocator_init(void)
     reclaim_map = bitmap_make(file_system.reclaim_map_start, ROOT_INODE, file_system.inode_count);
 }
 
-/* Returns the first bit from `from` up to `end` with the value `wanted`; `end`: none. */
-static uint32_t find_bit(const uint64_t *words, uint32_t from, uint32_t end, bool wanted)
+/* Returns the first bit from `from` up to `end` with the value `requested`; `end`: none. */
+static uint32_t find_bit(const uint64_t *words, uint32_t from, uint32_t end, bool requested)
 {
     while (from < end) {
-        uint64_t candidates = wanted ? words[from / WORD_BITS] : ~words[from / WORD_BITS];
+        uint64_t candidates = requested ? words[from / WORD_BITS] : ~words[from / WORD_BITS];
         candidates &= ~0ull << from % WORD_BITS;
         if (candidates) {
             uint32_t bit = from - from % WORD_BITS + (uint32_t)__builtin_ctzll(candidates);
@@ -50,7 +50,7 @@ static uint32_t find_bit(const uint64_t *words, uint32_t from, uint32_t end, boo
 }
 
 /* Does the same over the whole bitmap, and also returns the bit's block. bits: there is none. */
-static int bitmap_find(const struct bitmap *map, uint32_t from, bool wanted, uint32_t *bit,
+static int bitmap_find(const struct bitmap *map, uint32_t from, bool requested, uint32_t *bit,
                        struct cached_block **holder)
 {
     *holder = NULL;
@@ -60,9 +60,9 @@ static int bitmap_find(const struct bitmap *map, uint32_t from, bool wanted, uin
         int error = block_get(map->start + base / BITS_PER_BLOCK, holder);
         if (error)
             return error;
-        uint32_t found = find_bit((*holder)->data, from - base, end, wanted);
-        if (found < end) {
-            *bit = base + found;
+        uint32_t match = find_bit((*holder)->data, from - base, end, requested);
+        if (match < end) {
+            *bit = base + match;
             return 0;
         }
         block_put(*holder);
@@ -145,10 +145,10 @@ int reclaim_mark(struct operation *operation, uint32_t number, bool marked)
     return bitmap_change(operation, &reclaim_map, number, marked);
 }
 
-int reclaim_next(uint32_t number, uint32_t *found)
+int reclaim_next(uint32_t number, uint32_t *match)
 {
     struct cached_block *holder;
-    int error = bitmap_find(&reclaim_map, number, true, found, &holder);
+    int error = bitmap_find(&reclaim_map, number, true, match, &holder);
     if (holder)
         block_put(holder);
     return error;

@@ -23,6 +23,6 @@ int free_inode_number(struct operation *operation, uint32_t number);
 /* Records whether the inode has blocks to free; a mount finishes work that a crash interrupted. */
 int reclaim_mark(struct operation *operation, uint32_t number, bool marked);
 /* Returns the first marked inode from `number`, or the inode count if there is none. */
-int reclaim_next(uint32_t number, uint32_t *found);
+int reclaim_next(uint32_t number, uint32_t *match);
 
 #endif

@@ -43,11 +43,11 @@ static struct directory_entry *entry_at(const struct place *place)
 /* Returns the entry of the block that has the name; `entries` if none has. */
 static uint32_t find_name(const entry_word *words, uint32_t entries, const struct file_name *name)
 {
-    struct directory_entry wanted = {.inode = 0};
+    struct directory_entry requested = {.inode = 0};
     entry_word key[WORDS_PER_ENTRY];
 
-    memcpy(wanted.name, name->text, sizeof(wanted.name));
-    memcpy(key, &wanted, sizeof(key));
+    memcpy(requested.name, name->text, sizeof(requested.name));
+    memcpy(key, &requested, sizeof(key));
     for (uint32_t i = 0; i < entries; i++, words += WORDS_PER_ENTRY) {
         bool same = ((words[0] ^ key[0]) >> NUMBER_BITS | (words[1] ^ key[1])) == 0;
         if (same && (uint16_t)words[0] != 0)

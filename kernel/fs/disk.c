@@ -10,7 +10,7 @@ void disk_batch_init(struct disk_batch *batch)
 {
     spinlock_init(&batch->lock, "disk batch", LOCK_FILES);
     wait_queue_init(&batch->finished, "disk batch");
-    batch->under_way = 0;
+    batch->in_progress = 0;
     batch->error = 0;
 }
 
@@ -22,7 +22,7 @@ static void transfer_done(struct block_request *request)
     spinlock_acquire(&batch->lock);
     if (request->result != 0)
         batch->error = -EIO;
-    if (--batch->under_way == 0)
+    if (--batch->in_progress == 0)
         wake_one(&batch->finished);
     spinlock_release(&batch->lock);
 }
@@ -31,7 +31,7 @@ void disk_start(struct disk_batch *batch, struct block_request *request,
                 enum block_operation operation, uint64_t block, void *data)
 {
     spinlock_acquire(&batch->lock);
-    batch->under_way++;
+    batch->in_progress++;
     spinlock_release(&batch->lock);
 
     request->operation = operation;
@@ -45,7 +45,7 @@ void disk_start(struct disk_batch *batch, struct block_request *request,
 int disk_wait(struct disk_batch *batch)
 {
     spinlock_acquire(&batch->lock);
-    while (batch->under_way > 0)
+    while (batch->in_progress > 0)
         wait_on_always(&batch->finished, &batch->lock, BLOCK_DISK);
     int error = batch->error;
     spinlock_release(&batch->lock);

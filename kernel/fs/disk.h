@@ -12,7 +12,7 @@
 struct disk_batch {
     struct spinlock lock;
     struct wait_queue finished;
-    uint32_t under_way;
+    uint32_t in_progress;
     int error; /* of any of them */
 };
 

@@ -129,7 +129,7 @@ static bool is_doomed(const struct inode *inode)
 
 void inode_drop(struct inode *inode, bool may_doom)
 {
-    bool gone = false;
+    bool is_unused = false;
 
     spinlock_acquire(&cache_of_inodes.lock);
     kernel_assert(inode->users > 0);
@@ -139,11 +139,11 @@ void inode_drop(struct inode *inode, bool may_doom)
             list_append(&cache_of_inodes.doomed, &inode->doomed);
         } else {
             unhash_inode(inode);
-            gone = true;
+            is_unused = true;
         }
     }
     spinlock_release(&cache_of_inodes.lock);
-    if (!gone)
+    if (!is_unused)
         return;
     if (inode->home)
         block_put(inode->home);

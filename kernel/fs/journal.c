@@ -31,10 +31,10 @@ static struct {
     uint64_t round;    /* counts transactions, including empty ones */
     bool closed;       /* accepts no more operations */
 
-    bool committing;     /* guards all fields below, too, except `error` and `waiting` */
-    bool settle_wanted;  /* the next commit also writes everything home */
-    int error;           /* -EIO once the disk has failed */
-    struct list waiting; /* operations in line */
+    bool committing;       /* guards all fields below, too, except `error` and `waiting` */
+    bool settle_requested; /* the next commit also writes everything home */
+    int error;             /* -EIO once the disk has failed */
+    struct list waiting;   /* operations in line */
     struct wait_queue admission;
     struct wait_queue commits;
 
@@ -294,7 +294,7 @@ static void next_transaction(void)
  */
 static void commit(void)
 {
-    bool settle_first = journal.settle_wanted;
+    bool settle_first = journal.settle_requested;
 
     journal.committing = true;
     spinlock_release(&journal.lock);
@@ -313,7 +313,7 @@ static void commit(void)
     }
     if (error)
         fail();
-    journal.settle_wanted = false;
+    journal.settle_requested = false;
     journal.committing = false;
 }
 
@@ -345,7 +345,7 @@ int journal_sync(void)
     if (error)
         return error;
     spinlock_acquire(&journal.lock);
-    journal.settle_wanted = true;
+    journal.settle_requested = true;
     operation.wrote = true;
     spinlock_release(&journal.lock);
     return journal_end(&operation);

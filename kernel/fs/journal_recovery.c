@@ -32,7 +32,7 @@ static bool header_valid(const struct superblock *super, const struct journal_he
 /* Reads the valid header with the highest number: a crash may have corrupted the other. */
 static int read_headers(struct recovery *recovery, struct log_end *end)
 {
-    bool found = false;
+    bool has_match = false;
 
     for (uint32_t i = 0; i < JOURNAL_HEADERS; i++) {
         const struct journal_header *header = recovery->contents;
@@ -41,14 +41,14 @@ static int read_headers(struct recovery *recovery, struct log_end *end)
             return error;
         if (!header_valid(recovery->super, header))
             continue;
-        if (found && header->sequence < recovery->sequence)
+        if (has_match && header->sequence < recovery->sequence)
             continue;
-        found = true;
+        has_match = true;
         recovery->sequence = header->sequence;
         recovery->position = (uint32_t)header->position;
         end->header = i;
     }
-    return found ? 0 : -EIO;
+    return has_match ? 0 : -EIO;
 }
 
 /* Only blocks after the log are ever journaled. */
@@ -116,15 +116,15 @@ static int replay_transaction(struct recovery *recovery)
 static int replay_log(struct recovery *recovery)
 {
     uint64_t first = recovery->sequence;
-    int found;
+    int match;
 
-    while ((found = find_transaction(recovery)) > 0) {
+    while ((match = find_transaction(recovery)) > 0) {
         int error = replay_transaction(recovery);
         if (error)
             return error;
     }
-    if (found < 0 || recovery->sequence == first)
-        return found;
+    if (match < 0 || recovery->sequence == first)
+        return match;
     print("file system: replayed %u transactions\n", (unsigned)(recovery->sequence - first));
     return disk_flush();
 }

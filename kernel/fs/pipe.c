@@ -57,11 +57,11 @@ void pipe_close(struct pipe *pipe, bool write_end)
 {
     spinlock_acquire(&pipe->lock);
     *(write_end ? &pipe->write_open : &pipe->read_open) = false;
-    bool gone = !pipe->write_open && !pipe->read_open;
+    bool is_unused = !pipe->write_open && !pipe->read_open;
     wake_all(&pipe->can_read);
     wake_all(&pipe->can_write);
     spinlock_release(&pipe->lock);
-    if (!gone)
+    if (!is_unused)
         return;
     page_release(pipe->ring);
     object_free(&pipes, pipe);

@@ -8,13 +8,13 @@ extern char kernel_start[], kernel_writable[];
 
 const char *symbol_find(uint64_t address, uint64_t *offset)
 {
-    const struct symbol *found = NULL;
+    const struct symbol *match = NULL;
     if (address < (uint64_t)kernel_start || address >= (uint64_t)kernel_writable)
         return NULL;
     for (uint64_t i = 0; i < symbol_count && symbols[i].address <= address; i++)
-        found = &symbols[i];
-    if (!found)
+        match = &symbols[i];
+    if (!match)
         return NULL;
-    *offset = address - found->address;
-    return found->name;
+    *offset = address - match->address;
+    return match->name;
 }

@@ -141,7 +141,7 @@ static bool segment_holds_entry(const struct elf_segment *segment, uint64_t entr
 static int program_load(struct address_space *space, const struct executable *file, uint64_t *entry)
 {
     struct elf_header header;
-    bool entry_found = false;
+    bool entry_match = false;
     int error = read_all(file, &header, 0, sizeof(header));
 
     if (error != 0)
@@ -160,10 +160,10 @@ static int program_load(struct address_space *space, const struct executable *fi
         error = segment_load(space, file, &segment);
         if (error != 0)
             return error;
-        entry_found = entry_found || segment_holds_entry(&segment, header.entry);
+        entry_match = entry_match || segment_holds_entry(&segment, header.entry);
     }
     *entry = header.entry;
-    return entry_found ? 0 : -ENOEXEC;
+    return entry_match ? 0 : -ENOEXEC;
 }
 
 /* Lowers the stack's top, which ends at an offset in its page, for n bytes. */

@@ -36,13 +36,13 @@ static struct {
  */
 void kernel_address_space_init(uint64_t *root)
 {
-    uint64_t slots_wanted = page_total() / (KERNEL_STACK_BYTES / PAGE_BYTES);
+    uint64_t slots_needed = page_total() / (KERNEL_STACK_BYTES / PAGE_BYTES);
     unsigned first = entry_index(KERNEL_STACKS, ROOT_LEVEL);
 
     kernel_assert(kernel_table == NULL);
     kernel_table = root;
     spinlock_init(&stacks.lock, "kernel stacks", LOCK_OBJECTS);
-    for (unsigned index = first; index < ENTRIES && stacks.limit < slots_wanted; index++) {
+    for (unsigned index = first; index < ENTRIES && stacks.limit < slots_needed; index++) {
         void *table = page_allocate_zeroed();
 
         kernel_assert(table != NULL);

@@ -31,7 +31,7 @@ struct object_page {
 enum { OBJECTS_BEGIN = (sizeof(struct object_page) + OBJECT_ALIGNMENT - 1) & -OBJECT_ALIGNMENT };
 
 /* An object that leaves no space for the header gets a whole page. */
-static bool takes_whole_page(const struct object_cache *cache)
+static bool takes_full_page(const struct object_cache *cache)
 {
     return cache->object_bytes > PAGE_BYTES - OBJECTS_BEGIN;
 }
@@ -91,7 +91,7 @@ void *object_allocate(struct object_cache *cache)
     void *object = NULL;
 
     spinlock_acquire(&cache->lock);
-    if (takes_whole_page(cache)) {
+    if (takes_full_page(cache)) {
         object = page_allocate();
     } else {
         struct object_page *page = partial_page(cache);
@@ -136,7 +136,7 @@ void object_free(struct object_cache *cache, void *object)
     spinlock_acquire(&cache->lock);
     kernel_assert(cache->used > 0);
     cache->used--;
-    if (takes_whole_page(cache)) {
+    if (takes_full_page(cache)) {
         page_release(object);
     } else {
         kernel_assert(page->cache == cache);

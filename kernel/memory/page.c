@@ -27,9 +27,9 @@ static struct {
     physical_t fresh;
     struct free_page *free;
     uint64_t free_count;
-    uint64_t promised;      /* grows only under the lock */
-    uint64_t promised_kept; /* at most this many of them are reserved; never changes after boot */
-    uint32_t *users;        /* of each page from `first` */
+    uint64_t promised;     /* grows only under the lock */
+    uint64_t promised_max; /* at most this many of them are reserved; never changes after boot */
+    uint32_t *users;       /* of each page from `first` */
 } pages;
 
 void page_init(physical_t start, physical_t end)
@@ -50,12 +50,12 @@ void page_init(physical_t start, physical_t end)
     pages.fresh = pages.first;
     pages.end = end;
     pages.free_count = page_total();
-    pages.promised_kept = UINT64_MAX;
+    pages.promised_max = UINT64_MAX;
 }
 
 void page_keep_promises(uint64_t most)
 {
-    pages.promised_kept = most;
+    pages.promised_max = most;
 }
 
 static uint32_t *users_of(const void *page)
@@ -68,11 +68,11 @@ static uint32_t *users_of(const void *page)
 }
 
 /* Returns the number of free pages reserved for page_allocate_promised(). */
-static uint64_t kept(void)
+static uint64_t reserved_pages(void)
 {
     uint64_t promised = __atomic_load_n(&pages.promised, __ATOMIC_RELAXED);
 
-    return promised < pages.promised_kept ? promised : pages.promised_kept;
+    return promised < pages.promised_max ? promised : pages.promised_max;
 }
 
 /* Takes the next free page off its list. */
@@ -108,7 +108,7 @@ static void *allocate_above(uint64_t others)
 void *page_allocate(void)
 {
     spinlock_acquire(&pages.lock);
-    void *page = allocate_above(kept());
+    void *page = allocate_above(reserved_pages());
     spinlock_release(&pages.lock);
     return page;
 }
@@ -124,7 +124,7 @@ void *page_allocate_promised(void)
 bool page_promise(uint64_t count)
 {
     spinlock_acquire(&pages.lock);
-    bool possible = pages.promised_kept < UINT64_MAX || page_free_count() >= count;
+    bool possible = pages.promised_max < UINT64_MAX || page_free_count() >= count;
     if (possible)
         __atomic_fetch_add(&pages.promised, count, __ATOMIC_RELAXED);
     spinlock_release(&pages.lock);
@@ -260,7 +260,7 @@ uint64_t page_total(void)
 uint64_t page_free_count(void)
 {
     uint64_t free_count = __atomic_load_n(&pages.free_count, __ATOMIC_RELAXED);
-    uint64_t set_aside = kept();
+    uint64_t set_aside = reserved_pages();
 
     return free_count > set_aside ? free_count - set_aside : 0;
 }

@@ -47,12 +47,12 @@ static uint64_t fork_delay; /* extra nanoseconds of each fork */
  * process has to be killed to free a page.
  */
 enum { PAGES_TO_BEGIN = 2 };
-static uint32_t not_begun; /* processes that were forked and have not run yet */
+static uint32_t not_started; /* processes that were forked and have not run yet */
 
 static bool leaves_pages_to_begin(void)
 {
     uint64_t beginning =
-        __atomic_load_n(&not_begun, __ATOMIC_RELAXED) + 2; /* the child and its parent */
+        __atomic_load_n(&not_started, __ATOMIC_RELAXED) + 2; /* the child and its parent */
     return page_free_count() >= beginning * PAGES_TO_BEGIN;
 }
 
@@ -138,7 +138,7 @@ static int start_process(struct process *process, struct process *parent)
         error = add_to_tree(process, parent);
     if (error)
         return error;
-    __atomic_add_fetch(&not_begun, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&not_started, 1, __ATOMIC_RELAXED);
     spinlock_acquire(&process->lock);
     trace_record(TRACE_FORK, parent ? (uint32_t)parent->pid : 0, (uint32_t)process->pid, 0);
     scheduler_add(process, ENQUEUE_NEW);
@@ -177,7 +177,7 @@ static void become_init(void)
 void process_begin(void)
 {
     scheduler_finish_switch();
-    __atomic_sub_fetch(&not_begun, 1, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(&not_started, 1, __ATOMIC_RELAXED);
     if (current_process() == first_process)
         become_init();
 }

@@ -46,11 +46,11 @@ static void obey_machine(void *context)
     (void)context;
     take_text(text);
     while ((line = text_take_word(&rest, "\n"))) {
-        char told[TEXT_COMMAND_BYTES];
-        text_copy(told, line, sizeof(told));
+        char command[TEXT_COMMAND_BYTES];
+        text_copy(command, line, sizeof(command));
         int error = obey(line);
         if (error) {
-            print("schedlab: the kernel refuses, error %d: %s\n", -error, told);
+            print("schedlab: the kernel refuses, error %d: %s\n", -error, command);
             shutdown(MACHINE_REFUSED);
         }
     }

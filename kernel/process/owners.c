@@ -19,11 +19,11 @@ static struct process *process_of_task(task_t *task)
     return container_of(task, struct process, task);
 }
 
-MECHANISM_FUNCTION void tell_owner(scheduler_t *unused, task_t *owner, uint32_t here)
+MECHANISM_FUNCTION void notify_owner(scheduler_t *unused, task_t *owner, uint32_t acting_cpu)
 {
     (void)unused;
-    (void)here;
-    scheduler_tell_waiters_changed(process_of_task(owner));
+    (void)acting_cpu;
+    scheduler_waiters_changed(process_of_task(owner));
 }
 
 void owners_init(void)
@@ -80,7 +80,7 @@ void owners_changed(struct process *process)
     if (!scheduler_asks_for_owners())
         return;
     spinlock_acquire(&owners_lock);
-    tell_owners(NULL, process->task.waits_for, this_cpu()->id);
+    notify_owners(NULL, process->task.waits_for, this_cpu()->id);
     spinlock_release(&owners_lock);
 }
 

@@ -32,7 +32,7 @@ void cpu_halt_others(void)
     }
 }
 
-static _Noreturn void stop_here(void)
+static _Noreturn void stop_this_cpu(void)
 {
     csr_write(sie, 0);
     __atomic_add_fetch(&stopped_count, 1, __ATOMIC_RELEASE);
@@ -40,17 +40,17 @@ static _Noreturn void stop_here(void)
         wait_for_interrupt();
 }
 
-void cpu_stop_here_if_asked(void)
+void cpu_stop_if_requested(void)
 {
     if (__atomic_load_n(&stopping, __ATOMIC_RELAXED))
-        stop_here();
+        stop_this_cpu();
 }
 
 void cpu_stop_others(void)
 {
     kernel_assert(!this_cpu()->held);
     if (__atomic_exchange_n(&stopping, true, __ATOMIC_ACQ_REL))
-        stop_here();
+        stop_this_cpu();
     for (uint32_t i = 0; i < machine.cpus; i++) {
         if (&cpus[i] != this_cpu())
             cpu_interrupt(&cpus[i]);

@@ -80,6 +80,6 @@ void cpu_halt_others(void);
  * there. The caller holds no lock. Only one CPU ever returns from it. */
 void cpu_stop_others(void);
 /* Called at such a point. Does not return if the machine is about to end. */
-void cpu_stop_here_if_asked(void);
+void cpu_stop_if_requested(void);
 
 #endif

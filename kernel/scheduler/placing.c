@@ -84,9 +84,9 @@ bool scheduler_pass_on(const struct queue *queue, const struct process *process)
 /* Preempts on the process's own CPU, unless that is busy and another one is idle. */
 static uint32_t choose_cpu_for_urgent(const struct process *process)
 {
-    uint32_t own = allowed_cpu(&scheduler, &process->task, process->task.cpu);
-    uint32_t idle = cpu_is_idle(own) ? own : idle_cpu_lowest(process->task.cpus);
-    return idle == NO_CPU ? own : idle;
+    uint32_t home = allowed_cpu(&scheduler, &process->task, process->task.cpu);
+    uint32_t idle = cpu_is_idle(home) ? home : idle_cpu_lowest(process->task.cpus);
+    return idle == NO_CPU ? home : idle;
 }
 
 /* The first process starts on the boot CPU, because no other CPU runs before it does. */

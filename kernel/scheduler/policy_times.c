@@ -33,11 +33,11 @@ void policy_times_hear_now(struct cpu *cpu)
 }
 
 /* A CPU that is not notified of a cancelled or postponed alarm checks once without effect. */
-void policy_times_tell(struct queue *queue)
+void policy_times_record(struct queue *queue)
 {
     struct cpu *cpu = &cpus[queue->view.cpu];
-    uint64_t before = queue->alarm_told;
-    queue->alarm_told = queue->view.alarm;
+    uint64_t before = queue->alarm_recorded;
+    queue->alarm_recorded = queue->view.alarm;
     __atomic_store_n(&cpu->alarm, queue->view.alarm, __ATOMIC_RELAXED);
     if (cpu == this_cpu())
         policy_times_hear_now(cpu);

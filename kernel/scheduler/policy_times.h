@@ -20,7 +20,7 @@ __attribute__((cold, noinline)) void policy_times_hear_now(struct cpu *cpu);
 
 /* Handles a changed alarm of the queue: its CPU programs its timer, or is interrupted to do so.
  * The queue is locked. */
-__attribute__((cold, noinline)) void policy_times_tell(struct queue *queue);
+__attribute__((cold, noinline)) void policy_times_record(struct queue *queue);
 
 /* Sets the end of the current process's turn on this CPU; 0: none. */
 static inline void policy_times_set_turn(struct cpu *cpu, uint64_t turn_end)

@@ -42,23 +42,24 @@ struct queue *queue_lock_of_process(const struct process *process)
     }
 }
 
-static __attribute__((cold, noinline)) void record_said(struct queue *queue)
+static __attribute__((cold, noinline)) void record_annotation(struct queue *queue)
 {
-    struct said said;
+    struct said annotation;
     char text[SAID_BYTES + 1] = {0};
-    if (!take_said(&queue->view, &said))
+    if (!take_annotation(&queue->view, &annotation))
         return;
-    memcpy(text, said.text, SAID_BYTES);
-    trace_record(TRACE_SAID, (uint32_t)said.pid, (uint32_t)said.other, (uint64_t)said.value);
+    memcpy(text, annotation.text, SAID_BYTES);
+    trace_record(TRACE_SAID, (uint32_t)annotation.pid, (uint32_t)annotation.other,
+                 (uint64_t)annotation.value);
     trace_text(TRACE_TEXT, 0, text);
 }
 
 void queue_unlock(struct queue *queue)
 {
     if (__builtin_expect(queue->view.said.told, 0))
-        record_said(queue);
-    if (__builtin_expect(queue->view.alarm != queue->alarm_told, 0))
-        policy_times_tell(queue);
+        record_annotation(queue);
+    if (__builtin_expect(queue->view.alarm != queue->alarm_recorded, 0))
+        policy_times_record(queue);
     spinlock_release(&queue->lock);
 }
 
@@ -233,20 +234,20 @@ uint32_t queue_place(const struct process *process, enum enqueue_reason reason)
 }
 
 /* Locks both, the lower CPU's first. Returns false if a policy switch left one queue for both. */
-static bool lock_two(uint32_t cpu, uint32_t other, struct queue **own, struct queue **from)
+static bool lock_two(uint32_t cpu, uint32_t other, struct queue **local, struct queue **from)
 {
     if (cpu < other) {
-        *own = queue_lock(cpu);
-        if (queue_serving(other) == *own)
+        *local = queue_lock(cpu);
+        if (queue_serving(other) == *local)
             return false;
         *from = queue_lock(other);
     } else {
         *from = queue_lock(other);
         if (queue_serving(cpu) == *from) {
-            *own = *from;
+            *local = *from;
             return false;
         }
-        *own = queue_lock(cpu);
+        *local = queue_lock(cpu);
     }
     return true;
 }
@@ -265,50 +266,50 @@ static struct process *move(struct queue *from, struct queue *to, uint32_t cpu)
 }
 
 /* The CPU's own queue is locked before and after, but not necessarily throughout. */
-static struct process *pull_from(struct queue **own, uint32_t cpu, uint32_t other)
+static struct process *pull_from(struct queue **local, uint32_t cpu, uint32_t other)
 {
     struct queue *from;
-    queue_unlock(*own);
-    if (!lock_two(cpu, other, own, &from))
+    queue_unlock(*local);
+    if (!lock_two(cpu, other, local, &from))
         return NULL;
-    struct process *process = move(from, *own, cpu);
+    struct process *process = move(from, *local, cpu);
     queue_unlock(from);
     return process;
 }
 
 /* The queue that the policy named had no process for an idle CPU, possibly because its processes
  * may not run there: then any other queue may have one. */
-static __attribute__((noinline)) struct process *pull_from_any(struct queue **own, uint32_t cpu)
+static __attribute__((noinline)) struct process *pull_from_any(struct queue **local, uint32_t cpu)
 {
     struct process *process = NULL;
     for (uint32_t i = 0; i < scheduler.queues && scheduler.queues > 1 && !process; i++) {
         if (i != cpu && __atomic_load_n(&queues[i].view.queued, __ATOMIC_RELAXED) > 0)
-            process = pull_from(own, cpu, i);
+            process = pull_from(local, cpu, i);
     }
     return process;
 }
 
-struct process *queue_pull(struct queue **own, uint32_t cpu, bool idle)
+struct process *queue_pull(struct queue **local, uint32_t cpu, bool idle)
 {
     uint32_t other = balance(cpu, idle);
     if (other == NO_CPU)
         return NULL;
-    struct process *process = pull_from(own, cpu, other);
+    struct process *process = pull_from(local, cpu, other);
     if (!process && idle && scheduler_affinity_used)
-        process = pull_from_any(own, cpu);
+        process = pull_from_any(local, cpu);
     return process;
 }
 
 struct process *queue_push(struct queue **to, uint32_t cpu)
 {
-    struct queue *own = queue_lock(cpu);
-    uint32_t other = own->view.queued > 0 ? policy_push(policy, &scheduler, cpu) : NO_CPU;
-    spinlock_release(&own->lock); /* no locked hook was called, so its alarm is unchanged */
+    struct queue *local = queue_lock(cpu);
+    uint32_t other = local->view.queued > 0 ? policy_push(policy, &scheduler, cpu) : NO_CPU;
+    spinlock_release(&local->lock); /* no locked hook was called, so its alarm is unchanged */
     if (other == NO_CPU)
         return NULL;
-    bool two = lock_two(cpu, other, &own, to);
-    struct process *process = two ? move(own, *to, other) : NULL;
-    queue_unlock(own);
+    bool two = lock_two(cpu, other, &local, to);
+    struct process *process = two ? move(local, *to, other) : NULL;
+    queue_unlock(local);
     if (two && !process)
         queue_unlock(*to);
     return process;

@@ -23,8 +23,8 @@ struct queue {
     struct spinlock lock; /* guards this structure, the queued tasks, and the CPUs' `current` */
     struct run_queue view;
     uint64_t state[POLICY_QUEUE_BYTES / 8];
-    struct list urgent;  /* in the order of arrival */
-    uint64_t alarm_told; /* the policy's alarm, as its CPU knows it */
+    struct list urgent;      /* in the order of arrival */
+    uint64_t alarm_recorded; /* the policy's alarm, as its CPU knows it */
 };
 
 /* Changed only with all queues locked; may be read with any one locked. So it cannot change
@@ -65,7 +65,7 @@ _Noreturn void queue_panic(const struct run_queue *queue, const struct task *tas
  * Moves one process to the CPU's queue, *own, from the queue that the policy names. *own is locked,
  * and is again on return, but not in between. Returns null if there was no process to move.
  */
-struct process *queue_pull(struct queue **own, uint32_t cpu, bool idle);
+struct process *queue_pull(struct queue **local, uint32_t cpu, bool idle);
 /*
  * Moves one process from the CPU's queue to the queue that the policy names. Returns the process,
  * with its new queue locked in *to, or null if there was none to move.

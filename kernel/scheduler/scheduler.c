@@ -354,7 +354,7 @@ void scheduler_inherit_affinity(struct process *child)
     spinlock_release(&parent->lock);
 }
 
-void scheduler_tell_waiters_changed(struct process *owner)
+void scheduler_waiters_changed(struct process *owner)
 {
     struct queue *queue = queue_lock_of_process(owner);
     bool again = run_queue_waiters_changed(policy, &queue->view, &owner->task);

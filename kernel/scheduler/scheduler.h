@@ -62,7 +62,7 @@ void scheduler_inherit_affinity(struct process *child);
  * is switched, which takes owners_lock. */
 bool scheduler_asks_for_owners(void);
 /* Notifies that the processes that wait for this one changed. Needs owners_lock. */
-void scheduler_tell_waiters_changed(struct process *owner);
+void scheduler_waiters_changed(struct process *owner);
 
 /* Returns true if the active policy chooses which of several waiting processes continues. */
 bool scheduler_orders_waiters(void);

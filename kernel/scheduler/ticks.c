@@ -74,10 +74,10 @@ static void tick_balance(struct cpu *cpu)
 
 bool scheduler_look_for_work(struct cpu *cpu)
 {
-    bool found = queue_has_work(cpu->id);
-    if (found)
+    bool has_match = queue_has_work(cpu->id);
+    if (has_match)
         scheduler_request(cpu, PREEMPT_WAKEUP);
-    return found;
+    return has_match;
 }
 
 /* CPU 0 always has ticks: it ends the machine at its limit. */

@@ -95,8 +95,8 @@ int64_t channels_make(int64_t count)
 /* Returns null if no channel has this number. */
 static struct channel *find_channel(struct channel_set *set, int64_t number)
 {
-    bool there = set && number >= 0 && number < set->count;
-    return there ? &set->channels[number] : NULL;
+    bool exists = set && number >= 0 && number < set->count;
+    return exists ? &set->channels[number] : NULL;
 }
 
 static void set_owner(struct channel *channel, int pid)

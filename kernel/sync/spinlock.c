@@ -36,17 +36,17 @@ bool spinlock_held(const struct spinlock *lock)
 
 /* Run queues may be held together, taken in the order of their addresses, which is the order of
  * CPUs. */
-static bool may_follow(const struct spinlock *lock, const struct spinlock *held)
+static bool may_follow(const struct spinlock *lock, const struct spinlock *innermost)
 {
-    if (!held || held->rank < lock->rank)
+    if (!innermost || innermost->rank < lock->rank)
         return true;
-    return lock->rank == LOCK_RUN_QUEUE && held->rank == LOCK_RUN_QUEUE && held < lock;
+    return lock->rank == LOCK_RUN_QUEUE && innermost->rank == LOCK_RUN_QUEUE && innermost < lock;
 }
 
 static void note_taken(struct spinlock *lock, struct cpu *cpu)
 {
     __atomic_store_n(&lock->owner, cpu, __ATOMIC_RELAXED);
-    lock->next_held = cpu->held;
+    lock->next_acquired = cpu->held;
     cpu->held = lock;
 }
 
@@ -101,8 +101,8 @@ void spinlock_release(struct spinlock *lock)
     struct spinlock **link = &cpu->held;
     kernel_assert(lock->owner == cpu);
     while (*link != lock)
-        link = &(*link)->next_held;
-    *link = lock->next_held;
+        link = &(*link)->next_acquired;
+    *link = lock->next_acquired;
     __atomic_store_n(&lock->owner, NULL, __ATOMIC_RELAXED);
     __atomic_store_n(&lock->locked, 0, __ATOMIC_RELEASE);
     hint_at_boundary();

@@ -33,7 +33,7 @@ struct spinlock {
     uint32_t rank;
     struct cpu *owner;
     const char *name;
-    struct spinlock *next_held; /* of the same owner, taken before this one */
+    struct spinlock *next_acquired; /* of the same owner, taken before this one */
 };
 
 void spinlock_init(struct spinlock *lock, const char *name, enum lock_rank rank);

@@ -66,7 +66,7 @@ static int wait_for_wakeup(struct wait_queue *queue, struct spinlock *lock,
                            enum block_reason reason, bool killable)
 {
     struct waiter waiter = {.process = current_process()};
-    kernel_assert(spinlock_held(lock) && !lock->next_held);
+    kernel_assert(spinlock_held(lock) && !lock->next_acquired);
     if (queue->owner && __builtin_expect(scheduler_asks_for_owners(), 0))
         owners_name(waiter.process, queue->owner);
     if (!begin_wait(queue, &waiter, reason, killable)) {

@@ -165,7 +165,7 @@ static int64_t call_set_priority(const uint64_t argument[])
     return set_priority((int)argument[0], (int)argument[1]);
 }
 
-static int64_t call_set_priority_own(const uint64_t argument[])
+static int64_t call_set_current_priority(const uint64_t argument[])
 {
     return set_priority(0, (int)argument[0]);
 }
@@ -232,7 +232,7 @@ static const struct system_call course_calls[] = {
     {"printtime", call_printtime},
     {"halt", call_halt},
     {"set_priority", call_set_priority},
-    {"set_priority_own", call_set_priority_own},
+    {"set_priority_own", call_set_current_priority},
     {"set_priority_swap", call_set_priority_swap},
     {"get_priority", call_get_priority},
     {"waitx", call_waitx},

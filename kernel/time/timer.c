@@ -27,9 +27,9 @@
  */
 static uint64_t stagger(uint32_t cpu)
 {
-    uint64_t wanted = boot_argument_number("stagger", STAGGER_STANDARD);
+    uint64_t requested = boot_argument_number("stagger", STAGGER_STANDARD);
     uint64_t most = clock_tick_ns() / 2 / machine.cpus;
-    return cpu * (wanted < most ? wanted : most);
+    return cpu * (requested < most ? requested : most);
 }
 
 /*

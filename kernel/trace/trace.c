@@ -41,7 +41,7 @@ static uint32_t sequence;
 static struct spinlock trace_lock = {.name = "trace", .rank = LOCK_TRACE};
 static struct outgoing line[CPUS_MAX * (TRACE_BLOCKS + 1) + 1]; /* with a part of each CPU */
 static uint32_t line_first, line_length;
-static bool under_way; /* the first of the queue */
+static bool in_progress; /* the first of the queue */
 
 static void join_line(const void *start, size_t bytes, bool *waits)
 {
@@ -58,16 +58,16 @@ static void leave_line(void)
         __atomic_store_n(first->waits, false, __ATOMIC_RELEASE);
     line_first = (line_first + 1) % (sizeof(line) / sizeof(line[0]));
     line_length--;
-    under_way = false;
+    in_progress = false;
 }
 
 /* Advances the output as much as possible without waiting. */
 static void pump(void)
 {
-    if (under_way && !trace_output_busy())
+    if (in_progress && !trace_output_busy())
         leave_line();
-    if (!under_way && line_length > 0)
-        under_way = trace_output_start(line[line_first].start, line[line_first].bytes);
+    if (!in_progress && line_length > 0)
+        in_progress = trace_output_start(line[line_first].start, line[line_first].bytes);
 }
 
 static void pump_all(void)
@@ -77,7 +77,7 @@ static void pump_all(void)
 }
 
 /* Queues the unsent part of the block. */
-static void send_kept(struct trace_buffer *buffer, struct trace_record *end, bool *waits)
+static void send_pending(struct trace_buffer *buffer, struct trace_record *end, bool *waits)
 {
     join_line(buffer->kept, (size_t)((char *)end - (char *)buffer->kept), waits);
     buffer->kept = end;
@@ -94,7 +94,7 @@ static __attribute__((noinline)) void next_block(struct trace_buffer *buffer)
     uint32_t next = (done + 1) % TRACE_BLOCKS;
     spinlock_acquire(&trace_lock);
     buffer->full[done] = true;
-    send_kept(buffer, buffer->end, &buffer->full[done]);
+    send_pending(buffer, buffer->end, &buffer->full[done]);
     pump();
     while (buffer->full[next])
         pump();
@@ -191,7 +191,7 @@ void trace_init(void)
 }
 
 /* At most one part of a CPU is in the queue: more would only lengthen it. */
-static bool kept_too_long(const struct trace_buffer *buffer)
+static bool pending_too_long(const struct trace_buffer *buffer)
 {
     return delay_ns && buffer->next > buffer->kept && !buffer->part_waits &&
            clock_now() - buffer->left >= delay_ns;
@@ -205,11 +205,12 @@ bool trace_needs_ticks(void)
 void trace_poll(void)
 {
     struct trace_buffer *buffer = &this_cpu()->trace;
-    if (!buffer->next || !(line_length > 0 || kept_too_long(buffer)) || !spinlock_try(&trace_lock))
+    if (!buffer->next || !(line_length > 0 || pending_too_long(buffer)) ||
+        !spinlock_try(&trace_lock))
         return;
-    if (kept_too_long(buffer)) {
+    if (pending_too_long(buffer)) {
         buffer->part_waits = true;
-        send_kept(buffer, buffer->next, &buffer->part_waits);
+        send_pending(buffer, buffer->next, &buffer->part_waits);
     }
     pump();
     spinlock_release(&trace_lock);
@@ -219,7 +220,7 @@ void trace_poll(void)
 static void flush_rest(struct trace_buffer *buffer)
 {
     if (buffer->next > buffer->kept)
-        send_kept(buffer, buffer->next, NULL);
+        send_pending(buffer, buffer->next, NULL);
     buffer->next = NULL;
 }
 

@@ -44,7 +44,7 @@ void interrupts_serve(void)
     this_cpu()->serving = true;
     if (pending & INTERRUPT_SOFTWARE) {
         csr_clear(sip, INTERRUPT_SOFTWARE);
-        cpu_stop_here_if_asked();
+        cpu_stop_if_requested();
         policy_times_hear(this_cpu());
     }
     if (pending & INTERRUPT_TIMER)

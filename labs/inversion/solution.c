@@ -15,9 +15,9 @@ struct lend_queue {
 /* The effective priority of the task; `lent` is an inherited priority + 1. */
 POLICY_FUNCTION int64_t served(const task_t *task)
 {
-    int64_t own = task->priority;
+    int64_t base = task->priority;
     int64_t lent = (int64_t)task->lent - 1;
-    return task->lent && lent < own ? lent : own;
+    return task->lent && lent < base ? lent : base;
 }
 
 POLICY_FUNCTION void lend_scheduler_init(scheduler_t *scheduler)

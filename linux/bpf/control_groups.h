@@ -20,8 +20,8 @@
 #define NS_PER_US    1000
 
 struct numbered {
-    uint32_t number; /* its own, or its parent's */
-    uint32_t own;    /* 1: `number` is its own */
+    uint32_t number;      /* its own, or its parent's */
+    uint32_t is_assigned; /* 1: `number` is its own */
 };
 
 struct {
@@ -108,15 +108,15 @@ static __noinline int show(uint32_t number, struct cgroup *group)
 {
     uint32_t key = number % GROUPS_MAX;
     struct control_group *shown = bpf_map_lookup_elem(&control_groups, &key);
-    struct share_group SHARED_MEMORY *own = &host->scheduler.group[key];
+    struct share_group SHARED_MEMORY *entry = &host->scheduler.group[key];
     if (!shown)
         return 0;
     if (group)
         bpf_probe_read_kernel_str(shown->name, sizeof(shown->name), BPF_CORE_READ(group, kn, name));
-    shown->parent = own->parent;
-    shown->weight = own->weight;
-    shown->quota = own->quota;
-    shown->period = own->period;
+    shown->parent = entry->parent;
+    shown->weight = entry->weight;
+    shown->quota = entry->quota;
+    shown->period = entry->period;
     shown->number = group ? number : 0;
     return 0;
 }
@@ -138,13 +138,13 @@ s32 BPF_PROG(host_cgroup_init, struct cgroup *group, struct scx_cgroup_init_args
     if (!host || group->level == 0)
         return 0;
     uint32_t parent = number_of_parent(group);
-    struct numbered *own =
+    struct numbered *entry =
         bpf_cgrp_storage_get(&numbers, group, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-    if (!own)
+    if (!entry)
         return 0;
     uint32_t number = take_number(parent);
-    own->own = number != 0;
-    own->number = number ? number : parent;
+    entry->is_assigned = number != 0;
+    entry->number = number ? number : parent;
     if (!number) {
         ask_loader(REQUEST_FULL, 0);
         return 0;
@@ -162,11 +162,11 @@ SEC("struct_ops/cgroup_exit")
 void BPF_PROG(host_cgroup_exit, struct cgroup *group)
 {
     USE_ARENA();
-    struct numbered *own = bpf_cgrp_storage_get(&numbers, group, NULL, 0);
-    if (!host || !own || !own->own)
+    struct numbered *entry = bpf_cgrp_storage_get(&numbers, group, NULL, 0);
+    if (!host || !entry || !entry->is_assigned)
         return;
-    uint32_t number = own->number;
-    own->own = 0;
+    uint32_t number = entry->number;
+    entry->is_assigned = 0;
     set_field(number, GROUP_PARENT, 0);
     set_field(number, GROUP_WEIGHT, GROUP_WEIGHT_DEFAULT);
     set_limit(number, GROUP_PERIOD_DEFAULT / NS_PER_US, UINT64_MAX);
@@ -178,22 +178,22 @@ SEC("struct_ops/cgroup_set_weight")
 void BPF_PROG(host_cgroup_set_weight, struct cgroup *group, u32 weight)
 {
     USE_ARENA();
-    struct numbered *own = bpf_cgrp_storage_get(&numbers, group, NULL, 0);
-    if (!host || !own || !own->own)
+    struct numbered *entry = bpf_cgrp_storage_get(&numbers, group, NULL, 0);
+    if (!host || !entry || !entry->is_assigned)
         return;
-    set_field(own->number, GROUP_WEIGHT, weight);
-    show(own->number, group);
+    set_field(entry->number, GROUP_WEIGHT, weight);
+    show(entry->number, group);
 }
 
 SEC("struct_ops/cgroup_set_bandwidth")
 void BPF_PROG(host_cgroup_set_bandwidth, struct cgroup *group, u64 period_us, u64 quota_us)
 {
     USE_ARENA();
-    struct numbered *own = bpf_cgrp_storage_get(&numbers, group, NULL, 0);
-    if (!host || !own || !own->own)
+    struct numbered *entry = bpf_cgrp_storage_get(&numbers, group, NULL, 0);
+    if (!host || !entry || !entry->is_assigned)
         return;
-    set_limit(own->number, period_us, quota_us);
-    show(own->number, group);
+    set_limit(entry->number, period_us, quota_us);
+    show(entry->number, group);
 }
 
 /* ---- the threads of a group ---- */
@@ -207,11 +207,11 @@ static __always_inline uint32_t group_of_thread(const slot_t *slot, uint32_t of_
 /* Returns the group that a user chose for the thread, or 0. */
 static __noinline uint32_t group_by_user(struct task_struct *thread)
 {
-    struct task_attributes *kept = bpf_task_storage_get(&attributes, thread, NULL, 0);
-    return kept && kept->set ? kept->group : 0;
+    struct task_attributes *stored = bpf_task_storage_get(&attributes, thread, NULL, 0);
+    return stored && stored->set ? stored->group : 0;
 }
 
-static __noinline void tell_group(uint32_t pid, uint32_t group)
+static __noinline void report_group(uint32_t pid, uint32_t group)
 {
     unsigned long flags;
     bpf_local_irq_save(&flags);
@@ -231,17 +231,17 @@ static __always_inline void join_control_group(struct task_struct *thread, slot_
     slot->control_group = number_of(arguments->cgroup);
     slot->task.group = group_of_thread(slot, by_user);
     if (arguments->fork)
-        slot->untold = slot->task.group != (parent ? parent->task.group : 0);
+        slot->assumes_parent_group = slot->task.group != (parent ? parent->task.group : 0);
     else if (slot->task.group != by_user)
-        tell_group((uint32_t)thread->pid, slot->task.group);
+        report_group((uint32_t)thread->pid, slot->task.group);
 }
 
-static __always_inline void tell_untold(slot_t *slot)
+static __always_inline void report_pending(slot_t *slot)
 {
-    if (!POLICY.by_groups || !slot->untold)
+    if (!POLICY.by_groups || !slot->assumes_parent_group)
         return;
-    slot->untold = 0;
-    tell_group((uint32_t)slot->task.pid, slot->task.group);
+    slot->assumes_parent_group = 0;
+    report_group((uint32_t)slot->task.pid, slot->task.group);
 }
 
 /* The policy ends, or the thread has ended. */
@@ -251,7 +251,7 @@ static __always_inline void leave_control_group(struct task_struct *thread, cons
         return;
     uint32_t by_user = group_by_user(thread);
     if (slot->task.group != by_user)
-        tell_group((uint32_t)thread->pid, by_user);
+        report_group((uint32_t)thread->pid, by_user);
 }
 
 /* Linux has taken the thread off its queue for the move. */

@@ -28,15 +28,15 @@ static __attribute__((noinline, unused)) uint32_t host_task_state(const struct t
 static __attribute__((always_inline, unused)) inline void describe_task(struct host_task *row,
                                                                         struct task_struct *thread)
 {
-    struct task_attributes *kept = bpf_task_storage_get(&attributes, thread, NULL, 0);
+    struct task_attributes *stored = bpf_task_storage_get(&attributes, thread, NULL, 0);
     __builtin_memset(row, 0, sizeof(*row));
     row->pid = thread->pid;
     row->tgid = thread->tgid;
     row->state = host_task_state(thread);
     row->cpu = thread->thread_info.cpu;
-    row->priority = kept && kept->set ? kept->priority : PRIORITY_DEFAULT;
-    row->tickets = kept && kept->set ? kept->tickets : TICKETS_DEFAULT;
-    row->weight = kept && kept->set ? kept->weight : WEIGHT_DEFAULT;
+    row->priority = stored && stored->set ? stored->priority : PRIORITY_DEFAULT;
+    row->tickets = stored && stored->set ? stored->tickets : TICKETS_DEFAULT;
+    row->weight = stored && stored->set ? stored->weight : WEIGHT_DEFAULT;
     row->drawn = row->tickets;
     bpf_probe_read_kernel_str(row->name, sizeof(row->name), thread->comm);
 }

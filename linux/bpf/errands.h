@@ -30,12 +30,13 @@ static __always_inline struct lock *lock_of(uint32_t cpu)
 }
 
 /* Writes an annotation. */
-static __attribute__((noinline, unused)) void trace_said(const struct said *said)
+static __attribute__((noinline, unused)) void trace_annotation(const struct said *annotation)
 {
     unsigned long flags;
     bpf_local_irq_save(&flags);
-    if (trace_emit(TRACE_SAID, (uint32_t)said->pid, (uint32_t)said->other, (uint64_t)said->value)) {
-        const uint64_t *text = said->text;
+    if (trace_emit(TRACE_SAID, (uint32_t)annotation->pid, (uint32_t)annotation->other,
+                   (uint64_t)annotation->value)) {
+        const uint64_t *text = annotation->text;
         trace_emit(TRACE_TEXT, 0, (uint32_t)text[1], text[0]);
         trace_emit(TRACE_TEXT, 0, (uint32_t)(text[2] >> 32), text[1] >> 32 | text[2] << 32);
         trace_emit(TRACE_TEXT, 0, (uint32_t)text[4], text[3]);

@@ -54,8 +54,8 @@ struct thread_slot {
         traced; /* its PID in the trace, see learn_traced_pid(); kept only if queues are traced */
     uint32_t stopped;       /* why it was on no CPU and in no queue: enum stop_reason; 0: it is */
     uint32_t control_group; /* the policy's number of its control group */
-    uint32_t untold;        /* 1: a trace assumes its parent's group */
-    uint32_t moves;         /* 1: place() chooses its CPU after its turn */
+    uint32_t assumes_parent_group; /* 1: a trace assumes its parent's group */
+    uint32_t moves;                /* 1: place() chooses its CPU after its turn */
 };
 typedef struct thread_slot SHARED_MEMORY slot_t;
 

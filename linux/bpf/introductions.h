@@ -74,7 +74,7 @@ static void emit_attributes(struct task_struct *task, uint32_t pid)
 #undef EMIT
 }
 
-#define FOUND_RECORDS 3
+#define INTRODUCTION_RECORDS 3
 
 /*
  * Introduces a thread that is older than the trace, by FOUND and its name. Two CPUs may find it at
@@ -87,8 +87,8 @@ static __attribute__((noinline)) bool introduce(struct trace_state *state, struc
 {
     struct name name;
     read_name(&name, task->comm, task->flags);
-    struct trace_record *records = trace_reserve(state, FOUND_RECORDS);
-    uint32_t sequence = records ? trace_numbers(state, FOUND_RECORDS) : 0;
+    struct trace_record *records = trace_reserve(state, INTRODUCTION_RECORDS);
+    uint32_t sequence = records ? trace_numbers(state, INTRODUCTION_RECORDS) : 0;
     uint64_t time = bpf_ktime_get_boot_ns();
     thread->pid = (uint32_t)task->pid;
     remember_name(thread, task->comm);
@@ -98,7 +98,7 @@ static __attribute__((noinline)) bool introduce(struct trace_state *state, struc
         fill_text(&records[1], time, sequence + 1, TRACE_TEXT, thread->pid, name.text);
         fill_text(&records[2], time, sequence + 2, TRACE_TEXT, thread->pid, name.text + TEXT_BYTES);
     } else if (records) {
-        for (uint32_t i = 0; i < FOUND_RECORDS; i++)
+        for (uint32_t i = 0; i < INTRODUCTION_RECORDS; i++)
             trace_fill(&records[i], time, sequence + i, TRACE_LOST, 0, 0, 0);
     }
     if (records)
@@ -126,8 +126,8 @@ static void emit_name(struct trace_state *state, uint32_t pid, const char *from,
     bpf_ringbuf_submit(records, BPF_RB_NO_WAKEUP);
 }
 
-static void tell_name(struct trace_state *state, struct observed *thread, const char *from,
-                      uint32_t flags)
+static void report_name(struct trace_state *state, struct observed *thread, const char *from,
+                        uint32_t flags)
 {
     remember_name(thread, from);
     emit_name(state, thread->pid, from, flags);

@@ -92,7 +92,7 @@ static __always_inline uint64_t waiters_changed(queue_t *queue, slot_t *owner,
 /* Notifies the policy that the tasks that wait for `owner` changed. Returns the slot to notify
  * next, or NO_SLOT. That is the task that the owner waits for, or again the owner if it moved to
  * another queue before its queue was locked. */
-PROVED uint32_t tell_owner(slot_t *owner ARENA)
+PROVED uint32_t notify_owner(slot_t *owner ARENA)
 {
     uint64_t errand = 0;
     uint64_t now = clock_ns();
@@ -127,10 +127,10 @@ PROVED uint32_t tell_owner(slot_t *owner ARENA)
     return next;
 }
 
-static __noinline void tell_owners(uint32_t number)
+static __noinline void notify_owners(uint32_t number)
 {
     for (uint32_t left = unseen(OWNERS_MAX); left > 0 && number < SLOTS_MAX && can_loop; left--)
-        number = unseen(tell_owner(&host->slots[number]));
+        number = unseen(notify_owner(&host->slots[number]));
 }
 
 /* ---- changes ---- */
@@ -165,7 +165,7 @@ static __always_inline void begin_wait(struct task_struct *thread, slot_t *slot)
     if (owner >= SLOTS_MAX || owner == slot->task.slot)
         return;
     link_to(slot, &host->slots[owner], lock);
-    tell_owners(owner);
+    notify_owners(owner);
 }
 
 /* Makes the tasks that wait for `before` on the same lock wait for `heir`. The heir may be one
@@ -206,19 +206,19 @@ static __always_inline void end_wait(struct task_struct *thread, slot_t *slot)
     uint64_t lock = lock_waited_for(thread);
     uint32_t owner = lock ? unseen(slot_of_pid(owner_of_lock(lock))) : NO_SLOT;
     uint32_t before = unseen(end_link(slot, owner));
-    tell_owners(before);
+    notify_owners(before);
     if (owner != before)
-        tell_owners(owner);
+        notify_owners(owner);
 }
 
 /* Notifies of a changed attribute of the thread, which may wait. Interrupts are on. */
-static __always_inline void tell_of_change(const slot_t *slot)
+static __always_inline void notify_change(const slot_t *slot)
 {
     unsigned long flags;
     if (!POLICY.waiters_changed || !slot->task.waits_for)
         return;
     bpf_local_irq_save(&flags);
-    tell_owners(slot->task.waits_for->slot);
+    notify_owners(slot->task.waits_for->slot);
     bpf_local_irq_restore(&flags);
 }
 

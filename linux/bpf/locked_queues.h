@@ -97,7 +97,7 @@ static __always_inline void note_choice(struct choice *choice, queue_t *queue, s
 /* Picks from the CPU's own queue, after requeueing `leaving`, the thread whose turn has ended,
  * or null. `leaving` may have to go elsewhere instead. Returns false if the lock could not be
  * taken. */
-PROVED bool choose_own(uint32_t cpu, slot_t *leaving ARENA, struct choice *choice)
+PROVED bool choose_home(uint32_t cpu, slot_t *leaving ARENA, struct choice *choice)
 {
     uint64_t now = clock_ns();
     struct lock *lock = lock_of(cpu);
@@ -324,15 +324,15 @@ static __noinline bool change_slot(slot_t *slot, uint64_t place, int64_t value)
     uint64_t errand = 0;
     queue_t *queue = queue_of(cpu);
     begin_hooks(queue, now);
-    bool there = queue_number(slot->task.cpu) == queue_number(cpu);
-    if (there)
+    bool exists = queue_number(slot->task.cpu) == queue_number(cpu);
+    if (exists)
         errand = change_locked(queue, slot, place, value);
-    if (there && slot->place == PLACE_QUEUED)
+    if (exists && slot->place == PLACE_QUEUED)
         queued_note(&queued, slot);
     unlock(lock, queue);
     queued_end(&queued);
     run_errand(errand);
-    return there;
+    return exists;
 }
 
 /* Sets the attribute of a thread to `value`, for the trace and for the policy; `slot` is null if

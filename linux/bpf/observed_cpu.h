@@ -9,13 +9,13 @@
 
 /* The trace's data about a CPU. Only that CPU accesses it. */
 struct observed_cpu {
-    uint32_t started;   /* 1: its START is written */
-    uint32_t current;   /* the running thread's PID; 0: idle */
-    uint32_t inside;    /* 1: the CPU is inside the scheduler */
-    uint32_t yielded;   /* 1: the running thread has yielded since its last switch */
-    uint32_t asked;     /* the CPU that was last asked from here to pick again, + 1 */
-    uint32_t forked_to; /* the CPU that the last thread forked here was sent to, + 1 */
-    uint32_t ended;     /* 1: the running thread's EXIT is written; it has not left yet */
+    uint32_t started;       /* 1: its START is written */
+    uint32_t current;       /* the running thread's PID; 0: idle */
+    uint32_t inside;        /* 1: the CPU is inside the scheduler */
+    uint32_t yielded;       /* 1: the running thread has yielded since its last switch */
+    uint32_t requested_cpu; /* the CPU that was last asked from here to pick again, + 1 */
+    uint32_t forked_to;     /* the CPU that the last thread forked here was sent to, + 1 */
+    uint32_t ended;         /* 1: the running thread's EXIT is written; it has not left yet */
     uint32_t padding[9];
 };
 

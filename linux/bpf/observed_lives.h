@@ -4,11 +4,11 @@
 
 /* Threads begin, move, change their names and PIDs, and end. */
 
-#include "held.h"
+#include "migration_disabled.h"
 #include "visits.h"
 
 /* Writes FORK of a new thread, once. Interrupts are off. */
-static void tell_fork(struct trace_state *state, struct task_struct *task)
+static void report_fork(struct trace_state *state, struct task_struct *task)
 {
     started_cpu(state);
     struct observed *thread = observed_of(state, task);
@@ -23,7 +23,7 @@ static void tell_fork(struct trace_state *state, struct task_struct *task)
     remember_name(thread, forks->comm);
     bool same_kind = ((task->flags ^ forks->flags) & THREAD_OF_KERNEL) == 0;
     if (parent == 0 || !same_kind || is_renamed(thread, task))
-        tell_name(state, thread, task->comm, task->flags);
+        report_name(state, thread, task->comm, task->flags);
     if (!same_allowed(task, parent ? forks : 0)) /* it begins in another control group */
         emit_allowed(state, task, thread->pid);
 }
@@ -35,7 +35,7 @@ int BPF_PROG(observe_fork, struct task_struct *task)
     struct trace_state *state = trace_recording();
     if (!state || task->pid == 0)
         return 0;
-    tell_fork(state, task);
+    report_fork(state, task);
     this_cpu()->forked_to = task->thread_info.cpu + 1;
     return 0;
 }
@@ -50,7 +50,7 @@ int BPF_PROG(observe_fork_before_it_is_queued, struct task_struct *task)
     if (!state || task->pid == 0)
         return 0;
     bpf_local_irq_save(&flags);
-    tell_fork(state, task);
+    report_fork(state, task);
     bpf_local_irq_restore(&flags);
     return 0;
 }
@@ -63,12 +63,12 @@ int BPF_PROG(inherit_attributes, struct task_struct *task)
     struct task_attributes *given = bpf_task_storage_get(&attributes, parent, 0, 0);
     if (!given || !given->set)
         return 0;
-    struct task_attributes *own =
+    struct task_attributes *child_attributes =
         bpf_task_storage_get(&attributes, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-    if (!own)
+    if (!child_attributes)
         return 0;
-    INHERIT_ATTRIBUTES(own, given);
-    own->set = 1;
+    INHERIT_ATTRIBUTES(child_attributes, given);
+    child_attributes->set = 1;
     return 0;
 }
 
@@ -105,7 +105,7 @@ int BPF_PROG(observe_name, struct task_struct *task, const char *name)
     started_cpu(state);
     struct observed *thread = bpf_task_storage_get(&observed, task, 0, 0);
     if (is_alive(thread))
-        tell_name(state, thread, name, task->flags);
+        report_name(state, thread, name, task->flags);
     bpf_local_irq_restore(&flags);
     return 0;
 }

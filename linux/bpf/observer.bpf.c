@@ -122,7 +122,7 @@ int BPF_PROG(observe_switch, bool preempted, struct task_struct *previous, struc
     struct observed_cpu *cpu = started_cpu(state);
     struct observed *left = cpu->current ? observed_of(state, previous) : 0;
     if (left && !cpu->ended && is_renamed(left, previous))
-        tell_name(state, left, previous->comm, previous->flags);
+        report_name(state, left, previous->comm, previous->flags);
     enter_scheduler(cpu);
     struct observed *entered = next->pid ? observed_of(state, next) : 0;
     uint32_t state_left = cpu->current ? stop(cpu, previous, preempted, previous_state) : 0;
@@ -173,7 +173,7 @@ int BPF_PROG(observe_waking, struct task_struct *task)
     if (!state || task->pid == 0)
         return 0;
     struct observed_cpu *cpu = started_cpu(state);
-    cpu->asked = 0;
+    cpu->requested_cpu = 0;
     cpu->forked_to = 0;
     if (!in_interrupt() && bpf_get_current_task_btf()->exit_state && !cpu->ended)
         end_running(state, cpu);
@@ -192,9 +192,9 @@ int BPF_PROG(observe_waking, struct task_struct *task)
 static void blame_wakeup(struct observed_cpu *cpu, struct task_struct *task)
 {
     uint32_t target = task->thread_info.cpu;
-    if (cpu->asked != target + 1)
+    if (cpu->requested_cpu != target + 1)
         return;
-    cpu->asked = 0;
+    cpu->requested_cpu = 0;
     trace_preempt_reason(target, PREEMPT_WAKEUP);
 }
 
@@ -228,19 +228,19 @@ int BPF_PROG(observe_woken, struct task_struct *task)
 static void note_request(struct rq *queue)
 {
     uint32_t target = (uint32_t)queue->cpu;
-    uint32_t *said = bpf_map_lookup_elem(&preempt_reasons, &target);
-    if (!said || *said || !trace_recording())
+    uint32_t *reason = bpf_map_lookup_elem(&preempt_reasons, &target);
+    if (!reason || *reason || !trace_recording())
         return;
     struct observed_cpu *cpu = this_cpu();
-    cpu->asked = target + 1;
+    cpu->requested_cpu = target + 1;
     if (cpu->forked_to == target + 1)
-        *said = PREEMPT_WAKEUP;
+        *reason = PREEMPT_WAKEUP;
     else if (in_hard_interrupt())
-        *said = PREEMPT_SLICE; /* the tick, unless observe_woken() finds a wake-up */
+        *reason = PREEMPT_SLICE; /* the tick, unless observe_woken() finds a wake-up */
     else if (in_interrupt())
-        *said = PREEMPT_WAKEUP; /* balancing has brought another thread here */
+        *reason = PREEMPT_WAKEUP; /* balancing has brought another thread here */
     else
-        *said = PREEMPT_POLICY;
+        *reason = PREEMPT_POLICY;
 }
 
 SEC("fentry/resched_curr")
@@ -313,16 +313,16 @@ int find_tasks(struct bpf_iter__task *context)
 }
 
 /* Writes the text, starting at byte `from`, in as many TEXT records as needed. */
-static void emit_text(const struct trace_told *told, uint32_t from)
+static void emit_text(const struct reported_event *event, uint32_t from)
 {
     for (uint32_t i = 0; i < TOLD_TEXT / TEXT_BYTES; i++) {
         uint32_t at = from + i * TEXT_BYTES;
-        if (at >= told->length || at > TOLD_TEXT - TEXT_BYTES)
+        if (at >= event->length || at > TOLD_TEXT - TEXT_BYTES)
             return;
         uint64_t second;
         uint32_t first;
-        __builtin_memcpy(&second, told->text + at, 8);
-        __builtin_memcpy(&first, told->text + at + 8, 4);
+        __builtin_memcpy(&second, event->text + at, 8);
+        __builtin_memcpy(&first, event->text + at + 8, 4);
         trace_emit(TRACE_TEXT, 0, first, second);
     }
 }
@@ -331,7 +331,7 @@ static void emit_text(const struct trace_told *told, uint32_t from)
  * the end of its text may still be lost. */
 
 SEC("syscall")
-int tell(struct trace_told *told)
+int emit_reported_event(struct reported_event *event)
 {
     unsigned long flags;
     int written = 0;
@@ -340,12 +340,12 @@ int tell(struct trace_told *told)
         return 0;
     bpf_local_irq_save(&flags);
     started_cpu(state);
-    if (told->kind)
-        written = trace_emit(told->kind, told->process, told->first, told->second);
-    if (told->kind == TRACE_POLICY)
-        emit_text(told, TEXT_BYTES);
-    else if (told->kind == TRACE_TUNABLE)
-        emit_text(told, 0);
+    if (event->kind)
+        written = trace_emit(event->kind, event->process, event->first, event->second);
+    if (event->kind == TRACE_POLICY)
+        emit_text(event, TEXT_BYTES);
+    else if (event->kind == TRACE_TUNABLE)
+        emit_text(event, 0);
     bpf_local_irq_restore(&flags);
     return written;
 }

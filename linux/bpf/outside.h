@@ -11,15 +11,15 @@
 /* Stores an attribute with the thread: its children inherit it, and the next policy finds it. */
 static __noinline int keep_attribute(struct task_struct *thread, uint32_t kind, int64_t value)
 {
-    struct task_attributes *kept =
+    struct task_attributes *stored =
         bpf_task_storage_get(&attributes, thread, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-    if (!kept)
+    if (!stored)
         return -ENOMEM;
-    if (!kept->set) {
-        SET_FIRST_ATTRIBUTES(kept);
-        kept->set = 1;
+    if (!stored->set) {
+        SET_FIRST_ATTRIBUTES(stored);
+        stored->set = 1;
     }
-    STORE_ATTRIBUTE(kept, kind, value);
+    STORE_ATTRIBUTE(stored, kind, value);
     return 0;
 }
 
@@ -35,7 +35,7 @@ static __noinline int change_attribute(struct task_struct *thread, uint32_t kind
         value = group_of_thread(slot, (uint32_t)value);
     change_task(slot, (uint32_t)thread->pid, kind, value);
     if (slot)
-        tell_of_change(slot);
+        notify_change(slot);
     return 0;
 }
 

@@ -23,9 +23,9 @@
 #include <bpf/bpf_core_read.h>
 /* clang-format on */
 
-#include "held.h"
 #include "interrupts.h"
 #include "language.h"
+#include "migration_disabled.h"
 #include "shared.h"
 
 #include "policies/policy.h"
@@ -101,7 +101,7 @@ static __noinline void note_waker(slot_t *slot)
 
 /* Places a thread as the policy requested at the end of its turn. Any CPU may pick it after
  * this. */
-static __noinline void place_anew(slot_t *slot, uint32_t cpu)
+static __noinline void place_again(slot_t *slot, uint32_t cpu)
 {
     if (!add_thread(slot, place_thread(slot, ENQUEUE_MOVED, cpu), ENQUEUE_MOVED))
         give_up("was ended: a run queue stays locked");
@@ -141,7 +141,7 @@ void BPF_PROG(host_enqueue, struct task_struct *thread, u64 flags)
     if (!add_thread(slot, cpu, reason))
         give_up("was ended: a run queue stays locked");
     if (moves)
-        place_anew(slot, cpu);
+        place_again(slot, cpu);
     check();
 }
 
@@ -209,7 +209,7 @@ static __always_inline bool give_next(uint32_t cpu, struct task_struct *previous
     uint32_t picks_max = unseen(PICKS_MAX);
     for (uint32_t picks = unseen(0); picks < picks_max && can_loop; picks++) {
         struct choice choice = {0};
-        if (!choose_own(cpu, leaving, &choice)) {
+        if (!choose_home(cpu, leaving, &choice)) {
             give_up("was ended: a run queue stays locked");
             return true;
         }
@@ -253,7 +253,7 @@ void BPF_PROG(host_dispatch, s32 this_cpu, struct task_struct *previous)
     if (!give_next(cpu, previous, leaving) && previous && !leaving)
         scx_bpf_task_set_slice(previous, SCX_SLICE_DFL);
     if (leaving && leaving->custody == CUSTODY_LEAVING && leaving->place == PLACE_NOWHERE)
-        place_anew(leaving, cpu);
+        place_again(leaving, cpu);
     check();
 }
 
@@ -270,7 +270,7 @@ void BPF_PROG(host_running, struct task_struct *thread)
     if (slot->place != PLACE_CPU)
         occupy(slot, (uint32_t)scx_bpf_task_cpu(thread), now);
     slot->task.counted = now;
-    tell_untold(slot);
+    report_pending(slot);
     start_turn_timer((uint32_t)scx_bpf_task_cpu(thread), slot);
 }
 
@@ -342,14 +342,14 @@ void BPF_PROG(host_set_cpumask, struct task_struct *thread, const struct cpumask
 
 static __noinline void inherit_attributes(struct task_struct *thread, slot_t *slot, bool forked)
 {
-    struct task_attributes *own = bpf_task_storage_get(&attributes, thread, NULL, 0);
+    struct task_attributes *child_attributes = bpf_task_storage_get(&attributes, thread, NULL, 0);
     struct task_attributes *given = NULL;
-    if (!own && forked)
+    if (!child_attributes && forked)
         given = bpf_task_storage_get(&attributes, bpf_get_current_task_btf(), NULL, 0);
     if (given && given->set)
         INHERIT_ATTRIBUTES(&slot->task, given);
     else
-        read_attributes(slot, own);
+        read_attributes(slot, child_attributes);
 }
 
 SEC("struct_ops/init_task")

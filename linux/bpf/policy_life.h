@@ -83,15 +83,16 @@ SEC("struct_ops.s/exit")
 void BPF_PROG(host_exit, struct scx_exit_info *information)
 {
     uint32_t key = 0;
-    struct host_exit *told = bpf_map_lookup_elem(&exit_info, &key);
+    struct host_exit *exit_record = bpf_map_lookup_elem(&exit_info, &key);
     if (POLICY_USES_TIMES)
         cancel_timers();
-    if (!told)
+    if (!exit_record)
         return;
-    bpf_probe_read_kernel_str(told->reason, sizeof(told->reason), information->reason);
-    bpf_probe_read_kernel_str(told->message, sizeof(told->message), information->msg);
-    told->exit_code = information->exit_code;
-    told->kind = (int32_t)information->kind;
+    bpf_probe_read_kernel_str(exit_record->reason, sizeof(exit_record->reason),
+                              information->reason);
+    bpf_probe_read_kernel_str(exit_record->message, sizeof(exit_record->message), information->msg);
+    exit_record->exit_code = information->exit_code;
+    exit_record->kind = (int32_t)information->kind;
     ask_loader(REQUEST_EXITED, 0);
 }
 

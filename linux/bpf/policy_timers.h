@@ -81,14 +81,14 @@ static __noinline void start_alarm_timer(queue_t *queue)
 /* Results of hooks that were called with the queue locked; handled once no lock is held. */
 struct wishes {
     bool alarm;
-    bool told;
-    struct said said;
+    bool has_annotation;
+    struct said annotation;
 };
 
 static __always_inline void take_wishes(queue_t *queue, struct wishes *wishes)
 {
     wishes->alarm = note_alarm(queue);
-    wishes->told = POLICY.speaks && take_said(&queue->view, &wishes->said);
+    wishes->told = POLICY.speaks && take_annotation(&queue->view, &wishes->said);
 }
 
 static __always_inline void see_to(queue_t *queue, const struct wishes *wishes)
@@ -96,7 +96,7 @@ static __always_inline void see_to(queue_t *queue, const struct wishes *wishes)
     if (wishes->alarm)
         start_alarm_timer(queue);
     if (POLICY.speaks && wishes->told)
-        trace_said(&wishes->said);
+        trace_annotation(&wishes->said);
 }
 
 /* After hooks that were called with the queue locked. */

@@ -11,7 +11,7 @@
 
 /* Handles a turn timer. It may be for a turn that has ended since, or for an interrupted thread:
  * that turn ends when the thread runs again. */
-static __noinline void turn_timer_comes(uint32_t cpu)
+static __noinline void turn_timer_fires(uint32_t cpu)
 {
     slot_t *slot = host->occupant[cpu % POLICY_CPUS_MAX];
     host->turn_timer[cpu % POLICY_CPUS_MAX] = 0;
@@ -57,7 +57,7 @@ PROVED bool ring(uint32_t cpu, bool last)
 }
 
 /* A queue never announces more tasks than it holds. */
-static __noinline void alarm_timer_comes(uint32_t cpu)
+static __noinline void alarm_timer_fires(uint32_t cpu)
 {
     uint32_t left = unseen(host->queues[cpu % POLICY_CPUS_MAX].view.queued + 1);
     for (; left > 0 && can_loop; left--) {
@@ -66,7 +66,7 @@ static __noinline void alarm_timer_comes(uint32_t cpu)
     }
 }
 
-static int timer_comes(void *map, uint32_t *number, struct policy_timer *timer)
+static int timer_fires(void *map, uint32_t *number, struct policy_timer *timer)
 {
     USE_ARENA();
     unsigned long flags;
@@ -76,9 +76,9 @@ static int timer_comes(void *map, uint32_t *number, struct policy_timer *timer)
         return 0;
     bpf_local_irq_save(&flags);
     if (turn && POLICY.turn_over)
-        turn_timer_comes(cpu);
+        turn_timer_fires(cpu);
     else if (!turn && POLICY.alarm)
-        alarm_timer_comes(cpu);
+        alarm_timer_fires(cpu);
     check();
     bpf_local_irq_restore(&flags);
     return 0;
@@ -93,7 +93,7 @@ static __noinline int init_timer(uint32_t number)
     int error = (int)bpf_timer_init(&timer->timer, &policy_timers, CLOCK_BOOTTIME);
     if (error && error != -EBUSY)
         return error;
-    return (int)bpf_timer_set_callback(&timer->timer, timer_comes);
+    return (int)bpf_timer_set_callback(&timer->timer, timer_fires);
 }
 
 static __noinline int init_timers(void)

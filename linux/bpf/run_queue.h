@@ -71,9 +71,9 @@ MECHANISM_FUNCTION uint32_t task_state_bytes(const scheduler_t *scheduler)
 }
 
 MECHANISM_FUNCTION void note_flaw(const run_queue_t *queue, const task_t *task,
-                                  enum queue_flaw found)
+                                  enum queue_flaw selected)
 {
-    flaw = found;
+    flaw = selected;
 }
 
 /* ---- tasks in queues and on CPUs ---- */
@@ -223,11 +223,11 @@ static __noinline slot_t *move(queue_t *from, queue_t *to, uint32_t cpu)
 
 /* Returns the CPU for a thread that is forked or woken. No lock is held. */
 
-static __noinline uint32_t place_thread(const slot_t *slot, uint32_t reason, uint32_t otherwise)
+static __noinline uint32_t place_thread(const slot_t *slot, uint32_t reason, uint32_t fallback)
 {
     if (host->scheduler.queues > 1)
         return policy_place(&POLICY, &host->scheduler, &slot->task, (enum enqueue_reason)reason);
-    return allowed_cpu(&host->scheduler, &slot->task, otherwise);
+    return allowed_cpu(&host->scheduler, &slot->task, fallback);
 }
 
 #endif

@@ -64,7 +64,7 @@ struct observed {
 #define TOLD_TEXT 252 /* bytes at most, as in docs/trace-format.md */
 
 /* A record that the loader writes: the context of the program `tell`. */
-struct trace_told {
+struct reported_event {
     uint32_t kind; /* enum trace_kind: POLICY, TUNABLE, ATTRIBUTE, TASK_GROUP, LOST; 0: only this
                     * CPU's START */
     uint32_t process;

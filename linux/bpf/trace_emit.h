@@ -77,9 +77,9 @@ static __attribute__((noinline, unused)) int trace_emit(uint32_t kind, uint32_t 
 static __attribute__((noinline, unused)) void trace_preempt_reason(uint32_t cpu,
                                                                    enum preempt_reason reason)
 {
-    uint32_t *said = bpf_map_lookup_elem(&preempt_reasons, &cpu);
-    if (said)
-        *said = reason;
+    uint32_t *stored = bpf_map_lookup_elem(&preempt_reasons, &cpu);
+    if (stored)
+        *stored = reason;
 }
 
 #endif

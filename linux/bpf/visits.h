@@ -69,11 +69,11 @@ static struct observed_cpu *started_cpu(struct trace_state *state)
 static uint32_t take_preempt_reason(void)
 {
     uint32_t key = bpf_get_smp_processor_id();
-    uint32_t *said = bpf_map_lookup_elem(&preempt_reasons, &key);
-    if (!said)
+    uint32_t *stored = bpf_map_lookup_elem(&preempt_reasons, &key);
+    if (!stored)
         return PREEMPT_NONE;
-    uint32_t reason = *said;
-    *said = PREEMPT_NONE;
+    uint32_t reason = *stored;
+    *stored = PREEMPT_NONE;
     return reason;
 }
 

@@ -137,7 +137,7 @@ static void answer_problem(const char *number, int error)
     answer(number, "error %d %s", error, *why ? why : strerror(error));
 }
 
-struct wish {
+struct write_request {
     int error; /* the result */
     char number[24];
     char file[32];
@@ -146,8 +146,8 @@ struct wish {
 
 static void *grant(void *argument)
 {
-    struct wish *wish = argument;
-    wish->error = write_file(wish->file, wish->text);
+    struct write_request *write_request = argument;
+    write_request->error = write_file(write_request->file, write_request->text);
     return NULL;
 }
 
@@ -165,18 +165,18 @@ static void await(pthread_t thread, const char *number)
 
 static void *see_through(void *argument)
 {
-    struct wish *wish = argument;
+    struct write_request *write_request = argument;
     pthread_t thread;
-    int error = pthread_create(&thread, NULL, grant, wish);
+    int error = pthread_create(&thread, NULL, grant, write_request);
     if (!error) {
-        await(thread, wish->number);
-        error = wish->error;
+        await(thread, write_request->number);
+        error = write_request->error;
     }
     if (error)
-        answer_problem(wish->number, error);
+        answer_problem(write_request->number, error);
     else
-        answer_status(wish->number, 0);
-    free(wish);
+        answer_status(write_request->number, 0);
+    free(write_request);
     return NULL;
 }
 
@@ -184,17 +184,17 @@ static void *see_through(void *argument)
 static void write_later(const char *number, const char *file, const char *text)
 {
     pthread_t thread;
-    struct wish *wish = malloc(sizeof(*wish));
-    if (!wish) {
+    struct write_request *write_request = malloc(sizeof(*write_request));
+    if (!write_request) {
         answer_status(number, ENOMEM);
         return;
     }
-    snprintf(wish->number, sizeof(wish->number), "%s", number);
-    snprintf(wish->file, sizeof(wish->file), "%s", file);
-    snprintf(wish->text, sizeof(wish->text), "%s", text);
-    int error = pthread_create(&thread, NULL, see_through, wish);
+    snprintf(write_request->number, sizeof(write_request->number), "%s", number);
+    snprintf(write_request->file, sizeof(write_request->file), "%s", file);
+    snprintf(write_request->text, sizeof(write_request->text), "%s", text);
+    int error = pthread_create(&thread, NULL, see_through, write_request);
     if (error) {
-        free(wish);
+        free(write_request);
         answer_status(number, error);
         return;
     }

@@ -124,7 +124,7 @@ int client_restore(const struct client *client)
         return client_command(client, CONTROL_STATUS, words, 1);
     control_files_clear(client->control);
     if (machine_has_sched_ext() && !machine_wait_for_fair_class() &&
-        machine_is_scheduled_otherwise(name, sizeof(name))) {
+        machine_has_other_scheduler(name, sizeof(name))) {
         say("%s is loaded, but not by schedlab; end the program that loaded it", name);
         return WRONG_USAGE;
     }

@@ -29,18 +29,18 @@ static char *without_blanks_at_the_end(char *text)
 /* Keeps the line. Returns false if it is neither empty nor a setting. */
 static bool take_line(const char *line, configuration_take *take, void *context)
 {
-    char *own = strdup(line + strspn(line, BLANKS));
-    if (!own)
+    char *copy = strdup(line + strspn(line, BLANKS));
+    if (!copy)
         return false;
-    own[strcspn(own, "#")] = '\0';
-    without_blanks_at_the_end(own);
-    char *equals = strchr(own, '=');
-    if (!own[0])
-        free(own);
-    else if (equals && equals > own) {
+    copy[strcspn(copy, "#")] = '\0';
+    without_blanks_at_the_end(copy);
+    char *equals = strchr(copy, '=');
+    if (!copy[0])
+        free(copy);
+    else if (equals && equals > copy) {
         *equals = '\0';
         char *value = equals + 1;
-        take(context, without_blanks_at_the_end(own), value + strspn(value, BLANKS));
+        take(context, without_blanks_at_the_end(copy), value + strspn(value, BLANKS));
     } else
         return false;
     return true;

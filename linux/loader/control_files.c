@@ -114,10 +114,10 @@ static void get_attributes(fuse_req_t request, fuse_ino_t inode, struct fuse_fil
 }
 
 /* Opening a file for writing may request changes such as truncation; they have no effect. */
-static void set_attributes(fuse_req_t request, fuse_ino_t inode, struct stat *wanted, int what,
+static void set_attributes(fuse_req_t request, fuse_ino_t inode, struct stat *requested, int what,
                            struct fuse_file_info *open_file)
 {
-    (void)wanted;
+    (void)requested;
     if (what &
         ~(FUSE_SET_ATTR_SIZE | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_CTIME | FUSE_SET_ATTR_MTIME_NOW))
         fuse_reply_err(request, EPERM);

@@ -199,15 +199,16 @@ static void find_nice(const char *proc, struct text *text)
     add_the_rest(&findings, "nice values");
 }
 
-bool limits_in_use(const char *cgroups, const char *proc, unsigned honoured, struct text *found)
+bool limits_in_use(const char *cgroups, const char *proc, unsigned honoured,
+                   struct text *description)
 {
-    size_t before = found->length;
-    find_groups(cgroups, honoured, found);
-    find_nice(proc, found);
-    return found->length > before;
+    size_t before = description->length;
+    find_groups(cgroups, honoured, description);
+    find_nice(proc, description);
+    return description->length > before;
 }
 
-bool limits_in_use_here(unsigned honoured, struct text *found)
+bool limits_in_use_on_host(unsigned honoured, struct text *description)
 {
-    return limits_in_use("/sys/fs/cgroup", "/proc", honoured, found);
+    return limits_in_use("/sys/fs/cgroup", "/proc", honoured, description);
 }

@@ -26,8 +26,9 @@
  * false if only `honoured` features are in use. `cgroups`: the mount point of control groups, of
  * either version; `proc`: the directory /proc.
  */
-bool limits_in_use(const char *cgroups, const char *proc, unsigned honoured, struct text *found);
+bool limits_in_use(const char *cgroups, const char *proc, unsigned honoured,
+                   struct text *description);
 /* Does the same for this machine. */
-bool limits_in_use_here(unsigned honoured, struct text *found);
+bool limits_in_use_on_host(unsigned honoured, struct text *description);
 
 #endif

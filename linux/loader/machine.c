@@ -61,11 +61,11 @@ bool machine_has_sched_ext(void)
     return access(KERNEL_FOLDER "/state", R_OK) == 0;
 }
 
-static bool sched_ext_is(const char *wanted)
+static bool sched_ext_is(const char *requested)
 {
     char state[64];
     return read_small_file(KERNEL_FOLDER "/state", state, sizeof(state)) &&
-           strcmp(state, wanted) == 0;
+           strcmp(state, requested) == 0;
 }
 
 bool machine_is_scheduled_by(char *name, size_t size)
@@ -73,7 +73,7 @@ bool machine_is_scheduled_by(char *name, size_t size)
     return sched_ext_is("enabled") && read_small_file(KERNEL_FOLDER "/root/ops", name, size);
 }
 
-bool machine_is_scheduled_otherwise(char *name, size_t size)
+bool machine_has_other_scheduler(char *name, size_t size)
 {
     if (sched_ext_is("disabled"))
         return false;
@@ -95,14 +95,14 @@ bool machine_wait_for_fair_class(void)
 static int lock_file = -1;
 
 /* A record lock: the kernel releases it however its holder ends, and reports the holder's PID. */
-static struct flock whole_file(void)
+static struct flock file_contents(void)
 {
     return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
 }
 
 bool machine_take_lock(char *why, size_t size)
 {
-    struct flock lock = whole_file();
+    struct flock lock = file_contents();
     struct stat status;
     do { /* its last holder may have removed the file that was opened */
         if (lock_file >= 0)
@@ -123,12 +123,12 @@ bool machine_take_lock(char *why, size_t size)
 
 pid_t machine_server(void)
 {
-    struct flock lock = whole_file();
+    struct flock lock = file_contents();
     int file = open(LOCK_FILE, O_RDWR | O_CLOEXEC);
-    bool held = file >= 0 && fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    bool is_locked = file >= 0 && fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
     if (file >= 0)
         close(file); /* the holder must not do this: it would give up the lock */
-    return held ? lock.l_pid : 0;
+    return is_locked ? lock.l_pid : 0;
 }
 
 void machine_release_lock(void)
@@ -154,14 +154,14 @@ static bool has_rights(const struct machine_wishes *wishes, struct reason *why)
     } needed[] = {{5, "CAP_KILL"},      {14, "CAP_IPC_LOCK"}, {21, "CAP_SYS_ADMIN"},
                   {23, "CAP_SYS_NICE"}, {38, "CAP_PERFMON"},  {39, "CAP_BPF"}};
     char status[4096];
-    uint64_t held = 0;
+    uint64_t flags = 0;
     (void)wishes;
     if (read_small_file("/proc/self/status", status, sizeof(status))) {
         const char *line = strstr(status, "CapEff:");
-        held = line ? strtoull(line + 7, NULL, 16) : 0;
+        flags = line ? strtoull(line + 7, NULL, 16) : 0;
     }
     for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
-        if (held >> needed[i].number & 1)
+        if (flags >> needed[i].number & 1)
             continue;
         snprintf(why->text, sizeof(why->text), "only root may do this (%s is missing)",
                  needed[i].name);
@@ -232,14 +232,14 @@ static bool no_other_scheduler(const struct machine_wishes *wishes, struct reaso
         return true; /* reported by another check */
     if (sched_ext_is("disabling"))
         machine_wait_for_fair_class(); /* a server is about to end */
-    if (!machine_is_scheduled_otherwise(name, sizeof(name)))
+    if (!machine_has_other_scheduler(name, sizeof(name)))
         return true;
     snprintf(why->text, sizeof(why->text),
              "another scheduler is loaded: %s; end the program that loaded it", name);
     return false;
 }
 
-static bool object_is_there(const char *folder, const char *name, struct reason *why)
+static bool object_exists(const char *folder, const char *name, struct reason *why)
 {
     char path[4096];
     snprintf(path, sizeof(path), "%s/%s.bpf.o", folder, name);
@@ -253,9 +253,9 @@ static bool object_is_there(const char *folder, const char *name, struct reason 
 static bool has_objects(const struct machine_wishes *wishes, struct reason *why)
 {
     const struct policy *policy = wishes->policy;
-    return object_is_there(wishes->objects, "observer", why) &&
-           object_is_there(wishes->objects, "tasks", why) &&
-           (!policy || object_is_there(wishes->objects, policy_files[policy_source(policy)], why));
+    return object_exists(wishes->objects, "observer", why) &&
+           object_exists(wishes->objects, "tasks", why) &&
+           (!policy || object_exists(wishes->objects, policy_files[policy_source(policy)], why));
 }
 
 static bool folder_is_empty(const char *path)
@@ -309,15 +309,16 @@ unsigned machine_honours(const struct policy *policy)
 /* The fair class honours them, and stays active if no policy is wanted. */
 static bool has_no_limits(const struct machine_wishes *wishes, struct reason *why)
 {
-    struct text found = {0};
-    bool honoured = !wishes->policy || !limits_in_use_here(machine_honours(wishes->policy), &found);
+    struct text description = {0};
+    bool honoured =
+        !wishes->policy || !limits_in_use_on_host(machine_honours(wishes->policy), &description);
     if (!honoured)
-        snprintf(why->text, sizeof(why->text), LIMITS_NOT_HONOURED, found.bytes);
+        snprintf(why->text, sizeof(why->text), LIMITS_NOT_HONOURED, description.bytes);
     if (!honoured && wishes->ignore_limits) {
         say("ignored: %s", why->text);
         honoured = true;
     }
-    text_free(&found);
+    text_free(&description);
     return honoured;
 }
 

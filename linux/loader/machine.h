@@ -27,7 +27,7 @@ bool machine_has_sched_ext(void);
 bool machine_is_scheduled_by(char *name, size_t size);
 /* Returns true if a scheduler of sched_ext is loaded, loading or unloading; `name` gets its name
  * in the kernel. */
-bool machine_is_scheduled_otherwise(char *name, size_t size);
+bool machine_has_other_scheduler(char *name, size_t size);
 /* Waits, for two seconds at most, until no policy is active. Returns false if one still is. */
 bool machine_wait_for_fair_class(void);
 

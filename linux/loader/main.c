@@ -284,11 +284,11 @@ static void read_configuration(struct serve_options *options, const char *path)
     options->configured_settings = options->setting_count;
 }
 
-/* Returns the file that --config names, or else `otherwise`. */
-static const char *configuration_of(int count, char **words, const char *otherwise)
+/* Returns the file that --config names, or else `fallback`. */
+static const char *configuration_of(int count, char **words, const char *fallback)
 {
     int option;
-    const char *path = otherwise;
+    const char *path = fallback;
     opterr = 0; /* errors are reported when all options are processed */
     while ((option = getopt_long(count, words, "h", serve_long_options, NULL)) >= 0)
         path = option == OPTION_CONFIG ? optarg : path;
@@ -300,7 +300,7 @@ static const char *configuration_of(int count, char **words, const char *otherwi
 /* ---- serve, start ---- */
 
 /* Returns the directory bpf next to this program. */
-static const char *own_objects(void)
+static const char *user_objects(void)
 {
     static char path[4096];
     ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - sizeof("bpf"));
@@ -324,7 +324,7 @@ static struct serve_options read_serve_options(int count, char **words, const ch
     struct serve_options options = {
         .policy = FAIR_CLASS,
         .control = CONTROL_FOLDER,
-        .objects = own_objects(),
+        .objects = user_objects(),
         .seed = seed_from_clock(),
         .load_limit_s = LOAD_LIMIT_S,
         .trace_delay_ms = TRACE_DELAY_MS,
@@ -359,12 +359,12 @@ static bool systemd_has_unit(void)
     static const char *const folders[] = {"/etc/systemd/system", "/usr/lib/systemd/system",
                                           "/lib/systemd/system"};
     char path[128];
-    bool found = false;
+    bool has_match = false;
     for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
         snprintf(path, sizeof(path), "%s/" UNIT, folders[i]);
-        found = found || access(path, R_OK) == 0;
+        has_match = has_match || access(path, R_OK) == 0;
     }
-    return found && access("/run/systemd/system", F_OK) == 0;
+    return has_match && access("/run/systemd/system", F_OK) == 0;
 }
 
 /* Errors are reported here, not in systemd's journal. */

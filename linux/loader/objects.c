@@ -78,8 +78,10 @@ static int reuse_shared_maps(struct bpf_object *object, const struct shared_obje
                                         "observed"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct bpf_map *map = bpf_object__find_map_by_name(object, names[i]);
-        struct bpf_map *own = bpf_object__find_map_by_name(shared->observer, names[i]);
-        int error = !map ? 0 : !own ? -ENOENT : bpf_map__reuse_fd(map, bpf_map__fd(own));
+        struct bpf_map *shared_map = bpf_object__find_map_by_name(shared->observer, names[i]);
+        int error = !map          ? 0
+                    : !shared_map ? -ENOENT
+                                  : bpf_map__reuse_fd(map, bpf_map__fd(shared_map));
         if (error)
             return error;
     }
@@ -127,7 +129,7 @@ static int load_observer(struct shared_objects *shared, char *log)
     shared->observer = open_object(shared->folder, "observer", log);
     if (!shared->observer)
         return -errno;
-    observer_fit(shared->observer, shared->told);
+    observer_fit(shared->observer, shared->detail);
     int error = bpf_object__load(shared->observer);
     if (error)
         return error;
@@ -149,12 +151,12 @@ static int load_tasks(struct shared_objects *shared, char *log)
     return shared->describe_tasks ? 0 : -errno;
 }
 
-int shared_objects_load(struct shared_objects *shared, const char *folder, enum told told)
+int shared_objects_load(struct shared_objects *shared, const char *folder, enum detail detail)
 {
     struct text messages = {0};
     struct text problem = {0};
     char *log = calloc(1, VERIFIER_LOG_BYTES);
-    *shared = (struct shared_objects){.folder = folder, .told = told};
+    *shared = (struct shared_objects){.folder = folder, .detail = detail};
     load_messages = &messages;
     int error = log ? load_observer(shared, log) : -ENOMEM;
     const char *name = error ? "observer" : "tasks";
@@ -225,10 +227,10 @@ static int set_constants(struct policy_object *object)
 {
     size_t size = 0;
     struct bpf_map *map = bpf_object__find_map_by_name(object->object, ".rodata.trace");
-    bool *told_queues = map ? bpf_map__initial_value(map, &size) : NULL;
-    if (!told_queues || size != sizeof(*told_queues))
+    bool *has_queues = map ? bpf_map__initial_value(map, &size) : NULL;
+    if (!has_queues || size != sizeof(*has_queues))
         return -ENOENT;
-    *told_queues = object->shared->told == TOLD_EVENTS_AND_QUEUES;
+    *has_queues = object->shared->detail == DETAIL_EVENTS_AND_QUEUES;
     return 0;
 }
 
@@ -308,14 +310,14 @@ struct deadline_class {
  */
 static void take_share_of_a_cpu(void)
 {
-    struct deadline_class wanted = {
-        .size = sizeof(wanted),
+    struct deadline_class requested = {
+        .size = sizeof(requested),
         .policy = SCHED_DEADLINE,
         .runtime = 30000000,
         .deadline = 40000000,
         .period = 40000000,
     };
-    syscall(SYS_sched_setattr, 0, &wanted, 0);
+    syscall(SYS_sched_setattr, 0, &requested, 0);
 }
 
 static double seconds_now(void)

@@ -37,7 +37,7 @@ struct shared_objects {
     struct bpf_object *tasks;
     struct bpf_link *describe_tasks;
     int attributes; /* a map */
-    enum told told;
+    enum detail detail;
 };
 
 enum load_state {
@@ -75,7 +75,7 @@ void objects_init(void);
 
 /* Loads observer.bpf.o and tasks.bpf.o, and starts the observer. Returns 0, or a negative errno
  * after a message. */
-int shared_objects_load(struct shared_objects *shared, const char *folder, enum told told);
+int shared_objects_load(struct shared_objects *shared, const char *folder, enum detail detail);
 void shared_objects_close(struct shared_objects *shared);
 
 /* Begins to load; `thread_done` becomes readable when policy_object_finish_load() may be called. */

@@ -20,7 +20,7 @@ static bool can_time_visits(const struct btf *kernel)
     return has_tracepoint(kernel, "sched_entry_tp") && !machine_cpus_take_turns();
 }
 
-static bool tells_visits(const struct bpf_program *program)
+static bool has_visits(const struct bpf_program *program)
 {
     return strcmp(bpf_program__name(program), "observe_entry") == 0 ||
            strcmp(bpf_program__name(program), "observe_exit") == 0;
@@ -74,17 +74,17 @@ static bool fit(const struct btf *kernel, struct bpf_program *program)
 #define BEFORE_QUEUES "observe_fork_before_it_is_queued"
 #define INHERITS      "inherit_attributes" /* the only program that is needed without a trace */
 
-static bool is_wanted(const struct bpf_program *program, enum told told_of, bool visits)
+static bool is_needed(const struct bpf_program *program, enum detail detail, bool visits)
 {
     const char *name = bpf_program__name(program);
-    if (told_of == TOLD_NOTHING)
+    if (detail == DETAIL_NONE)
         return strcmp(name, INHERITS) == 0;
     if (strcmp(name, BEFORE_QUEUES) == 0)
-        return told_of == TOLD_EVENTS_AND_QUEUES;
-    return visits || !tells_visits(program);
+        return detail == DETAIL_EVENTS_AND_QUEUES;
+    return visits || !has_visits(program);
 }
 
-void observer_fit(struct bpf_object *observer, enum told told_of)
+void observer_fit(struct bpf_object *observer, enum settings detail)
 {
     struct btf *kernel = btf__load_vmlinux_btf();
     if (!kernel)
@@ -93,14 +93,14 @@ void observer_fit(struct bpf_object *observer, enum told told_of)
     struct bpf_program *program;
     bpf_object__for_each_program(program, observer)
     {
-        bool wanted = is_wanted(program, told_of, visits);
-        bpf_program__set_autoload(program, wanted && fit(kernel, program));
+        bool requested = is_needed(program, detail, visits);
+        bpf_program__set_autoload(program, requested && fit(kernel, program));
     }
     size_t size = 0;
     struct bpf_map *map = bpf_object__find_map_by_name(observer, ".rodata.told");
-    struct observer_settings *told = map ? bpf_map__initial_value(map, &size) : NULL;
-    if (told && size >= sizeof(*told))
-        *told = (struct observer_settings){.cpus = machine_cpus(), .visits = visits};
+    struct observer_settings *settings = map ? bpf_map__initial_value(map, &size) : NULL;
+    if (settings && size >= sizeof(*settings))
+        *settings = (struct observer_settings){.cpus = machine_cpus(), .visits = visits};
     btf__free(kernel);
 }
 

@@ -11,15 +11,15 @@ struct bpf_object;
 struct bpf_program;
 
 /* The contents of a trace. */
-enum told {
-    TOLD_NOTHING, /* there is none */
-    TOLD_EVENTS,
-    TOLD_EVENTS_AND_QUEUES, /* also each enqueue() of a policy */
+enum detail {
+    DETAIL_NONE, /* there is none */
+    DETAIL_EVENTS,
+    DETAIL_EVENTS_AND_QUEUES, /* also each enqueue() of a policy */
 };
 
 /* Must be called before the object is loaded. Excludes the programs for records that the trace
  * does not have, for things that this kernel lacks, and for times that cannot be measured here. */
-void observer_fit(struct bpf_object *observer, enum told told);
+void observer_fit(struct bpf_object *observer, enum detail detail);
 
 /* Must be called after the object is loaded. Makes forked threads inherit attributes. */
 int observer_start(struct bpf_object *observer);

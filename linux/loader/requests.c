@@ -30,11 +30,11 @@ void requests_end(void)
 /* only once, regardless of the number of control groups */
 static void say_that_numbers_are_used_up(void)
 {
-    static bool said;
-    if (!said)
+    static bool is_reported;
+    if (!is_reported)
         say("a policy supports %d groups; further control groups count as part of their parents",
             GROUPS_MAX);
-    said = true;
+    is_reported = true;
 }
 
 /* A policy may not kill the kernel's threads, process 1 or this process. */
@@ -48,7 +48,7 @@ static int handle_policy_request(void *context, void *data, size_t size)
         listener.policy_ended();
     if (request->kind == REQUEST_FULL)
         say_that_numbers_are_used_up();
-    if (request->kind != REQUEST_KILL || request->pid <= 1 || is_own_thread(request->pid) ||
+    if (request->kind != REQUEST_KILL || request->pid <= 1 || is_monitor_thread(request->pid) ||
         !is_users_thread(request->pid))
         return 0;
     if (kill(request->pid, SIGKILL) == 0)

@@ -53,9 +53,9 @@ const char *scheduler_name(void)
 
 /* ---- beginning and end ---- */
 
-int scheduler_begin(const struct scheduler_options *wanted)
+int scheduler_begin(const struct scheduler_options *requested)
 {
-    options = *wanted;
+    options = *requested;
     cpus = machine_cpus();
     tick_ns = machine_tick_ns();
     sys_shape_read("/sys", cpus, &shape);
@@ -69,7 +69,7 @@ int scheduler_begin(const struct scheduler_options *wanted)
             .policy = policies[i], .name = policy_files[i], .shared = &shared, .thread_done = -1};
     objects_init();
     load_limit(options.load_limit_s);
-    return shared_objects_load(&shared, options.objects, options.told);
+    return shared_objects_load(&shared, options.objects, options.detail);
 }
 
 int scheduler_begin_trace(struct trace_settings settings)
@@ -140,10 +140,10 @@ static enum share_attribute shares_of(const struct policy_choice *choice, const 
     return choice->policy ? policy_shares_by(choice->policy, &scheduler) : SHARES_BY_NICE;
 }
 
-static void set_defaults(struct in_force *wanted)
+static void set_defaults(struct in_force *requested)
 {
-    for (uint32_t i = 0; i < wanted->choice.policy->tunable_count; i++)
-        wanted->tunable[i] = policy_default(&wanted->choice, i);
+    for (uint32_t i = 0; i < requested->choice.policy->tunable_count; i++)
+        requested->tunable[i] = policy_default(&requested->choice, i);
 }
 
 static bool is_fair(const char *name)
@@ -152,19 +152,19 @@ static bool is_fair(const char *name)
 }
 
 /* Reads a policy's name. Returns 0 or -EINVAL. */
-static int read_choice(const char *name, struct in_force *wanted)
+static int read_choice(const char *name, struct in_force *requested)
 {
-    *wanted = (struct in_force){.name = FAIR_CLASS};
+    *requested = (struct in_force){.name = FAIR_CLASS};
     if (is_fair(name))
         return 0;
-    enum policy_error error = policy_choose(name, strlen(name), &wanted->choice);
+    enum policy_error error = policy_choose(name, strlen(name), &requested->choice);
     if (error)
         return fail(-EINVAL, "%.60s: %s; see sched_policies", name, policy_error_text(error));
-    const struct policy_choice *choice = &wanted->choice;
-    snprintf(wanted->name, sizeof(wanted->name), "%s%s%s", choice->policy->name,
+    const struct policy_choice *choice = &requested->choice;
+    snprintf(requested->name, sizeof(requested->name), "%s%s%s", choice->policy->name,
              choice->preset ? ":" : "", choice->preset ? choice->preset->name : "");
-    wanted->object = objects ? &objects[policy_source(choice->policy)] : NULL;
-    set_defaults(wanted);
+    requested->object = objects ? &objects[policy_source(choice->policy)] : NULL;
+    set_defaults(requested);
     return 0;
 }
 
@@ -172,13 +172,13 @@ static int read_choice(const char *name, struct in_force *wanted)
  * or a negative errno. */
 static int check_limits(const struct policy *policy)
 {
-    struct text found = {0};
+    struct text description = {0};
     int error = 0;
     bool loses = !now.object || (now.object->policy->by_groups == GROUPS_ALWAYS &&
                                  policy->by_groups != GROUPS_ALWAYS);
-    if (loses && !options.ignore_limits && limits_in_use_here(machine_honours(policy), &found))
-        error = fail(-EPERM, LIMITS_NOT_HONOURED, found.bytes);
-    text_free(&found);
+    if (loses && !options.ignore_limits && limits_in_use_on_host(machine_honours(policy), &description))
+        error = fail(-EPERM, LIMITS_NOT_HONOURED, description.bytes);
+    text_free(&description);
     return error;
 }
 
@@ -200,9 +200,9 @@ static void describe_exit(const struct host_exit *exit, char *text, size_t size)
 }
 
 /* Also writes the change to the trace. */
-static void begin_force(const struct in_force *wanted)
+static void begin_force(const struct in_force *requested)
 {
-    now = *wanted;
+    now = *requested;
     now.shares_by = shares_of(&now.choice, now.tunable);
     trace_policy(trace, now.name, now.shares_by);
     for (uint32_t i = 0; now.object && i < now.choice.policy->tunable_count; i++)
@@ -210,15 +210,16 @@ static void begin_force(const struct in_force *wanted)
     say("policy: %s", now.name);
 }
 
-static int attach_wanted(const struct in_force *wanted)
+static int attach_requested(const struct in_force *requested)
 {
     struct host_settings settings = {
         .cpus = cpus, .users_groups = users_groups, .tick_ns = tick_ns, .seed = options.seed};
     struct host_exit exit = {0};
     char reason[1200] = "";
-    memcpy(settings.tunable, wanted->tunable, sizeof(settings.tunable));
-    int error = policy_object_attach(wanted->object, &settings, &shape);
-    bool exited = policy_object_has_exited(wanted->object, &exit); /* even if there is no error */
+    memcpy(settings.tunable, requested->tunable, sizeof(settings.tunable));
+    int error = policy_object_attach(requested->object, &settings, &shape);
+    bool exited =
+        policy_object_has_exited(requested->object, &exit); /* even if there is no error */
     if (!error && !exited)
         return 0;
     if (exited)
@@ -226,15 +227,15 @@ static int attach_wanted(const struct in_force *wanted)
     else
         snprintf(reason, sizeof(reason), "%s", strerror(-error));
     if (!error)
-        policy_object_detach(wanted->object);
-    fail(-EIO, "%s: the kernel rejects it: %s", wanted->name, reason);
+        policy_object_detach(requested->object);
+    fail(-EIO, "%s: the kernel rejects it: %s", requested->name, reason);
     snprintf(fair_since, sizeof(fair_since), "%s", scheduler_problem());
     say("%s", fair_since);
     return error == -EBUSY ? -EBUSY : -EIO;
 }
 
 /* Passes the groups to the active policy; a new policy does not know them. */
-static void tell_groups(void)
+static void report_groups(void)
 {
     for (uint32_t i = 0; now.object && i < kept.groups; i++) {
         const struct share_group *group = &kept.group[i];
@@ -248,90 +249,91 @@ static void tell_groups(void)
 }
 
 /* Switches from the active policy to the wanted one, whose object is loaded. */
-static int switch_to(const struct in_force *wanted)
+static int switch_to(const struct in_force *requested)
 {
     static const struct in_force fair = {.name = FAIR_CLASS};
     if (now.object)
         policy_object_detach(now.object);
     fair_since[0] = '\0';
-    int error = wanted->object ? attach_wanted(wanted) : 0;
-    begin_force(error ? &fair : wanted);
-    tell_groups();
+    int error = requested->object ? attach_requested(requested) : 0;
+    begin_force(error ? &fair : requested);
+    report_groups();
     return error;
 }
 
-static int choose(const struct in_force *wanted)
+static int choose(const struct in_force *requested)
 {
-    int error = wanted->object ? need_object(wanted->object) : 0;
+    int error = requested->object ? need_object(requested->object) : 0;
     if (error)
         return error;
-    return switch_to(wanted);
+    return switch_to(requested);
 }
 
 /* ---- tunables ---- */
 
-static int set_tunable(struct in_force *wanted, const char *name, int64_t value)
+static int set_tunable(struct in_force *requested, const char *name, int64_t value)
 {
-    const struct policy *policy = wanted->choice.policy;
+    const struct policy *policy = requested->choice.policy;
     uint32_t index = policy ? tunable_find(policy, name, strlen(name)) : NO_TUNABLE;
     if (index == NO_TUNABLE)
-        return fail(-EINVAL, "%s has no tunable %.60s", wanted->name, name);
+        return fail(-EINVAL, "%s has no tunable %.60s", requested->name, name);
     const struct tunable *tunable = &policy->tunables[index];
     if (value < tunable->minimum || value > tunable->maximum)
         return fail(-ERANGE, "%s: out of range; use %" PRId64 " to %" PRId64, name,
                     tunable->minimum, tunable->maximum);
-    wanted->tunable[index] = value;
+    requested->tunable[index] = value;
     return 0;
 }
 
 /* Changes the line. */
-static int read_setting(struct in_force *wanted, char *line)
+static int read_setting(struct in_force *requested, char *line)
 {
     char *name;
     char *value_text;
     int64_t value;
     if (!text_take_two(line, " \t=", &name, &value_text) || !text_to_number(value_text, &value))
         return fail(-EINVAL, "invalid setting; write NAME=VALUE with a whole number");
-    return set_tunable(wanted, name, value);
+    return set_tunable(requested, name, value);
 }
 
 int scheduler_obey_tunables(char *line)
 {
-    struct in_force wanted = now;
-    int error = read_setting(&wanted, line);
-    return error ? error : choose(&wanted);
+    struct in_force requested = now;
+    int error = read_setting(&requested, line);
+    return error ? error : choose(&requested);
 }
 
 /* Returns 0 or a negative errno. */
-static int read_wish(struct in_force *wanted, const char *name, char *const *settings, size_t count)
+static int read_request(struct in_force *requested, const char *name, char *const *settings,
+                        size_t count)
 {
-    int error = read_choice(name, wanted);
+    int error = read_choice(name, requested);
     for (size_t i = 0; !error && i < count; i++) {
         char setting[256];
         snprintf(setting, sizeof(setting), "%s", settings[i]);
-        error = read_setting(wanted, setting);
+        error = read_setting(requested, setting);
     }
     return error;
 }
 
 bool scheduler_accepts(const char *name, char *const *settings, size_t count)
 {
-    struct in_force wanted;
-    return read_wish(&wanted, name, settings, count) == 0;
+    struct in_force requested;
+    return read_request(&requested, name, settings, count) == 0;
 }
 
 int scheduler_prepare(const char *name)
 {
-    struct in_force wanted;
-    int error = read_choice(name, &wanted);
-    return error || !wanted.object ? error : need_object(wanted.object);
+    struct in_force requested;
+    int error = read_choice(name, &requested);
+    return error || !requested.object ? error : need_object(requested.object);
 }
 
 int scheduler_choose(const char *name, char *const *settings, size_t count)
 {
-    struct in_force wanted;
-    int error = read_wish(&wanted, name, settings, count);
-    return error ? error : choose(&wanted);
+    struct in_force requested;
+    int error = read_request(&requested, name, settings, count);
+    return error ? error : choose(&requested);
 }
 
 /* ---- attributes ---- */
@@ -412,7 +414,7 @@ int scheduler_obey(char *line)
     size_t words = 0;
     while (words < 4 && (word[words] = text_take_word(&line, " \t")))
         words++;
-    struct in_force wanted;
+    struct in_force requested;
     if (words == 4)
         return strcmp(word[0], "group") != 0 || text_take_word(&line, " \t")
                    ? fail(-EINVAL, "too many words")
@@ -422,8 +424,8 @@ int scheduler_obey(char *line)
     if (words == 2)
         return set_shown(word[0], word[1]);
     const char *name = scheduler_chosen(&now.choice, word[0]);
-    int error = name ? read_choice(name, &wanted) : 0;
-    return error || !name ? error : choose(&wanted);
+    int error = name ? read_choice(name, &requested) : 0;
+    return error || !name ? error : choose(&requested);
 }
 
 /* ---- texts ---- */
@@ -445,17 +447,17 @@ static struct scheduler_view view_now(void)
  * control groups' names are added to `names`, a line each. */
 static void list_groups(struct scheduler *all, struct text *names)
 {
-    struct control_group found;
+    struct control_group match;
     *all = kept;
     for (uint32_t i = 1; now.object && i < GROUPS_MAX; i++) {
-        if (!policy_object_control_group(now.object, i, &found))
+        if (!policy_object_control_group(now.object, i, &match))
             continue;
         group_define(all, i);
-        all->group[i] = (struct share_group){found.parent, found.weight, found.quota, found.period};
-        for (char *c = found.name; *c; c++)
+        all->group[i] = (struct share_group){match.parent, match.weight, match.quota, match.period};
+        for (char *c = match.name; *c; c++)
             *c = *c <= ' ' || *c == 0x7f ? '_' : *c; /* others name it */
         text_add(names, "%sGroup %u is the control group %.63s", names->length ? "\n" : "", i,
-                 found.name);
+                 match.name);
     }
 }
 
@@ -512,12 +514,12 @@ void scheduler_handle_loaded(void)
 /* Another program may have loaded or ended a scheduler: the trace must record it. */
 static void check_others(void)
 {
-    struct in_force found = {.name = FAIR_CLASS};
-    char name[sizeof(found.name) - sizeof(OTHERS)];
+    struct in_force match = {.name = FAIR_CLASS};
+    char name[sizeof(match.name) - sizeof(OTHERS)];
     if (machine_is_scheduled_by(name, sizeof(name)))
-        snprintf(found.name, sizeof(found.name), OTHERS "%s", name);
-    if (strcmp(found.name, now.name))
-        begin_force(&found);
+        snprintf(match.name, sizeof(match.name), OTHERS "%s", name);
+    if (strcmp(match.name, now.name))
+        begin_force(&match);
 }
 
 void scheduler_check_exit(void)

@@ -24,7 +24,7 @@ struct scheduler_options {
     uint64_t seed;
     unsigned load_limit_s; /* a load is aborted after this time */
     bool ignore_limits;    /* a policy starts even if limits_in_use() */
-    enum told told;
+    enum detail detail;
 };
 
 struct trace_settings;

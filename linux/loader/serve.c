@@ -41,11 +41,11 @@
 struct server {
     int events; /* an epoll descriptor */
     int signals;
-    int looks;    /* a timer */
-    int trial;    /* a timer that ends the server; -1: none */
-    int lifeline; /* the server ends with this process; -1: none */
-    int loading;  /* descriptor for the end of a load; -1: none */
-    int ready_to; /* a pipe to notify when the server is ready; -1: none */
+    int status_timer; /* a timer */
+    int trial;        /* a timer that ends the server; -1: none */
+    int lifeline;     /* the server ends with this process; -1: none */
+    int loading;      /* descriptor for the end of a load; -1: none */
+    int ready_to;     /* a pipe to notify when the server is ready; -1: none */
     bool ended;
 };
 
@@ -66,7 +66,7 @@ bool serve_is_right_usage(const struct serve_options *options)
     return false;
 }
 
-static void tell_plan(const struct serve_options *options)
+static void report_plan(const struct serve_options *options)
 {
     printf("would lock its memory and take real-time priority (SCHED_FIFO)\n"
            "would load the BPF objects of %s\n",
@@ -127,7 +127,7 @@ static bool look_in(const struct server *server, int64_t nanoseconds)
 {
     struct itimerspec once = {
         .it_value = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000}};
-    return timerfd_settime(server->looks, 0, &once, NULL) == 0;
+    return timerfd_settime(server->status_timer, 0, &once, NULL) == 0;
 }
 
 static bool server_begin(struct server *server)
@@ -141,8 +141,8 @@ static bool server_begin(struct server *server)
     signal(SIGPIPE, SIG_IGN);
     server->events = epoll_create1(EPOLL_CLOEXEC);
     server->signals = signalfd(-1, &signals, SFD_CLOEXEC);
-    server->looks = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-    return watch(server, server->signals) && watch(server, server->looks) &&
+    server->status_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    return watch(server, server->signals) && watch(server, server->status_timer) &&
            look_in(server, LOOK_EVERY);
 }
 
@@ -174,7 +174,7 @@ static void watch_load(struct server *server)
 static void handle_look(struct server *server)
 {
     uint64_t times;
-    ssize_t length = read(server->looks, &times, sizeof(times));
+    ssize_t length = read(server->status_timer, &times, sizeof(times));
     (void)length;
     scheduler_check_exit();
     look_in(server, scheduler_check_load() ? LOOK_SOON : LOOK_EVERY);
@@ -189,7 +189,7 @@ static void handle_event(struct server *server)
         return;
     if (event.data.fd == server->signals)
         server->ended = true;
-    else if (event.data.fd == server->looks)
+    else if (event.data.fd == server->status_timer)
         handle_look(server);
     else if (event.data.fd == server->trial) {
         say("the time of --for is over");
@@ -242,7 +242,7 @@ static int begin_policy(struct server *server, const struct serve_options *optio
 
 /* ---- the whole ---- */
 
-static void tell_ready(const struct server *server)
+static void report_ready(const struct server *server)
 {
     char ready = 1;
     if (server->ready_to >= 0) {
@@ -250,19 +250,19 @@ static void tell_ready(const struct server *server)
         (void)written;
         close(server->ready_to);
     }
-    supervisor_tell_ready();
+    supervisor_notify_ready();
 }
 
 static int serve_until_ended(struct server *server, const struct serve_options *options)
 {
-    enum told told = !options->trace         ? TOLD_NOTHING
-                     : options->trace_queues ? TOLD_EVENTS_AND_QUEUES
-                                             : TOLD_EVENTS;
+    enum detail detail = !options->trace         ? DETAIL_NONE
+                         : options->trace_queues ? DETAIL_EVENTS_AND_QUEUES
+                                                 : DETAIL_EVENTS;
     struct scheduler_options scheduler = {.objects = options->objects,
                                           .seed = options->seed,
                                           .load_limit_s = options->load_limit_s,
                                           .ignore_limits = options->ignore_limits,
-                                          .told = told};
+                                          .detail = detail};
     if (options->lifeline && !tie_to(server, options->lifeline)) {
         say("--while %d: %s", options->lifeline, strerror(errno));
         return FAILED;
@@ -280,7 +280,7 @@ static int serve_until_ended(struct server *server, const struct serve_options *
         return FAILED;
     }
     say("serving at %s", options->control);
-    tell_ready(server);
+    report_ready(server);
     while (!server->ended)
         handle_event(server);
     const char *problem = scheduler_trace_problem();
@@ -289,7 +289,7 @@ static int serve_until_ended(struct server *server, const struct serve_options *
     return problem ? FAILED : 0;
 }
 
-static int serve_here(const struct serve_options *options, int ready_to)
+static int serve_on_host(const struct serve_options *options, int ready_to)
 {
     struct server server = {.loading = -1, .trial = -1, .lifeline = -1, .ready_to = ready_to};
     char why[256];
@@ -324,7 +324,7 @@ static int serve_in_background(const struct serve_options *options)
     if (child == 0) {
         close(ready[0]);
         setsid();
-        exit(serve_here(options, ready[1]));
+        exit(serve_on_host(options, ready[1]));
     }
     close(ready[1]);
     if (child > 0 && read(ready[0], &byte, 1) == 1)
@@ -350,9 +350,9 @@ int serve(const struct serve_options *options)
     if (!serve_is_right_usage(options) || !serve_is_possible(options))
         return WRONG_USAGE;
     if (options->dry_run) {
-        tell_plan(options);
+        report_plan(options);
         return 0;
     }
     allow_open_files();
-    return options->background ? serve_in_background(options) : serve_here(options, -1);
+    return options->background ? serve_in_background(options) : serve_on_host(options, -1);
 }

@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-void supervisor_tell_ready(void)
+void supervisor_notify_ready(void)
 {
     static const char ready[] = "READY=1";
     struct sockaddr_un address = {.sun_family = AF_UNIX};

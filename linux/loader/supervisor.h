@@ -4,6 +4,6 @@
 
 /* Notifies systemd that the service is ready, if systemd started this process as a service of
  * Type=notify. See sd_notify(3): one datagram to $NOTIFY_SOCKET. */
-void supervisor_tell_ready(void);
+void supervisor_notify_ready(void);
 
 #endif

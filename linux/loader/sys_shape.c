@@ -118,13 +118,13 @@ static void read_cache(struct sys *sys, uint32_t cpu)
     struct cpu_place *places = sys->shape->cpu;
     struct cpu_set shared;
     uint32_t lowest = NO_CPU;
-    bool told = read_last_cache(sys, places[cpu].core, &shared);
-    if (!told)
+    bool has_cache = read_last_cache(sys, places[cpu].core, &shared);
+    if (!has_cache)
         note(sys, GAP_CACHES);
     for (uint32_t i = 0; i < sys->cpus; i++) {
-        if (told && !cpu_set_has(&shared, i))
+        if (has_cache && !cpu_set_has(&shared, i))
             continue;
-        if (places[i].node != places[cpu].node && told)
+        if (places[i].node != places[cpu].node && has_cache)
             note(sys, GAP_SPLIT_CACHES);
         else if (places[i].node == places[cpu].node && lowest == NO_CPU)
             lowest = i;
@@ -138,12 +138,12 @@ static void read_cache(struct sys *sys, uint32_t cpu)
 static void read_node(const struct sys *sys, uint32_t node, struct cpu_set *placed)
 {
     char text[8192];
-    struct cpu_set own;
+    struct cpu_set node_cpus;
     if (!read_text(sys, text, sizeof(text), "node/node%" PRIu32 "/cpulist", node) ||
-        !cpu_list_read(text, own.words))
+        !cpu_list_read(text, node_cpus.words))
         return;
     for (uint32_t cpu = 0; cpu < sys->cpus; cpu++) {
-        if (!cpu_set_has(&own, cpu))
+        if (!cpu_set_has(&node_cpus, cpu))
             continue;
         sys->shape->cpu[cpu].node = (uint16_t)node;
         cpu_set_add(placed, cpu);
@@ -231,9 +231,9 @@ static uint64_t speed_of(struct sys *sys, uint32_t cpu)
     return speed > 0 && speed < SPEED_MOST ? speed : 1;
 }
 
-static uint64_t rounded(uint64_t whole, uint64_t by)
+static uint64_t rounded(uint64_t total, uint64_t by)
 {
-    uint64_t result = (whole + by / 2) / by;
+    uint64_t result = (total + by / 2) / by;
     return result ? result : 1;
 }
 

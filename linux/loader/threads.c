@@ -22,16 +22,16 @@
 
 int store_attribute(int attributes, int32_t pid, uint32_t kind, int64_t value)
 {
-    struct task_attributes kept = {0};
+    struct task_attributes stored = {0};
     int thread = (int)syscall(SYS_pidfd_open, pid, PIDFD_THREAD);
     if (thread < 0)
         return errno == EINVAL ? -ESRCH : -errno;
-    if (bpf_map_lookup_elem(attributes, &thread, &kept) || !kept.set) {
-        SET_FIRST_ATTRIBUTES(&kept);
-        kept.set = 1;
+    if (bpf_map_lookup_elem(attributes, &thread, &stored) || !stored.set) {
+        SET_FIRST_ATTRIBUTES(&stored);
+        stored.set = 1;
     }
-    STORE_ATTRIBUTE(&kept, kind, value);
-    int error = bpf_map_update_elem(attributes, &thread, &kept, BPF_ANY) ? -errno : 0;
+    STORE_ATTRIBUTE(&stored, kind, value);
+    int error = bpf_map_update_elem(attributes, &thread, &stored, BPF_ANY) ? -errno : 0;
     close(thread);
     return error;
 }
@@ -41,13 +41,13 @@ static bool thread_has_flags(int32_t pid, unsigned long flags, bool *ended)
 {
     char path[64];
     char line[1024];
-    unsigned long held = 0;
+    unsigned long thread_flags = 0;
     char state = 'X';
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
     if (read_small_file(path, line, sizeof(line)) && strrchr(line, ')'))
-        sscanf(strrchr(line, ')') + 1, " %c %*d %*d %*d %*d %*d %lu", &state, &held);
+        sscanf(strrchr(line, ')') + 1, " %c %*d %*d %*d %*d %*d %lu", &state, &thread_flags);
     *ended = state == 'X' || state == 'Z';
-    return held & flags;
+    return thread_flags & flags;
 }
 
 #define PF_KTHREAD 0x00200000 /* of the kernel's task flags */
@@ -58,7 +58,7 @@ bool is_users_thread(int32_t pid)
     return !thread_has_flags(pid, PF_KTHREAD, &ended) && !ended;
 }
 
-bool is_own_thread(int32_t pid)
+bool is_monitor_thread(int32_t pid)
 {
     char path[64];
     snprintf(path, sizeof(path), "/proc/self/task/%d", pid);

@@ -21,7 +21,7 @@ int store_attribute(int attributes, int32_t pid, uint32_t kind, int64_t value);
 /* Returns true for a living thread that is not the kernel's. */
 bool is_users_thread(int32_t pid);
 /* Returns true for a thread of this program. */
-bool is_own_thread(int32_t pid);
+bool is_monitor_thread(int32_t pid);
 /* Adds the row of a thread to sched_status. */
 void add_row(struct text *text, const struct scheduler_view *view, const struct host_task *row);
 /* Returns all rows of an iterator, as an array that the caller frees, or null with errno. */

@@ -31,7 +31,7 @@
 #define CYCLES_PER_SECOND 1000000000 /* the scheduler's visits are measured by the clock */
 
 /*
- * While the thread lives, it owns `file`, `ring` and `told_lost`; the thread
+ * While the thread lives, it owns `file`, `ring` and `reported_lost`; the thread
  * that begins and ends the trace owns the rest.
  */
 struct trace {
@@ -40,11 +40,11 @@ struct trace {
     size_t link_count;
     struct trace_state *state; /* the kernel's, too */
     struct ring_buffer *ring;
-    int tell; /* program */
+    int report; /* program */
     uint32_t cpus;
     struct trace_file file;
     bool has_file;
-    uint64_t told_lost; /* the part of state->lost that the trace already reports */
+    uint64_t reported_lost; /* the part of state->lost that the trace already reports */
     uint32_t delay_ms;
     pthread_t thread;
     bool has_thread;
@@ -95,27 +95,27 @@ static int take_record(void *context, void *data, size_t size)
 }
 
 /* Returns 1 if it is written. */
-static uint32_t tell(struct trace *trace, struct trace_told *told)
+static uint32_t report(struct trace *trace, struct reported_event *event)
 {
-    LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = told, .ctx_size_in = sizeof(*told));
-    if (!trace || bpf_prog_test_run_opts(trace->tell, &options))
+    LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = event, .ctx_size_in = sizeof(*event));
+    if (!trace || bpf_prog_test_run_opts(trace->report, &options))
         return 0;
     return options.retval;
 }
 
 /* Reports lost records as soon as the ring has space, so that a reader learns of them at once. */
-static void tell_losses(struct trace *trace)
+static void report_losses(struct trace *trace)
 {
     uint64_t lost = __atomic_load_n(&trace->state->lost, __ATOMIC_SEQ_CST);
-    struct trace_told told = {.kind = TRACE_LOST, .second = lost - trace->told_lost};
-    if (lost > trace->told_lost && tell(trace, &told))
-        trace->told_lost = lost;
+    struct reported_event event = {.kind = TRACE_LOST, .second = lost - trace->reported_lost};
+    if (lost > trace->reported_lost && report(trace, &event))
+        trace->reported_lost = lost;
 }
 
 static void drain(struct trace *trace)
 {
     ring_buffer__consume(trace->ring);
-    tell_losses(trace);
+    report_losses(trace);
     trace_file_flush(&trace->file);
     enum trace_problem problem = trace_file_problem(&trace->file);
     if (problem && !atomic_exchange(&trace->problem, (int)problem))
@@ -176,44 +176,44 @@ static void end_thread(struct trace *trace)
 
 /* --- records of the loader */
 
-static void set_text(struct trace_told *told, const char *text)
+static void set_text(struct reported_event *event, const char *text)
 {
     size_t length = strlen(text);
-    told->length = length < TOLD_TEXT ? (uint32_t)length : TOLD_TEXT;
-    memcpy(told->text, text, told->length);
+    event->length = length < TOLD_TEXT ? (uint32_t)length : TOLD_TEXT;
+    memcpy(event->text, text, event->length);
 }
 
 void trace_policy(struct trace *trace, const char *policy, uint32_t shares_by)
 {
-    struct trace_told told = {.kind = TRACE_POLICY, .process = shares_by};
-    set_text(&told, policy);
-    memcpy(&told.second, told.text, 8);
-    memcpy(&told.first, told.text + 8, 4);
-    tell(trace, &told);
+    struct reported_event event = {.kind = TRACE_POLICY, .process = shares_by};
+    set_text(&event, policy);
+    memcpy(&event.second, event.text, 8);
+    memcpy(&event.first, event.text + 8, 4);
+    report(trace, &event);
 }
 
 void trace_tunable(struct trace *trace, const char *name, int64_t value, uint32_t shares_by)
 {
-    struct trace_told told = {
+    struct reported_event event = {
         .kind = TRACE_TUNABLE, .process = shares_by, .second = (uint64_t)value};
-    set_text(&told, name);
-    tell(trace, &told);
+    set_text(&event, name);
+    report(trace, &event);
 }
 
 void trace_attribute(struct trace *trace, int32_t pid, uint32_t kind, int64_t value)
 {
-    struct trace_told told = {.kind = TRACE_ATTRIBUTE,
-                              .process = (uint32_t)pid,
-                              .first = kind,
-                              .second = (uint64_t)value};
-    tell(trace, &told);
+    struct reported_event event = {.kind = TRACE_ATTRIBUTE,
+                                   .process = (uint32_t)pid,
+                                   .first = kind,
+                                   .second = (uint64_t)value};
+    report(trace, &event);
 }
 
 void trace_group(struct trace *trace, uint32_t group, uint32_t field, int64_t value)
 {
-    struct trace_told told = {
+    struct reported_event event = {
         .kind = TRACE_TASK_GROUP, .process = group, .first = field, .second = (uint64_t)value};
-    tell(trace, &told);
+    report(trace, &event);
 }
 
 /* --- begin */
@@ -229,11 +229,11 @@ static void visit_cpus(struct trace *trace)
     size_t size = CPU_ALLOC_SIZE(HOST_CPUS);
     bool known = before && one && sched_getaffinity(0, size, before) == 0;
     for (uint32_t cpu = 0; known && cpu < trace->cpus; cpu++) {
-        struct trace_told nothing = {0};
+        struct reported_event nothing = {0};
         CPU_ZERO_S(size, one);
         CPU_SET_S(cpu, size, one);
         if (sched_setaffinity(0, size, one) == 0)
-            tell(trace, &nothing);
+            report(trace, &nothing);
     }
     if (known)
         sched_setaffinity(0, size, before);
@@ -267,7 +267,7 @@ static int open_maps(struct trace *trace, char *problem, size_t size)
     struct bpf_program *program = bpf_object__find_program_by_name(trace->observer, "tell");
     if (events < 0 || state < 0 || !program)
         return fail(problem, size, ENOENT, "the observer's object has another version");
-    trace->tell = bpf_program__fd(program);
+    trace->report = bpf_program__fd(program);
     void *shared =
         mmap(NULL, sizeof(struct trace_state), PROT_READ | PROT_WRITE, MAP_SHARED, state, 0);
     if (shared == MAP_FAILED)
@@ -400,7 +400,7 @@ int trace_end(struct trace *trace, struct trace_outcome *outcome, char *problem,
     stop(trace);
     uint64_t lost = trace->state->lost + observer_skipped(trace->observer);
     int error = trace_file_finish(&trace->file, boot_time(), (uint32_t)trace->state->sequence,
-                                  lost - trace->told_lost);
+                                  lost - trace->reported_lost);
     *outcome = (struct trace_outcome){.records = trace_file_records(&trace->file),
                                       .lost = lost + trace->file.dropped,
                                       .unexplained = unexplained(trace)};

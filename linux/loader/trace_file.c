@@ -191,7 +191,7 @@ static void add_ends(struct trace_file *file, uint64_t time, uint32_t sequence, 
     for (uint32_t cpu = 0; cpu < file->header.cpus && cpu < HOST_CPUS; cpu++) {
         struct trace_record record = {.time = time, .cpu = (uint16_t)cpu};
         const struct {
-            bool said;
+            bool is_reported;
             enum trace_kind kind;
             uint64_t second;
         } words[] = {
@@ -200,7 +200,7 @@ static void add_ends(struct trace_file *file, uint64_t time, uint32_t sequence, 
             {true, TRACE_END, 0},
         };
         for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-            if (!words[i].said)
+            if (!words[i].is_reported)
                 continue;
             record.kind = (uint16_t)words[i].kind;
             record.sequence = sequence++;

@@ -105,9 +105,9 @@ static void add_reason(struct text *text, const char *log)
 /* Adds the program that libbpf complains about: "prog 'NAME': …". */
 static void add_program(struct text *text, const char *messages)
 {
-    const char *found = messages ? strstr(messages, "prog '") : NULL;
-    if (found)
-        text_add(text, " its program %.*s", (int)strcspn(found + 6, "'"), found + 6);
+    const char *match = messages ? strstr(messages, "prog '") : NULL;
+    if (match)
+        text_add(text, " its program %.*s", (int)strcspn(match + 6, "'"), match + 6);
     else
         text_add(text, " it");
 }

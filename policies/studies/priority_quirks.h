@@ -54,17 +54,17 @@ struct behaviour {
 typedef struct behaviour SHARED_MEMORY behaviour_t;
 
 /* Evaluates the task's behaviour. A period of 0 disables it. */
-POLICY_FUNCTION void behaviour_judge(behaviour_t *own, const task_t *task, uint64_t period)
+POLICY_FUNCTION void behaviour_judge(behaviour_t *state, const task_t *task, uint64_t period)
 {
-    uint64_t total = task->run_time - own->judged + own->slept;
+    uint64_t total = task->run_time - state->judged + state->slept;
     if (period == 0 || total < period)
         return;
-    if (own->slept <= total / 10 && own->bias < BEHAVIOUR_BIAS_MAX)
-        own->bias++;
-    else if (own->slept > total / 2 && own->bias > -BEHAVIOUR_BIAS_MAX)
-        own->bias--;
-    own->judged = task->run_time;
-    own->slept = 0;
+    if (state->slept <= total / 10 && state->bias < BEHAVIOUR_BIAS_MAX)
+        state->bias++;
+    else if (state->slept > total / 2 && state->bias > -BEHAVIOUR_BIAS_MAX)
+        state->bias--;
+    state->judged = task->run_time;
+    state->slept = 0;
 }
 
 #endif

@@ -137,7 +137,8 @@ POLICY_FUNCTION uint64_t study_lottery_given(const scheduler_t *scheduler, const
 }
 
 /* Returns the same, in units. */
-POLICY_FUNCTION uint64_t study_lottery_own_tickets(const scheduler_t *scheduler, const task_t *task)
+POLICY_FUNCTION uint64_t study_lottery_base_tickets(const scheduler_t *scheduler,
+                                                    const task_t *task)
 {
     return study_lottery_given(scheduler, task) * study_lottery_unit(scheduler);
 }
@@ -326,7 +327,7 @@ POLICY_FUNCTION void study_lottery_enqueue(run_queue_t *queue, task_t *task,
     if (reason == ENQUEUE_NEW)
         entrant->drawing.newcomer = true;
     study_lottery_decay(queue, entrant);
-    drawing_join(queue, task, reason, study_lottery_own_tickets(queue->scheduler, task));
+    drawing_join(queue, task, reason, study_lottery_base_tickets(queue->scheduler, task));
     ticket_tree_insert(&state->drawing.tree, task, study_lottery_tickets(queue, entrant));
     state->tickets_waiting = ticket_tree_total(&state->drawing.tree);
     study_lottery_list_insert(queue, task);
@@ -363,7 +364,7 @@ POLICY_FUNCTION uint32_t study_lottery_place(const scheduler_t *scheduler, const
                                              enum enqueue_reason reason)
 {
     if (scheduler->tunable[STUDY_BALANCE] == BALANCE_NONE && reason == ENQUEUE_WOKEN)
-        return place_own(scheduler, task);
+        return home_cpu_of(scheduler, task);
     if (scheduler->tunable[STUDY_PLACEMENT] == PLACE_FEWEST_TASKS)
         return place_fewest(scheduler, task);
     return reason == ENQUEUE_NEW ? study_lottery_fewest_waiting(scheduler, task)
@@ -381,15 +382,15 @@ POLICY_FUNCTION uint32_t study_lottery_push(const scheduler_t *scheduler, uint32
 POLICY_FUNCTION uint32_t study_lottery_most_tickets(const scheduler_t *scheduler, uint32_t cpu)
 {
     uint64_t most = SHARES(scheduler->queue[cpu])->weight;
-    uint32_t found = NO_CPU;
+    uint32_t best = NO_CPU;
     for (uint32_t other = LOOP_START(0); other < scheduler->queues && LOOP_GUARD; other++) {
         uint64_t tickets = SHARES(scheduler->queue[other])->weight;
         if (scheduler->queue[other]->queued > 0 && tickets > most) {
-            found = other;
+            best = other;
             most = tickets;
         }
     }
-    return found;
+    return best;
 }
 
 POLICY_FUNCTION uint32_t study_lottery_balance(const scheduler_t *scheduler, uint32_t cpu,

@@ -53,14 +53,14 @@ POLICY_FUNCTION void scan_task_init(scheduler_t *scheduler, task_t *task, const 
 
 POLICY_FUNCTION void scan_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
-    feedback_task_t *own = feedback_task_of(task);
+    feedback_task_t *state = feedback_task_of(task);
     feedback_boost_queue(queue);
     feedback_boost_task(queue, task);
-    if (own->turn_over)
-        own->slice_used = 0;
+    if (state->turn_over)
+        state->slice_used = 0;
     if (reason == ENQUEUE_YIELDED)
         scan_queue_of(queue)->next_slot[task->cpu] = task->slot + 1;
-    task->level = own->level;
+    task->level = state->level;
     task_list_append(&scan_queue_of(queue)->table, task);
 }
 
@@ -105,11 +105,11 @@ POLICY_FUNCTION task_t *scan_pick(run_queue_t *queue, uint32_t cpu)
 /* Each tick ends in the scheduler, where the search finds the next process. */
 POLICY_FUNCTION enum tick_verdict scan_tick(run_queue_t *queue, task_t *task)
 {
-    feedback_task_t *own = feedback_task_of(task);
-    feedback_pay(queue->scheduler, own, queue->scheduler->tick_ns, queue->scheduler->tick_ns);
+    feedback_task_t *state = feedback_task_of(task);
+    feedback_pay(queue->scheduler, state, queue->scheduler->tick_ns, queue->scheduler->tick_ns);
     feedback_boost_queue(queue);
     feedback_boost_task(queue, task);
-    task->level = own->level;
+    task->level = state->level;
     return TICK_PREEMPT;
 }
 

@@ -131,9 +131,9 @@ POLICY_FUNCTION study_mlfq_task_t *study_mlfq_task_of(const task_t *task)
 /* Returns the task's serving level: its own, or that of a task that waits for it. */
 POLICY_FUNCTION uint32_t study_mlfq_level(const run_queue_t *queue, const task_t *task)
 {
-    const feedback_task_t *own = feedback_task_of(task);
-    bool boosted = own->epoch != feedback_queue_of(queue)->epoch;
-    uint32_t base = boosted ? feedback_top(queue->scheduler) : own->base;
+    const feedback_task_t *state = feedback_task_of(task);
+    bool boosted = state->epoch != feedback_queue_of(queue)->epoch;
+    uint32_t base = boosted ? feedback_top(queue->scheduler) : state->base;
     uint32_t lent = (uint32_t)task->lent;
     return lent > base ? lent - 1 : base;
 }
@@ -142,64 +142,64 @@ POLICY_FUNCTION uint32_t study_mlfq_level(const run_queue_t *queue, const task_t
 POLICY_FUNCTION void study_mlfq_charge(run_queue_t *queue, task_t *task, bool tick)
 {
     const scheduler_t *scheduler = queue->scheduler;
-    study_mlfq_task_t *own = study_mlfq_task_of(task);
-    uint64_t used = task->run_time - own->charged_run_time;
+    study_mlfq_task_t *state = study_mlfq_task_of(task);
+    uint64_t used = task->run_time - state->charged_run_time;
     if (scheduler->tunable[STUDY_CHARGE_TICKS])
         used = tick ? scheduler->tick_ns : 0;
-    feedback_pay(scheduler, &own->feedback, used, used);
+    feedback_pay(scheduler, &state->feedback, used, used);
     feedback_boost_queue(queue);
     feedback_boost_task(queue, task);
-    own->charged_run_time = task->run_time;
-    own->charged_at = queue->now;
-    own->feedback.level = study_mlfq_level(queue, task);
-    task->level = own->feedback.level;
+    state->charged_run_time = task->run_time;
+    state->charged_at = queue->now;
+    state->feedback.level = study_mlfq_level(queue, task);
+    task->level = state->feedback.level;
 }
 
 /* Handles a task that blocked and now wakes, or that yields. */
-POLICY_FUNCTION void study_mlfq_release(const run_queue_t *queue, feedback_task_t *own,
+POLICY_FUNCTION void study_mlfq_release(const run_queue_t *queue, feedback_task_t *state,
                                         bool blocked)
 {
     int64_t rule = queue->scheduler->tunable[STUDY_RELEASE];
     if (rule != RELEASE_KEEPS)
-        own->allotment_used = 0;
-    if (rule == RELEASE_RISES && blocked && own->base < feedback_top(queue->scheduler))
-        own->level = ++own->base;
+        state->allotment_used = 0;
+    if (rule == RELEASE_RISES && blocked && state->base < feedback_top(queue->scheduler))
+        state->level = ++state->base;
 }
 
 POLICY_FUNCTION void study_mlfq_task_init(scheduler_t *scheduler, task_t *task,
                                           const task_t *parent)
 {
-    study_mlfq_task_t *own = study_mlfq_task_of(task);
-    own->feedback.epoch = UINT64_MAX;
-    own->charged_run_time = task->run_time;
+    study_mlfq_task_t *state = study_mlfq_task_of(task);
+    state->feedback.epoch = UINT64_MAX;
+    state->charged_run_time = task->run_time;
     if (!parent || !scheduler->tunable[STUDY_INHERIT])
         return;
     const study_mlfq_task_t *other = study_mlfq_task_of(parent);
-    own->feedback.epoch = other->feedback.epoch;
-    own->feedback.level = own->feedback.base = other->feedback.base;
-    own->feedback.allotment_used = other->feedback.allotment_used;
-    own->charged_at = other->charged_at;
+    state->feedback.epoch = other->feedback.epoch;
+    state->feedback.level = state->feedback.base = other->feedback.base;
+    state->feedback.allotment_used = other->feedback.allotment_used;
+    state->charged_at = other->charged_at;
 }
 
 POLICY_FUNCTION void study_mlfq_enqueue(run_queue_t *queue, task_t *task,
                                         enum enqueue_reason reason)
 {
-    study_mlfq_task_t *own = study_mlfq_task_of(task);
+    study_mlfq_task_t *state = study_mlfq_task_of(task);
     feedback_boost_queue(queue);
     bool inherits = !feedback_boost_task(queue, task) && reason == ENQUEUE_NEW;
-    uint64_t since = queue->now - own->charged_at; /* its parent's run since then */
+    uint64_t since = queue->now - state->charged_at; /* its parent's run since then */
     if (inherits && !queue->scheduler->tunable[STUDY_CHARGE_TICKS])
-        feedback_pay(queue->scheduler, &own->feedback, since, since);
+        feedback_pay(queue->scheduler, &state->feedback, since, since);
     if (reason == ENQUEUE_WOKEN || reason == ENQUEUE_YIELDED)
-        study_mlfq_release(queue, &own->feedback, reason == ENQUEUE_WOKEN);
+        study_mlfq_release(queue, &state->feedback, reason == ENQUEUE_WOKEN);
 
     bool lost_cpu = reason == ENQUEUE_EXPIRED || reason == ENQUEUE_PREEMPTED;
-    bool goes_on = lost_cpu && !own->feedback.turn_over;
-    bool wakes_in_slice = reason == ENQUEUE_WOKEN && !own->feedback.turn_over &&
+    bool goes_on = lost_cpu && !state->feedback.turn_over;
+    bool wakes_in_slice = reason == ENQUEUE_WOKEN && !state->feedback.turn_over &&
                           queue->scheduler->tunable[STUDY_KEEP_SLICE];
     if (!goes_on && !wakes_in_slice)
-        own->feedback.slice_used = 0;
-    own->feedback.level = study_mlfq_level(queue, task);
+        state->feedback.slice_used = 0;
+    state->feedback.level = study_mlfq_level(queue, task);
     feedback_add(queue, task, goes_on);
 }
 
@@ -215,10 +215,10 @@ POLICY_RARE_FUNCTION void study_mlfq_raise_starved(run_queue_t *queue)
         task_t *task = state->lists.list[feedback_rank(level) % RANKS_MAX].first;
         if (!task || queue->now - task->queued_since < limit)
             continue;
-        feedback_task_t *own = feedback_task_of(task);
+        feedback_task_t *task_state = feedback_task_of(task);
         feedback_dequeue(queue, task);
-        own->level = own->base = top;
-        own->allotment_used = 0;
+        task_state->level = task_state->base = top;
+        task_state->allotment_used = 0;
         feedback_add(queue, task, false);
     }
 }
@@ -270,15 +270,15 @@ POLICY_FUNCTION task_t *study_mlfq_pick(run_queue_t *queue, uint32_t cpu)
 
 POLICY_FUNCTION enum tick_verdict study_mlfq_tick(run_queue_t *queue, task_t *task)
 {
-    const feedback_task_t *own = feedback_task_of(task);
+    const feedback_task_t *state = feedback_task_of(task);
     level_counts_t *counts = level_counts_of(queue);
     study_mlfq_charge(queue, task, true);
     if (queue->scheduler->tunable[STUDY_STARVED_AFTER])
         study_mlfq_raise_starved(queue);
-    counts->running = feedback_rank(own->level);
+    counts->running = feedback_rank(state->level);
     bool higher_waits = level_first(counts) < counts->running;
     bool gives_way = higher_waits && queue->scheduler->tunable[STUDY_PREEMPT] != PREEMPT_AFTER_TURN;
-    return own->turn_over || gives_way ? TICK_PREEMPT : TICK_CONTINUE;
+    return state->turn_over || gives_way ? TICK_PREEMPT : TICK_CONTINUE;
 }
 
 POLICY_FUNCTION void study_mlfq_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)

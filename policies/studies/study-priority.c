@@ -87,11 +87,11 @@ POLICY_FUNCTION int32_t study_priority_level(const scheduler_t *scheduler, const
 }
 
 /* Returns the task's own level; it returns there after a turn. */
-POLICY_FUNCTION uint32_t study_priority_own_level(const scheduler_t *scheduler, const task_t *task)
+POLICY_FUNCTION uint32_t study_priority_base_level(const scheduler_t *scheduler, const task_t *task)
 {
-    const study_priority_task_t *own = study_priority_task_of(task);
+    const study_priority_task_t *state = study_priority_task_of(task);
     int32_t lowest = STATE_OF(scheduler, struct study_priority_scheduler)->lowest;
-    int32_t level = own->base + own->behaviour.bias;
+    int32_t level = state->base + state->behaviour.bias;
     return level < 0 ? 0 : (uint32_t)(level > lowest ? lowest : level);
 }
 
@@ -168,16 +168,16 @@ POLICY_FUNCTION void study_priority_come_back(run_queue_t *queue, task_t *task,
                                               enum enqueue_reason reason)
 {
     const scheduler_t *scheduler = queue->scheduler;
-    study_priority_task_t *own = study_priority_task_of(task);
+    study_priority_task_t *state = study_priority_task_of(task);
     uint64_t interval = study_priority_interval(scheduler, STUDY_AGING_INTERVAL);
-    if (scheduler->tunable[STUDY_AGING_BY_PASSES] && own->aging.ages && interval > 0) {
-        uint64_t raises = study_priority_clock(queue) / interval - own->left / interval;
+    if (scheduler->tunable[STUDY_AGING_BY_PASSES] && state->aging.ages && interval > 0) {
+        uint64_t raises = study_priority_clock(queue) / interval - state->left / interval;
         uint64_t rise = raises * (uint64_t)scheduler->tunable[STUDY_AGING_STEP];
-        own->base = rise < (uint64_t)own->base ? own->base - (int32_t)rise : 0;
+        state->base = rise < (uint64_t)state->base ? state->base - (int32_t)rise : 0;
     }
     int32_t lane = PRIORITY_DEFAULT / (int32_t)scheduler->tunable[STUDY_LEVEL_WIDTH];
-    if (reason == ENQUEUE_WOKEN && scheduler->tunable[STUDY_WAKING_FIRST] && own->base != lane)
-        own->base = 0;
+    if (reason == ENQUEUE_WOKEN && scheduler->tunable[STUDY_WAKING_FIRST] && state->base != lane)
+        state->base = 0;
 }
 
 /* ---- one queue ---- */
@@ -201,11 +201,11 @@ POLICY_FUNCTION void study_priority_queue_init(run_queue_t *queue)
 POLICY_FUNCTION void study_priority_task_init(scheduler_t *scheduler, task_t *task,
                                               const task_t *parent)
 {
-    study_priority_task_t *own = study_priority_task_of(task);
+    study_priority_task_t *state = study_priority_task_of(task);
     (void)parent;
-    own->priority = -1;
-    own->aging.ages = study_priority_ages(scheduler, task);
-    own->behaviour.judged = task->run_time;
+    state->priority = -1;
+    state->aging.ages = study_priority_ages(scheduler, task);
+    state->behaviour.judged = task->run_time;
 }
 
 /* Sets the level of the task to be queued. Returns true if it resumes its turn, before the
@@ -213,19 +213,19 @@ POLICY_FUNCTION void study_priority_task_init(scheduler_t *scheduler, task_t *ta
 POLICY_FUNCTION bool study_priority_begin_wait(const scheduler_t *scheduler, const task_t *task,
                                                enum enqueue_reason reason)
 {
-    study_priority_task_t *own = study_priority_task_of(task);
+    study_priority_task_t *state = study_priority_task_of(task);
     bool lost_cpu = reason == ENQUEUE_PREEMPTED || reason == ENQUEUE_EXPIRED;
-    if (own->priority != task->priority) {
-        own->priority = task->priority;
-        own->base = study_priority_level(scheduler, task);
-        own->behaviour.bias = 0;
-    } else if (lost_cpu && own->ticks < scheduler->tunable[STUDY_SLICE]) {
+    if (state->priority != task->priority) {
+        state->priority = task->priority;
+        state->base = study_priority_level(scheduler, task);
+        state->behaviour.bias = 0;
+    } else if (lost_cpu && state->ticks < scheduler->tunable[STUDY_SLICE]) {
         return true;
     } else if (reason == ENQUEUE_MOVED) {
         return false;
     }
-    own->ticks = 0;
-    own->aging.level = study_priority_own_level(scheduler, task);
+    state->ticks = 0;
+    state->aging.level = study_priority_base_level(scheduler, task);
     return false;
 }
 
@@ -233,29 +233,29 @@ POLICY_FUNCTION void study_priority_enqueue(run_queue_t *queue, task_t *task,
                                             enum enqueue_reason reason)
 {
     const scheduler_t *scheduler = queue->scheduler;
-    study_priority_task_t *own = study_priority_task_of(task);
+    study_priority_task_t *state = study_priority_task_of(task);
     study_priority_age(queue);
     if (reason == ENQUEUE_WOKEN) {
-        own->behaviour.slept += queue->now - own->behaviour.blocked_at;
-        behaviour_judge(&own->behaviour, task, study_priority_ticks(scheduler, STUDY_BEHAVIOUR));
+        state->behaviour.slept += queue->now - state->behaviour.blocked_at;
+        behaviour_judge(&state->behaviour, task, study_priority_ticks(scheduler, STUDY_BEHAVIOUR));
     }
-    if (own->priority >= 0)
+    if (state->priority >= 0)
         study_priority_come_back(queue, task, reason);
     bool goes_on = study_priority_begin_wait(scheduler, task, reason);
-    aging_add(aging_queue_of(queue), task, study_priority_rank(scheduler, own->aging.level),
+    aging_add(aging_queue_of(queue), task, study_priority_rank(scheduler, state->aging.level),
               goes_on);
 }
 
 /* Takes out a task, in a queue whose lists are up to date. */
 POLICY_FUNCTION void study_priority_take(run_queue_t *queue, task_t *task)
 {
-    study_priority_task_t *own = study_priority_task_of(task);
+    study_priority_task_t *state = study_priority_task_of(task);
     uint32_t rise = aging_catch_up(aging_queue_of(queue), task);
     if (rise > 0 && queue->scheduler->tunable[STUDY_AGING_KEEPS])
-        own->base -= (int32_t)rise;
-    own->left = study_priority_clock(queue);
+        state->base -= (int32_t)rise;
+    state->left = study_priority_clock(queue);
     aging_remove(aging_queue_of(queue), task,
-                 study_priority_rank(queue->scheduler, own->aging.level));
+                 study_priority_rank(queue->scheduler, state->aging.level));
 }
 
 POLICY_FUNCTION void study_priority_dequeue(run_queue_t *queue, task_t *task)
@@ -296,12 +296,12 @@ POLICY_FUNCTION task_t *study_priority_pick(run_queue_t *queue, uint32_t cpu)
                        ? aging_first_on(aging_queue_of(queue), NO_CPU)
                        : study_priority_scan(queue);
     if (task) {
-        study_priority_task_t *own = study_priority_task_of(task);
+        study_priority_task_t *state = study_priority_task_of(task);
         study_priority_take(queue, task);
         passes_begin_turn(queue, study_priority_idle_passes(queue->scheduler));
-        own->moved = false;
-        queue->remark = own->aging.level;
-        level_counts_of(queue)->running = study_priority_rank(queue->scheduler, own->aging.level);
+        state->moved = false;
+        queue->remark = state->aging.level;
+        level_counts_of(queue)->running = study_priority_rank(queue->scheduler, state->aging.level);
     }
     return task;
 }
@@ -318,18 +318,19 @@ POLICY_FUNCTION void study_priority_stopped(run_queue_t *queue, task_t *task,
 POLICY_FUNCTION enum tick_verdict study_priority_tick(run_queue_t *queue, task_t *task)
 {
     const scheduler_t *scheduler = queue->scheduler;
-    study_priority_task_t *own = study_priority_task_of(task);
+    study_priority_task_t *state = study_priority_task_of(task);
     level_counts_t *counts = level_counts_of(queue);
     bool has_run_enough =
         has_run_for_longer(task, study_priority_ticks(scheduler, STUDY_KILL_AFTER));
     if (has_run_enough && !study_priority_is_exempt(scheduler, task))
         return TICK_KILL;
     study_priority_age(queue);
-    behaviour_judge(&own->behaviour, task, study_priority_ticks(scheduler, STUDY_BEHAVIOUR));
-    own->ticks++;
-    bool turn_is_over = own->ticks >= scheduler->tunable[STUDY_SLICE];
+    behaviour_judge(&state->behaviour, task, study_priority_ticks(scheduler, STUDY_BEHAVIOUR));
+    state->ticks++;
+    bool turn_is_over = state->ticks >= scheduler->tunable[STUDY_SLICE];
     if (turn_is_over) /* balance() must see that the raise of this turn has ended, too */
-        counts->running = study_priority_rank(scheduler, study_priority_own_level(scheduler, task));
+        counts->running =
+            study_priority_rank(scheduler, study_priority_base_level(scheduler, task));
     bool higher_waits = level_first(counts) < counts->running;
     return turn_is_over || higher_waits ? TICK_PREEMPT : TICK_CONTINUE;
 }
@@ -346,9 +347,9 @@ POLICY_FUNCTION bool study_priority_preempts(run_queue_t *queue, const task_t *t
                                              const task_t *running)
 {
     const scheduler_t *scheduler = queue->scheduler;
-    const study_priority_task_t *own = study_priority_task_of(task);
-    return (scheduler->tunable[STUDY_PREEMPTION] || own->moved) &&
-           study_priority_rank(scheduler, own->aging.level) <
+    const study_priority_task_t *state = study_priority_task_of(task);
+    return (scheduler->tunable[STUDY_PREEMPTION] || state->moved) &&
+           study_priority_rank(scheduler, state->aging.level) <
                study_priority_rank(scheduler, aging_task_of(running)->level);
 }
 
@@ -388,7 +389,7 @@ POLICY_FUNCTION uint32_t study_priority_place(const scheduler_t *scheduler, cons
     if (scheduler->tunable[STUDY_PLACEMENT] == PLACE_BY_LEVEL)
         return place_by_level(scheduler, task, reason);
     if (reason != ENQUEUE_NEW)
-        return place_own(scheduler, task);
+        return home_cpu_of(scheduler, task);
     uint32_t best = NO_CPU;
     for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && LOOP_GUARD; cpu++) {
         if (task_may_run_on(task, cpu) &&

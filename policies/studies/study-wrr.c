@@ -83,7 +83,7 @@ POLICY_FUNCTION void arrays_task_init(scheduler_t *scheduler, task_t *task, cons
     arrays_task_of(task)->left = arrays_slice(scheduler, task);
 }
 
-POLICY_FUNCTION bool arrays_goes_to_expired(const arrays_task_t *own, enum enqueue_reason reason)
+POLICY_FUNCTION bool arrays_goes_to_expired(const arrays_task_t *state, enum enqueue_reason reason)
 {
     switch (reason) {
     case ENQUEUE_NEW:
@@ -91,7 +91,7 @@ POLICY_FUNCTION bool arrays_goes_to_expired(const arrays_task_t *own, enum enque
     case ENQUEUE_YIELDED:
         return true;
     case ENQUEUE_MOVED:
-        return own->expired;
+        return state->expired;
     default:
         return false;
     }
@@ -100,24 +100,24 @@ POLICY_FUNCTION bool arrays_goes_to_expired(const arrays_task_t *own, enum enque
 POLICY_FUNCTION void arrays_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     arrays_queue_t *both = arrays_of(queue);
-    arrays_task_t *own = arrays_task_of(task);
+    arrays_task_t *state = arrays_task_of(task);
     if (reason == ENQUEUE_EXPIRED)
-        own->left += arrays_slice(queue->scheduler, task);
-    bool expired = arrays_goes_to_expired(own, reason);
-    own->array = (both->active + expired) & 1;
-    own->rank = WEIGHT_MAX - task->weight;
-    own->expired = false;
-    array_t *array = &both->array[own->array];
-    level_lists_add(&array->lists, &array->counts, task, own->rank, reason == ENQUEUE_PREEMPTED);
+        state->left += arrays_slice(queue->scheduler, task);
+    bool expired = arrays_goes_to_expired(state, reason);
+    state->array = (both->active + expired) & 1;
+    state->rank = WEIGHT_MAX - task->weight;
+    state->expired = false;
+    array_t *array = &both->array[state->array];
+    level_lists_add(&array->lists, &array->counts, task, state->rank, reason == ENQUEUE_PREEMPTED);
 }
 
 POLICY_FUNCTION void arrays_dequeue(run_queue_t *queue, task_t *task)
 {
     arrays_queue_t *both = arrays_of(queue);
-    arrays_task_t *own = arrays_task_of(task);
-    array_t *array = &both->array[own->array & 1];
-    level_lists_remove(&array->lists, &array->counts, task, own->rank);
-    own->expired = own->array != both->active;
+    arrays_task_t *state = arrays_task_of(task);
+    array_t *array = &both->array[state->array & 1];
+    level_lists_remove(&array->lists, &array->counts, task, state->rank);
+    state->expired = state->array != both->active;
 }
 
 POLICY_FUNCTION task_t *arrays_pick(run_queue_t *queue, uint32_t cpu)
@@ -136,9 +136,9 @@ POLICY_FUNCTION task_t *arrays_pick(run_queue_t *queue, uint32_t cpu)
 
 POLICY_FUNCTION void arrays_charge(task_t *task)
 {
-    arrays_task_t *own = arrays_task_of(task);
-    own->left -= (int64_t)(task->run_time - own->charged_run_time);
-    own->charged_run_time = task->run_time;
+    arrays_task_t *state = arrays_task_of(task);
+    state->left -= (int64_t)(task->run_time - state->charged_run_time);
+    state->charged_run_time = task->run_time;
 }
 
 POLICY_FUNCTION enum tick_verdict arrays_tick(run_queue_t *queue, task_t *task)

@@ -37,12 +37,12 @@ static inline uint32_t cpu_set_limit(struct cpu_set *set, uint32_t cpus)
 }
 
 /* Restricts the task to the CPUs of `set`, `count` of them. They must be limited to the
- * machine's. `own` is the task's own memory. */
-static inline void cpu_set_give(struct task *task, struct cpu_set *own, const struct cpu_set *set,
-                                uint32_t count, uint32_t cpus)
+ * machine's. `target` is the task's own memory. */
+static inline void cpu_set_give(struct task *task, struct cpu_set *target,
+                                const struct cpu_set *set, uint32_t count, uint32_t cpus)
 {
-    *own = *set;
-    task->cpus = count < cpus ? own : NULL;
+    *target = *set;
+    task->cpus = count < cpus ? target : NULL;
 }
 
 /* Returns the lowest CPU of the set that is at least `from` and below `limit`, or NO_CPU. */

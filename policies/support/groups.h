@@ -36,11 +36,11 @@ GROUP_FUNCTION bool group_value_allowed(uint64_t group, uint64_t field, int64_t 
 GROUP_FUNCTION void group_define(scheduler_t *scheduler, uint32_t group)
 {
     for (uint32_t i = (uint32_t)LOOP_START(scheduler->groups); i <= group && LOOP_GUARD; i++) {
-        struct share_group SHARED_MEMORY *own = &scheduler->group[i];
-        own->parent = 0;
-        own->weight = GROUP_WEIGHT_DEFAULT;
-        own->quota = 0;
-        own->period = GROUP_PERIOD_DEFAULT;
+        struct share_group SHARED_MEMORY *group_state = &scheduler->group[i];
+        group_state->parent = 0;
+        group_state->weight = GROUP_WEIGHT_DEFAULT;
+        group_state->quota = 0;
+        group_state->period = GROUP_PERIOD_DEFAULT;
     }
     if (scheduler->groups <= group)
         scheduler->groups = group + 1;
@@ -51,19 +51,19 @@ GROUP_FUNCTION void group_set(scheduler_t *scheduler, uint32_t group, enum group
                               int64_t value)
 {
     group_define(scheduler, group);
-    struct share_group SHARED_MEMORY *own = &scheduler->group[group];
+    struct share_group SHARED_MEMORY *group_state = &scheduler->group[group];
     switch (field) {
     case GROUP_PARENT:
-        own->parent = (uint32_t)value;
+        group_state->parent = (uint32_t)value;
         break;
     case GROUP_WEIGHT:
-        own->weight = (uint32_t)value;
+        group_state->weight = (uint32_t)value;
         break;
     case GROUP_QUOTA:
-        own->quota = (uint64_t)value;
+        group_state->quota = (uint64_t)value;
         break;
     case GROUP_PERIOD:
-        own->period = (uint64_t)value;
+        group_state->period = (uint64_t)value;
         break;
     }
 }

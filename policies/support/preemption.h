@@ -40,13 +40,13 @@ MECHANISM_FUNCTION uint32_t find_preempted(const struct policy *policy, run_queu
                                            const task_t *task)
 {
     const scheduler_t *scheduler = queue->scheduler;
-    uint32_t found = NO_CPU;
+    uint32_t best = NO_CPU;
     for (uint32_t cpu = (uint32_t)LOOP_START(0); cpu < scheduler->cpus && LOOP_GUARD; cpu++) {
         if (task_preempts(policy, queue, task, cpu) &&
-            (found == NO_CPU || task_preempts(policy, queue, task_on_cpu(scheduler, found), cpu)))
-            found = cpu;
+            (best == NO_CPU || task_preempts(policy, queue, task_on_cpu(scheduler, best), cpu)))
+            best = cpu;
     }
-    return found;
+    return best;
 }
 
 /*

@@ -83,20 +83,20 @@ MECHANISM_FUNCTION enum enqueue_reason task_introduce(const struct policy *polic
 
 /* Takes the annotation that hooks made since the last call. Returns false if there is none.
  * (Field by field: BPF copies no structure from an arena.) */
-MECHANISM_FUNCTION bool take_said(run_queue_t *queue, struct said *said)
+MECHANISM_FUNCTION bool take_annotation(run_queue_t *queue, struct said *annotation)
 {
     if (!queue->said.told)
         return false;
     queue->said.told = 0;
-    said->pid = queue->said.pid;
-    said->text[0] = queue->said.text[0];
-    said->text[1] = queue->said.text[1];
-    said->text[2] = queue->said.text[2];
-    said->text[3] = queue->said.text[3];
-    said->text[4] = queue->said.text[4];
-    said->text[5] = queue->said.text[5];
-    said->value = queue->said.value;
-    said->other = queue->said.other;
+    annotation->pid = queue->said.pid;
+    annotation->text[0] = queue->said.text[0];
+    annotation->text[1] = queue->said.text[1];
+    annotation->text[2] = queue->said.text[2];
+    annotation->text[3] = queue->said.text[3];
+    annotation->text[4] = queue->said.text[4];
+    annotation->text[5] = queue->said.text[5];
+    annotation->value = queue->said.value;
+    annotation->other = queue->said.other;
     return true;
 }
 

@@ -208,12 +208,12 @@ enum policy_error tunable_parse(const struct policy *policy, const char *text, s
     int64_t number;
     if (name_end == length || !parse_number(text + name_end + 1, length - name_end - 1, &number))
         return POLICY_ERROR_TEXT;
-    uint32_t found = tunable_find(policy, text, name_end);
-    if (found == NO_TUNABLE)
+    uint32_t match = tunable_find(policy, text, name_end);
+    if (match == NO_TUNABLE)
         return POLICY_ERROR_TUNABLE;
-    if (!in_range(&policy->tunables[found], number))
+    if (!in_range(&policy->tunables[match], number))
         return POLICY_ERROR_RANGE;
-    *index = found;
+    *index = match;
     *value = number;
     return POLICY_OK;
 }
@@ -254,8 +254,8 @@ static const char *preset_flaw(const struct policy *policy, const struct preset 
     if (!is_name(preset->name) || !preset->meaning)
         return "a preset lacks its name or meaning";
     for (const struct policy *other = policy; other; other = policy_next_source(other)) {
-        const struct preset *found = preset_find(other, preset->name, name_length(preset->name));
-        if (found && found != preset)
+        const struct preset *match = preset_find(other, preset->name, name_length(preset->name));
+        if (match && match != preset)
             return "two presets have one name";
     }
     for (uint32_t i = 0; i < POLICY_TUNABLES_MAX && preset->values[i].tunable; i++) {
@@ -297,7 +297,7 @@ static const char *words_flaw(const struct policy *policy)
 static const char *required_flaw(const struct policy *policy)
 {
     const struct {
-        bool is_there;
+        bool is_present;
         const char *flaw;
     } required[] = {
         {policy->name, "it has no .name"},
@@ -311,7 +311,7 @@ static const char *required_flaw(const struct policy *policy)
         {policy->time_slice, "it has no .time_slice: the hook is required"},
     };
     for (size_t i = 0; i < sizeof(required) / sizeof(required[0]); i++) {
-        if (!required[i].is_there)
+        if (!required[i].is_present)
             return required[i].flaw;
     }
     return NULL;

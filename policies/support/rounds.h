@@ -35,8 +35,8 @@ static inline uint64_t round_part(const struct policy *policy, const scheduler_t
                                   const task_t *task, const task_t *other)
 {
     uint64_t ticks = policy->time_slice(scheduler, other);
-    uint64_t own = round_share(policy, scheduler, task);
-    uint64_t turns = (round_share(policy, scheduler, other) + own - 1) / (own > 0 ? own : 1);
+    uint64_t base = round_share(policy, scheduler, task);
+    uint64_t turns = (round_share(policy, scheduler, other) + base - 1) / (base > 0 ? base : 1);
     return ticks > UINT32_MAX ? NO_LIMIT : ticks * scheduler->tick_ns * (turns > 0 ? turns : 1);
 }
 

@@ -49,10 +49,10 @@ struct task_view {
 TEXT_FUNCTION const struct preset_commands *scheduler_commands(const struct policy_choice *choice)
 {
     const struct preset_commands *commands = choice->policy ? choice->policy->commands : NULL;
-    bool own = commands && choice->preset &&
-               preset_find(choice->policy, commands->preset, text_length(commands->preset)) ==
-                   choice->preset;
-    return own ? commands : NULL;
+    bool uses_preset = commands && choice->preset &&
+                       preset_find(choice->policy, commands->preset,
+                                   text_length(commands->preset)) == choice->preset;
+    return uses_preset ? commands : NULL;
 }
 
 /* Returns the name of the policy that `word` selects: usually the word itself. Null: a number

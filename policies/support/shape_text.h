@@ -57,9 +57,9 @@ SHAPE_TEXT uint32_t shape_number(struct shape_reader *reader, uint32_t least, ui
 /* Reads this character if it is next; else returns false. */
 SHAPE_TEXT bool shape_takes(struct shape_reader *reader, char character)
 {
-    bool found = *reader->next == character && !reader->flaw;
-    reader->next += found;
-    return found;
+    bool has_match = *reader->next == character && !reader->flaw;
+    reader->next += has_match;
+    return has_match;
 }
 
 /* Reads this word if it begins here; else returns false. */
@@ -222,12 +222,12 @@ SHAPE_TEXT const char *shape_link(struct machine_shape *shape, uint32_t cpus)
         uint32_t first = cpu;
         for (uint32_t step = 1; step < cpus; step++) {
             uint32_t other = (cpu + cpus - step) % cpus;
-            const struct cpu_place *beside = &shape->cpu[other];
-            if (beside->cache == place->cache && beside->node != place->node)
+            const struct cpu_place *sibling = &shape->cpu[other];
+            if (sibling->cache == place->cache && sibling->node != place->node)
                 return "a cache lies in one node";
-            if (beside->core != place->core)
+            if (sibling->core != place->core)
                 continue;
-            if (beside->cache != place->cache || beside->kind != place->kind)
+            if (sibling->cache != place->cache || sibling->kind != place->kind)
                 return "a core lies in one cache, and is of one kind";
             first = other;
             threads++;

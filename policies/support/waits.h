@@ -13,20 +13,20 @@
 
 /* ---- defined by the host ---- */
 
-/* Locks the owner's queue, and there calls run_queue_waiters_changed() on behalf of CPU `here`.
- * If that returns true, a queued owner is requeued and announced, and the CPU of a running owner
- * picks again. */
-MECHANISM_FUNCTION void tell_owner(scheduler_t *scheduler, task_t *owner, uint32_t here);
+/* Locks the owner's queue, and there calls run_queue_waiters_changed() on behalf of CPU
+ * `acting_cpu`. If that returns true, a queued owner is requeued and announced, and the CPU of a
+ * running owner picks again. */
+MECHANISM_FUNCTION void notify_owner(scheduler_t *scheduler, task_t *owner, uint32_t acting_cpu);
 
 /* ---- changes ---- */
 
 /* Notifies the policy of a change of `owner`, which may be null, and of the tasks along its
  * chain of owners. */
-MECHANISM_FUNCTION void tell_owners(scheduler_t *scheduler, task_t *owner, uint32_t here)
+MECHANISM_FUNCTION void notify_owners(scheduler_t *scheduler, task_t *owner, uint32_t acting_cpu)
 {
     uint32_t left = (uint32_t)LOOP_START(OWNERS_MAX);
     for (; owner && left > 0 && LOOP_GUARD; left--) {
-        tell_owner(scheduler, owner, here);
+        notify_owner(scheduler, owner, acting_cpu);
         owner = owner->waits_for;
     }
 }
@@ -34,7 +34,7 @@ MECHANISM_FUNCTION void tell_owners(scheduler_t *scheduler, task_t *owner, uint3
 /* Records that the waiter, which is blocked or about to be, waits for `owner`; null: for no
  * task. */
 MECHANISM_FUNCTION void wait_for_task(scheduler_t *scheduler, task_t *waiter, task_t *owner,
-                                      uint32_t here)
+                                      uint32_t acting_cpu)
 {
     task_t *before = waiter->waits_for;
     if (waiter == owner) /* it now owns what it waited for */
@@ -43,22 +43,22 @@ MECHANISM_FUNCTION void wait_for_task(scheduler_t *scheduler, task_t *waiter, ta
         return;
     if (before) {
         unlink_waiter(waiter);
-        tell_owners(scheduler, before, here);
+        notify_owners(scheduler, before, acting_cpu);
     }
     if (owner) {
         link_waiter(waiter, owner);
-        tell_owners(scheduler, owner, here);
+        notify_owners(scheduler, owner, acting_cpu);
     }
 }
 
 /* Sets the highest ceiling of the task's locks: 1 more than its priority, or 0. */
 MECHANISM_FUNCTION void set_task_ceiling(scheduler_t *scheduler, task_t *task, uint32_t ceiling,
-                                         uint32_t here)
+                                         uint32_t acting_cpu)
 {
     if (task->ceiling == ceiling)
         return;
     task->ceiling = ceiling;
-    tell_owners(scheduler, task, here);
+    notify_owners(scheduler, task, acting_cpu);
 }
 
 #endif

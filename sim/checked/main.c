@@ -21,7 +21,7 @@
 
 #define PROCESSES 40
 #define TICK_NS   1000000ull
-#define WHOLE_NS  300000000ull  /* for the default values */
+#define FULL_NS   300000000ull  /* for the default values */
 #define PART_NS   100000000ull  /* for each other value */
 #define SHARED_NS 2000000000ull /* for tasks of equal shares */
 #define BOUND_NS  4000000000ull /* for tasks bound to a CPU */
@@ -192,7 +192,7 @@ static int run_on_cpus(const char *policy, const char *tunables, struct progress
     for (size_t i = 0; i < sizeof(cpus) / sizeof(cpus[0]) && status == 0; i++) {
         setup.cpus = cpus[i];
         setup.shape = cpus[i] > 1 ? SHAPE : NULL;
-        status = run_from_clocks(&setup, progress, until, until == WHOLE_NS);
+        status = run_from_clocks(&setup, progress, until, until == FULL_NS);
     }
     return status;
 }
@@ -302,7 +302,7 @@ static int run_tunables(const struct policy *policy, struct progress *progress)
 /* Runs all configurations, or those with these tunables. */
 static int run_all(const struct policy *policy, const char *tunables, struct progress *progress)
 {
-    int status = run_on_cpus(policy->name, tunables, progress, WHOLE_NS);
+    int status = run_on_cpus(policy->name, tunables, progress, FULL_NS);
     progress->waits = watch_waits();
     if (status == 0)
         status = run_bound(policy->name, tunables, progress);

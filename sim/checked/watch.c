@@ -424,8 +424,8 @@ static uint32_t queued_for(const struct run_queue *queue, uint32_t cpu)
     uint32_t count = queue->queued;
     for (uint32_t i = 0; queue_bars(queue, cpu) && i < watched->task_count; i++) {
         const struct task *task = task_at(i);
-        bool here = watched->scheduler->queues == 1 || task->cpu == queue->cpu;
-        count -= here && !task_may_run_on(task, cpu) && watched->is_queued(task);
+        bool is_on_queue = watched->scheduler->queues == 1 || task->cpu == queue->cpu;
+        count -= is_on_queue && !task_may_run_on(task, cpu) && watched->is_queued(task);
     }
     return count;
 }
@@ -434,18 +434,19 @@ static uint32_t queued_for(const struct run_queue *queue, uint32_t cpu)
  * the longest time, or null. */
 static const struct task *longest_untouched(const struct run_queue *queue, uint32_t cpu)
 {
-    const struct task *found = NULL;
+    const struct task *match = NULL;
     for (uint32_t i = 0; i < watched->task_count; i++) {
         const struct task *task = task_at(i);
-        bool here = watched->scheduler->queues == 1 || task->cpu == queue->cpu;
-        if (!here || !touches[i].hook || !watched->is_queued(task) || !task_may_run_on(task, cpu))
+        bool is_on_queue = watched->scheduler->queues == 1 || task->cpu == queue->cpu;
+        if (!is_on_queue || !touches[i].hook || !watched->is_queued(task) ||
+            !task_may_run_on(task, cpu))
             continue;
-        if (!found || touches[i].time < lost->time) {
-            found = task;
+        if (!match || touches[i].time < lost->time) {
+            match = task;
             lost = &touches[i];
         }
     }
-    return found;
+    return match;
 }
 
 static _Noreturn void say_lost(const struct run_queue *queue, uint32_t cpu, uint32_t count)
@@ -468,10 +469,10 @@ void watch_taken(const struct task *task, uint32_t cpu, bool required)
     const struct run_queue *queue = in_force.queue;
     if (!watched)
         return;
-    uint32_t held = watched->scheduler->ending ? 0 : queue->held;
+    uint32_t ineligible = watched->scheduler->ending ? 0 : queue->held;
     uint32_t queued = task || !required ? 0 : queued_for(queue, cpu);
-    if (queued > held)
-        say_lost(queue, cpu, queued - held);
+    if (queued > ineligible)
+        say_lost(queue, cpu, queued - ineligible);
     if (task && !is_task(task))
         watch_broken("%s() returned an address that is not a task", in_force.name);
     if (task && !watched->is_queued(task))
@@ -517,9 +518,9 @@ void watch_cpu(uint32_t cpu, bool none_allowed)
 
 /* ---- waits ---- */
 
-void watch_asks(enum asks wanted)
+void watch_asks(enum asks requested)
 {
-    asks = wanted;
+    asks = requested;
 }
 
 bool watch_is_silent(const struct run_queue *queue, uint32_t cpu)

@@ -34,46 +34,46 @@ static struct process *find_player(const struct simulator *simulator, struct pro
 }
 
 /* Prepares a process for a change. Returns true if it was queued; it was then taken out. */
-static bool begin_change(struct simulator *simulator, uint32_t here, struct process *process)
+static bool begin_change(struct simulator *simulator, uint32_t acting_cpu, struct process *process)
 {
     bool queued = process->place == PLACE_QUEUED;
     if (queued)
-        queue_remove(simulator, here, queue_of(simulator, process->task.cpu), process);
+        queue_remove(simulator, acting_cpu, queue_of(simulator, process->task.cpu), process);
     return queued;
 }
 
-static void end_change(struct simulator *simulator, uint32_t here, struct process *process,
+static void end_change(struct simulator *simulator, uint32_t acting_cpu, struct process *process,
                        bool queued)
 {
     struct run_queue *queue = queue_of(simulator, process->task.cpu);
     run_queue_changed(policy, queue, &process->task);
-    hooks_called(simulator, here, queue);
+    hooks_called(simulator, acting_cpu, queue);
     if (!queued) {
         if (process->place == PLACE_RUNNING)
-            call(simulator, here, process->task.cpu, PREEMPT_POLICY);
-        tell_owner_of_change(simulator, here, process);
+            call(simulator, acting_cpu, process->task.cpu, PREEMPT_POLICY);
+        notify_owner_of_change(simulator, acting_cpu, process);
     } else if (task_may_run_on(&process->task, process->task.cpu)) {
-        queue_add(simulator, here, queue, process, ENQUEUE_MOVED, NULL);
-        announce(simulator, here, queue, process);
+        queue_add(simulator, acting_cpu, queue, process, ENQUEUE_MOVED, NULL);
+        announce(simulator, acting_cpu, queue, process);
     } else {
-        make_runnable(simulator, here, process, ENQUEUE_MOVED, NULL);
+        make_runnable(simulator, acting_cpu, process, ENQUEUE_MOVED, NULL);
     }
 }
 
-static void set_attribute(struct simulator *simulator, uint32_t here, struct process *process,
+static void set_attribute(struct simulator *simulator, uint32_t acting_cpu, struct process *process,
                           enum attribute_kind kind, uint64_t value)
 {
-    bool queued = begin_change(simulator, here, process);
-    store_attribute(simulator, here, process, kind, value);
-    end_change(simulator, here, process, queued);
+    bool queued = begin_change(simulator, acting_cpu, process);
+    store_attribute(simulator, acting_cpu, process, kind, value);
+    end_change(simulator, acting_cpu, process, queued);
 }
 
-static void set_affinity(struct simulator *simulator, uint32_t here, struct process *process,
+static void set_affinity(struct simulator *simulator, uint32_t acting_cpu, struct process *process,
                          const char *list)
 {
-    bool queued = begin_change(simulator, here, process);
-    store_affinity(simulator, here, process, list);
-    end_change(simulator, here, process, queued);
+    bool queued = begin_change(simulator, acting_cpu, process);
+    store_affinity(simulator, acting_cpu, process, list);
+    end_change(simulator, acting_cpu, process, queued);
 }
 
 static void act_attribute(struct simulator *simulator, struct cpu *cpu,
@@ -123,7 +123,7 @@ static void act_mark(struct simulator *simulator, struct cpu *cpu, const struct 
 static void act_job(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)
 {
     struct process *process = cpu->current;
-    uint64_t release = *own_timer(simulator, process, step->detail);
+    uint64_t release = *task_timer(simulator, process, step->detail);
     timer_next(simulator, &release, step->value, step->target == 1);
     if (release == 0) /* 0 would mean no job */
         release = 1;
@@ -153,7 +153,7 @@ static void act(struct simulator *simulator, struct cpu *cpu)
         act_sleep(simulator, cpu, step->value);
         break;
     case STEP_TIMER:
-        act_sleep(simulator, cpu, own_timer_next(simulator, process, step));
+        act_sleep(simulator, cpu, task_timer_next(simulator, process, step));
         break;
     case STEP_SHARED_TIMER:
         act_sleep(simulator, cpu, shared_timer_next(simulator, process, step));
@@ -254,11 +254,11 @@ static void act_on(struct simulator *simulator, struct cpu *cpu)
         act(simulator, cpu);
     if (is_computing(step_of(simulator, process)))
         return;
-    bool looks = cpu->calls && process->left > 0;
+    bool checks_first = cpu->calls && process->left > 0;
     cpu->calls = false;
     if (process->left == 0)
         act(simulator, cpu);
-    else if (!looks)
+    else if (!checks_first)
         enter_call(simulator, cpu);
 }
 

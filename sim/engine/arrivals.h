@@ -11,24 +11,24 @@
 #include "policies/support/attributes.h"
 #include "sim/engine/family.h"
 
-static void store_attribute(struct simulator *simulator, uint32_t here, struct process *process,
-                            enum attribute_kind kind, uint64_t value)
+static void store_attribute(struct simulator *simulator, uint32_t acting_cpu,
+                            struct process *process, enum attribute_kind kind, uint64_t value)
 {
-    record(simulator, here, TRACE_ATTRIBUTE, process, kind, value);
+    record(simulator, acting_cpu, TRACE_ATTRIBUTE, process, kind, value);
     STORE_ATTRIBUTE(&process->task, kind, value);
     simulator->attribute_changes++;
 }
 
 /* The list contains a CPU of the machine: sim/checks.c ensures it. */
-static void store_affinity(struct simulator *simulator, uint32_t here, struct process *process,
-                           const char *list)
+static void store_affinity(struct simulator *simulator, uint32_t acting_cpu,
+                           struct process *process, const char *list)
 {
     struct cpu_set set;
     uint32_t cpus = simulator->scheduler.cpus;
     cpu_list_read(list, set.words);
     uint32_t count = cpu_set_limit(&set, cpus);
     for (uint32_t word = 0; word * 64 < cpus; word++)
-        record(simulator, here, TRACE_AFFINITY, process, word, set.words[word]);
+        record(simulator, acting_cpu, TRACE_AFFINITY, process, word, set.words[word]);
     cpu_set_give(&process->task, &simulator->cpu_sets[process->task.slot], &set, count, cpus);
     simulator->attribute_changes++;
     simulator->affinity_used |= process->task.cpus != NULL;
@@ -110,7 +110,7 @@ static void arrive_next(struct simulator *simulator)
 }
 
 /* The parent has come too late. */
-static void tell_late(struct simulator *simulator, const struct cpu *cpu, uint64_t time)
+static void report_late(struct simulator *simulator, const struct cpu *cpu, uint64_t time)
 {
     static const char name[] = "late";
     uint64_t label = 0;
@@ -132,7 +132,7 @@ static void act_arrive(struct simulator *simulator, struct cpu *cpu)
     const struct workload_step *step = step_of(simulator, process);
     uint64_t late = simulator->now - step->value;
     if (late > 0 && step->detail != ARRIVE_SELF)
-        tell_late(simulator, cpu, late);
+        report_late(simulator, cpu, late);
     arrive(simulator, process);
 }
 

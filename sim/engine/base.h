@@ -23,25 +23,26 @@ static const struct policy *const policy = &CHECKED_POLICY;
 static const struct policy *const policy = &POLICY;
 #endif
 
-/* `here`, in all of the engine, is the CPU that acts, or OUTSIDE. */
+/* `acting_cpu`, in all of the engine, is the CPU that acts, or OUTSIDE. */
 
-static inline void record_number(struct simulator *simulator, uint32_t here, enum trace_kind kind,
-                                 int32_t pid, uint32_t first, uint64_t second)
+static inline void record_number(struct simulator *simulator, uint32_t acting_cpu,
+                                 enum trace_kind kind, int32_t pid, uint32_t first, uint64_t second)
 {
     if (!simulator->trace.next)
         return;
-    if (here == OUTSIDE) {
+    if (acting_cpu == OUTSIDE) {
         record_outside(simulator, kind, (uint32_t)pid, first, second);
     } else {
-        simulator->cpus[here].records++;
-        trace_write(&simulator->trace, simulator->now, here, kind, (uint32_t)pid, first, second);
+        simulator->cpus[acting_cpu].records++;
+        trace_write(&simulator->trace, simulator->now, acting_cpu, kind, (uint32_t)pid, first,
+                    second);
     }
 }
 
-static inline void record(struct simulator *simulator, uint32_t here, enum trace_kind kind,
+static inline void record(struct simulator *simulator, uint32_t acting_cpu, enum trace_kind kind,
                           const struct process *process, uint32_t first, uint64_t second)
 {
-    record_number(simulator, here, kind, (int32_t)pid_of(process), first, second);
+    record_number(simulator, acting_cpu, kind, (int32_t)pid_of(process), first, second);
 }
 
 static inline bool in_kernel(const struct simulator *simulator, const struct cpu *cpu)

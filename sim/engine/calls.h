@@ -9,26 +9,26 @@
 #include "policies/support/preemption.h"
 
 /* Sends an interrupt from another CPU, at the end of its present action, or from outside. */
-static inline void interrupt_other(const struct simulator *simulator, uint32_t here,
+static inline void interrupt_other(const struct simulator *simulator, uint32_t acting_cpu,
                                    struct cpu *called)
 {
-    uint64_t sent = here == OUTSIDE ? 0 : simulator->cpus[here].resumes;
+    uint64_t sent = acting_cpu == OUTSIDE ? 0 : simulator->cpus[acting_cpu].resumes;
     sent = sent > simulator->now ? sent : simulator->now;
     called->called = sent + simulator->costs.interrupt;
 }
 
 /* Asks the CPU to pick again. The end of a slice is the stronger reason: it decides where the
  * process is queued. */
-static inline void call(struct simulator *simulator, uint32_t here, uint32_t cpu,
+static inline void call(struct simulator *simulator, uint32_t acting_cpu, uint32_t cpu,
                         enum preempt_reason why)
 {
     struct cpu *called = &simulator->cpus[cpu];
     if (!(called->reschedule && called->why == PREEMPT_SLICE))
         called->why = why;
-    if (!called->reschedule && cpu == here)
+    if (!called->reschedule && cpu == acting_cpu)
         called->called = simulator->now;
     else if (!called->reschedule)
-        interrupt_other(simulator, here, called);
+        interrupt_other(simulator, acting_cpu, called);
     called->reschedule = true;
     cpu_set_add(&simulator->called, cpu);
 }
@@ -69,12 +69,12 @@ MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *scheduler, 
 /* ---- which CPU is notified of a queued process ---- */
 
 /* Notifies the CPU that should run the queued process, or take it. */
-static void announce(struct simulator *simulator, uint32_t here, struct run_queue *queue,
+static void announce(struct simulator *simulator, uint32_t acting_cpu, struct run_queue *queue,
                      const struct process *process)
 {
     uint32_t cpu = find_cpu_to_call(policy, queue, &process->task);
     if (cpu != NO_CPU)
-        call(simulator, here, cpu, PREEMPT_WAKEUP);
+        call(simulator, acting_cpu, cpu, PREEMPT_WAKEUP);
 }
 
 #endif

@@ -30,7 +30,7 @@ static void reap(struct simulator *simulator, struct process *child)
 }
 
 /* A child of the CPU's process. */
-static void reap_own(struct simulator *simulator, struct cpu *cpu, struct process *child)
+static void reap_child(struct simulator *simulator, struct cpu *cpu, struct process *child)
 {
     reap(simulator, child);
     cpu->current->children--;
@@ -43,7 +43,7 @@ static void act_wait(struct simulator *simulator, struct cpu *cpu)
     bool all = step_of(simulator, parent)->detail == 1;
     struct process *child = zombie_take(simulator, parent);
     for (; child && all; child = zombie_take(simulator, parent))
-        reap_own(simulator, cpu, child);
+        reap_child(simulator, cpu, child);
     if (!child && parent->children > 0) {
         if (asks_for_owners(simulator))
             name_owner(simulator, cpu->id, parent, only_child(simulator, parent));
@@ -51,7 +51,7 @@ static void act_wait(struct simulator *simulator, struct cpu *cpu)
         return;
     }
     if (child)
-        reap_own(simulator, cpu, child);
+        reap_child(simulator, cpu, child);
     advance(simulator, parent);
 }
 
@@ -105,10 +105,10 @@ static void end_process(struct simulator *simulator, struct cpu *cpu, int32_t st
         make_runnable(simulator, cpu->id, init, ENQUEUE_WOKEN, process);
     cpu->moves = false;
     bool arrived = process->arrived;
-    bool tells = !arrived || leaves_none(process, parent);
+    bool reports = !arrived || leaves_none(process, parent);
     if (!arrived)
         zombie_append(simulator, parent, process);
-    if (tells && parent->waits == WAIT_CHILD)
+    if (reports && parent->waits == WAIT_CHILD)
         make_runnable(simulator, cpu->id, parent, ENQUEUE_WOKEN, process);
     reschedule(simulator, cpu, STOP_ENDED, ENQUEUE_WOKEN, true);
     if (arrived)
@@ -120,7 +120,7 @@ static void end_process(struct simulator *simulator, struct cpu *cpu, int32_t st
  * CPU's tick or its next act. A queued process ends when it has a CPU; a waiting one is woken for
  * that.
  */
-static void kill_process(struct simulator *simulator, uint32_t here, struct process *process,
+static void kill_process(struct simulator *simulator, uint32_t acting_cpu, struct process *process,
                          const struct process *actor)
 {
     process->killed = true;
@@ -128,7 +128,7 @@ static void kill_process(struct simulator *simulator, uint32_t here, struct proc
         return;
     if (process->place == PLACE_BLOCKED) {
         stop_waiting(simulator, process);
-        make_runnable(simulator, here, process, ENQUEUE_WOKEN, actor);
+        make_runnable(simulator, acting_cpu, process, ENQUEUE_WOKEN, actor);
     }
     process->left = 0;
 }

@@ -9,20 +9,20 @@
 #include "policies/support/waits.h"
 #include "sim/process.h"
 
-MECHANISM_FUNCTION void tell_owner(scheduler_t *scheduler, task_t *owner, uint32_t here)
+MECHANISM_FUNCTION void notify_owner(scheduler_t *scheduler, task_t *owner, uint32_t acting_cpu)
 {
     struct simulator *simulator = simulator_of(scheduler);
     struct process *process = process_of(owner);
     struct run_queue *queue = queue_of(simulator, owner->cpu);
     bool again = run_queue_waiters_changed(policy, queue, owner);
-    hooks_called(simulator, here, queue);
+    hooks_called(simulator, acting_cpu, queue);
     if (again && process->place == PLACE_RUNNING)
-        call(simulator, here, owner->cpu, PREEMPT_POLICY);
+        call(simulator, acting_cpu, owner->cpu, PREEMPT_POLICY);
     if (!again || process->place != PLACE_QUEUED)
         return;
-    queue_remove(simulator, here, queue, process);
-    queue_add(simulator, here, queue, process, ENQUEUE_MOVED, NULL);
-    announce(simulator, here, queue, process);
+    queue_remove(simulator, acting_cpu, queue, process);
+    queue_add(simulator, acting_cpu, queue, process, ENQUEUE_MOVED, NULL);
+    announce(simulator, acting_cpu, queue, process);
 }
 
 static inline bool asks_for_owners(const struct simulator *simulator)
@@ -37,19 +37,20 @@ static inline bool orders_waiters(const struct simulator *simulator)
 
 /* Records that the process, which is blocked or about to be, waits for `owner`; null: for no
  * process. */
-static inline void name_owner(struct simulator *simulator, uint32_t here, struct process *process,
-                              struct process *owner)
+static inline void name_owner(struct simulator *simulator, uint32_t acting_cpu,
+                              struct process *process, struct process *owner)
 {
     if (asks_for_owners(simulator))
-        wait_for_task(&simulator->scheduler, &process->task, owner ? &owner->task : NULL, here);
+        wait_for_task(&simulator->scheduler, &process->task, owner ? &owner->task : NULL,
+                      acting_cpu);
 }
 
 /* An attribute of the process was changed. */
-static inline void tell_owner_of_change(struct simulator *simulator, uint32_t here,
-                                        const struct process *process)
+static inline void notify_owner_of_change(struct simulator *simulator, uint32_t acting_cpu,
+                                          const struct process *process)
 {
     if (process->task.waits_for)
-        tell_owners(&simulator->scheduler, process->task.waits_for, here);
+        notify_owners(&simulator->scheduler, process->task.waits_for, acting_cpu);
 }
 
 /* ---- owners of channels ---- */
@@ -67,7 +68,7 @@ static struct process *owner_of(const struct simulator *simulator, const struct 
 }
 
 /* `owner` may be null. */
-static void set_owner(struct simulator *simulator, uint32_t here, struct channel *channel,
+static void set_owner(struct simulator *simulator, uint32_t acting_cpu, struct channel *channel,
                       struct process *owner)
 {
     channel->owner = owner ? owner->task.slot : NOBODY;
@@ -75,7 +76,7 @@ static void set_owner(struct simulator *simulator, uint32_t here, struct channel
     if (!asks_for_owners(simulator))
         return;
     for (uint32_t slot = channel->first; slot != NOBODY; slot = process_at(simulator, slot)->link)
-        name_owner(simulator, here, process_at(simulator, slot), owner);
+        name_owner(simulator, acting_cpu, process_at(simulator, slot), owner);
 }
 
 /* Returns the highest ceiling of the process's locks, encoded as in a task. */
@@ -91,25 +92,25 @@ static uint32_t ceiling_of(const struct simulator *simulator, const struct proce
     return highest;
 }
 
-static void set_ceiling(struct simulator *simulator, uint32_t here, struct process *process)
+static void set_ceiling(struct simulator *simulator, uint32_t acting_cpu, struct process *process)
 {
     uint32_t ceiling = ceiling_of(simulator, process);
     if (asks_for_owners(simulator))
-        set_task_ceiling(&simulator->scheduler, &process->task, ceiling, here);
+        set_task_ceiling(&simulator->scheduler, &process->task, ceiling, acting_cpu);
     process->task.ceiling = ceiling;
     simulator->attribute_changes++;
 }
 
 /* Gives the lock to the process, or to none if it is null. */
-static void hand_lock(struct simulator *simulator, uint32_t here, struct channel *channel,
+static void hand_lock(struct simulator *simulator, uint32_t acting_cpu, struct channel *channel,
                       struct process *process)
 {
     struct process *before = owner_of(simulator, channel);
-    set_owner(simulator, here, channel, process);
+    set_owner(simulator, acting_cpu, channel, process);
     if (process && channel->ceiling)
-        set_ceiling(simulator, here, process);
+        set_ceiling(simulator, acting_cpu, process);
     if (before && channel->ceiling)
-        set_ceiling(simulator, here, before);
+        set_ceiling(simulator, acting_cpu, before);
 }
 
 /* ---- owners of waits for children ---- */

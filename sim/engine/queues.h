@@ -82,7 +82,7 @@ static __attribute__((cold, noinline)) void fail_by_cpu(const scheduler_t *sched
 /* ---- times that the policy set ---- */
 
 /* Converts a time that the policy set to simulator time; 0 is none. */
-static inline uint64_t asked_time(const struct simulator *simulator, uint64_t time)
+static inline uint64_t requested_time(const struct simulator *simulator, uint64_t time)
 {
     if (time == 0 || time == NEVER)
         return NEVER;
@@ -92,14 +92,14 @@ static inline uint64_t asked_time(const struct simulator *simulator, uint64_t ti
 static inline void note_turn_end(const struct simulator *simulator, struct cpu *cpu,
                                  uint64_t turn_end)
 {
-    cpu->turn_end = asked_time(simulator, turn_end);
+    cpu->turn_end = requested_time(simulator, turn_end);
 }
 
 /* Called after a hook of the queue: its CPU plans again if the hook has set another alarm. */
 static inline void note_alarm(struct simulator *simulator, const struct run_queue *queue)
 {
     struct cpu *cpu = &simulator->cpus[queue->cpu];
-    uint64_t alarm = asked_time(simulator, queue->alarm);
+    uint64_t alarm = requested_time(simulator, queue->alarm);
     if (!policy->alarm || alarm == cpu->alarm)
         return;
     cpu->alarm = alarm;
@@ -107,42 +107,43 @@ static inline void note_alarm(struct simulator *simulator, const struct run_queu
 }
 
 /* Rarely needed, like the next function. */
-static __attribute__((cold, noinline)) void record_said(struct simulator *simulator, uint32_t here,
-                                                        struct run_queue *queue)
+static __attribute__((cold, noinline)) void
+record_annotation(struct simulator *simulator, uint32_t acting_cpu, struct run_queue *queue)
 {
-    struct said said;
-    if (!take_said(queue, &said))
+    struct said annotation;
+    if (!take_annotation(queue, &annotation))
         return;
-    const char *text = (const char *)said.text;
+    const char *text = (const char *)annotation.text;
     size_t length = strnlen(text, SAID_BYTES);
-    record_number(simulator, here, TRACE_SAID, said.pid, (uint32_t)said.other,
-                  (uint64_t)said.value);
+    record_number(simulator, acting_cpu, TRACE_SAID, annotation.pid, (uint32_t)annotation.other,
+                  (uint64_t)annotation.value);
     for (size_t at = 0; at == 0 || at < length; at += TEXT_BYTES_PER_RECORD) {
         uint64_t second;
         uint32_t first;
         memcpy(&second, text + at, 8);
         memcpy(&first, text + at + 8, 4);
-        record_number(simulator, here, TRACE_TEXT, 0, first, second);
+        record_number(simulator, acting_cpu, TRACE_TEXT, 0, first, second);
     }
 }
 
 /* Handles the results of the queue's hooks, on the CPU where they were called. */
-static inline void hooks_called(struct simulator *simulator, uint32_t here, struct run_queue *queue)
+static inline void hooks_called(struct simulator *simulator, uint32_t acting_cpu,
+                                struct run_queue *queue)
 {
     note_alarm(simulator, queue);
     if (__builtin_expect(queue->said.told, 0))
-        record_said(simulator, here, queue);
+        record_annotation(simulator, acting_cpu, queue);
 }
 
 /* ---- queueing, taking out and moving ---- */
 
 /* Rarely needed, so it is separate from the path of every decision. */
 static __attribute__((cold, noinline)) void record_queued(struct simulator *simulator,
-                                                          uint32_t here,
+                                                          uint32_t acting_cpu,
                                                           const struct run_queue *queue,
                                                           const struct process *process)
 {
-    record(simulator, here, TRACE_QUEUED, process, queue->cpu, process->task.level);
+    record(simulator, acting_cpu, TRACE_QUEUED, process, queue->cpu, process->task.level);
 }
 
 /* A forked process inherits from its parent, if the policy knows the parent. It does not know
@@ -188,9 +189,9 @@ take_urgent(struct simulator *simulator, const struct run_queue *queue, uint32_t
     return NULL;
 }
 
-static inline void queue_add(struct simulator *simulator, uint32_t here, struct run_queue *queue,
-                             struct process *process, enum enqueue_reason reason,
-                             const struct process *parent)
+static inline void queue_add(struct simulator *simulator, uint32_t acting_cpu,
+                             struct run_queue *queue, struct process *process,
+                             enum enqueue_reason reason, const struct process *parent)
 {
     if (process->urgent) {
         add_urgent(simulator, process);
@@ -198,21 +199,21 @@ static inline void queue_add(struct simulator *simulator, uint32_t here, struct 
         if (!process->known)
             reason = introduce(simulator, process, reason, parent);
         run_queue_add(policy, queue, &process->task, reason);
-        hooks_called(simulator, here, queue);
+        hooks_called(simulator, acting_cpu, queue);
     }
     simulator->queued++;
     if (simulator->traces_queues)
-        record_queued(simulator, here, queue, process);
+        record_queued(simulator, acting_cpu, queue, process);
 }
 
-static inline void queue_remove(struct simulator *simulator, uint32_t here, struct run_queue *queue,
-                                struct process *process)
+static inline void queue_remove(struct simulator *simulator, uint32_t acting_cpu,
+                                struct run_queue *queue, struct process *process)
 {
     if (process->urgent)
         take_urgent(simulator, queue, NO_CPU, process->task.slot);
     else
         run_queue_remove(policy, queue, &process->task);
-    hooks_called(simulator, here, queue);
+    hooks_called(simulator, acting_cpu, queue);
     simulator->queued--;
 }
 
@@ -234,10 +235,10 @@ static inline struct process *queue_pick(struct simulator *simulator, struct run
     return process_of(task);
 }
 
-static void change_cpu(struct simulator *simulator, uint32_t here, struct process *process,
+static void change_cpu(struct simulator *simulator, uint32_t acting_cpu, struct process *process,
                        uint32_t to)
 {
-    record(simulator, here, TRACE_MIGRATE, process, process->task.cpu, to);
+    record(simulator, acting_cpu, TRACE_MIGRATE, process, process->task.cpu, to);
     process->task.cpu = to;
     process->left += simulator->costs.migration;
     simulator->counts.migrations++;
@@ -245,16 +246,17 @@ static void change_cpu(struct simulator *simulator, uint32_t here, struct proces
 
 /* Moves the process that the policy hands out from one CPU's queue to another's. Returns null if
  * there is none. */
-static struct process *move(struct simulator *simulator, uint32_t here, uint32_t from, uint32_t to)
+static struct process *move(struct simulator *simulator, uint32_t acting_cpu, uint32_t from,
+                            uint32_t to)
 {
     struct run_queue *queue = queue_of(simulator, from);
     struct process *process = process_of(run_queue_steal_for(policy, queue, to));
-    hooks_called(simulator, here, queue);
+    hooks_called(simulator, acting_cpu, queue);
     if (!process)
         return NULL;
     simulator->queued--;
-    change_cpu(simulator, here, process, to);
-    queue_add(simulator, here, queue_of(simulator, to), process, ENQUEUE_MOVED, NULL);
+    change_cpu(simulator, acting_cpu, process, to);
+    queue_add(simulator, acting_cpu, queue_of(simulator, to), process, ENQUEUE_MOVED, NULL);
     return process;
 }
 

@@ -15,36 +15,36 @@ static inline void end_wait(struct simulator *simulator, struct process *process
 }
 
 /* Discards the policy's data about a blocked process in its queue before it joins another queue. */
-static inline void leave_queue(struct simulator *simulator, uint32_t here, struct run_queue *queue,
-                               struct process *process)
+static inline void leave_queue(struct simulator *simulator, uint32_t acting_cpu,
+                               struct run_queue *queue, struct process *process)
 {
     run_queue_forget(policy, queue, &process->task);
-    hooks_called(simulator, here, queue);
+    hooks_called(simulator, acting_cpu, queue);
 }
 
 /* Makes a process runnable: it is forked by `actor`, or woken by `actor` or by an interrupt if
  * that is null. Or it is moved, because it may no longer run where it was. */
-static void make_runnable(struct simulator *simulator, uint32_t here, struct process *process,
+static void make_runnable(struct simulator *simulator, uint32_t acting_cpu, struct process *process,
                           enum enqueue_reason reason, const struct process *actor)
 {
     uint32_t from = process->task.cpu;
     uint32_t to = policy_place(policy, &simulator->scheduler, &process->task, reason);
     if (reason == ENQUEUE_WOKEN) {
         process->task.waker = (int32_t)pid_of(actor);
-        process->task.waker_cpu = here;
-        name_owner(simulator, here, process, NULL);
-        record(simulator, here, TRACE_WAKEUP, process, pid_of(actor), to);
+        process->task.waker_cpu = acting_cpu;
+        name_owner(simulator, acting_cpu, process, NULL);
+        record(simulator, acting_cpu, TRACE_WAKEUP, process, pid_of(actor), to);
         end_wait(simulator, process);
         if (from != to)
-            leave_queue(simulator, here, queue_of(simulator, from), process);
+            leave_queue(simulator, acting_cpu, queue_of(simulator, from), process);
         simulator->counts.wakeups++;
     }
     if (from != to && reason != ENQUEUE_NEW)
-        change_cpu(simulator, here, process, to);
+        change_cpu(simulator, acting_cpu, process, to);
     process->task.cpu = to;
     struct run_queue *queue = queue_of(simulator, to);
-    queue_add(simulator, here, queue, process, reason, reason == ENQUEUE_NEW ? actor : NULL);
-    announce(simulator, here, queue, process);
+    queue_add(simulator, acting_cpu, queue, process, reason, reason == ENQUEUE_NEW ? actor : NULL);
+    announce(simulator, acting_cpu, queue, process);
 }
 
 #endif

@@ -174,26 +174,27 @@ static inline bool has_heard(const struct simulator *simulator, const struct cpu
 /*
  * Makes the CPUs that were asked to pick again do so, in their order. CPUs that have not been
  * notified yet, or are in the kernel, plan it. A CPU that picks again may affect an earlier one: by
- * a process that it has expelled, or by the alarm of the shared queue. `here` needs no interrupt
- * (NO_CPU: every CPU does). A CPU does nothing before its own tick of this moment.
+ * a process that it has expelled, or by the alarm of the shared queue. `acting_cpu` needs no
+ * interrupt (NO_CPU: every CPU does). A CPU does nothing before its own tick of this moment.
  */
-static void settle(struct simulator *simulator, uint32_t here)
+static void settle(struct simulator *simulator, uint32_t acting_cpu)
 {
-    if (here != NO_CPU && simulator->cpus[here].reschedule)
-        cpu_set_add(&simulator->called, here);
+    if (acting_cpu != NO_CPU && simulator->cpus[acting_cpu].reschedule)
+        cpu_set_add(&simulator->called, acting_cpu);
     uint32_t ticked = simulator->ticked;
     uint32_t i;
     while ((i = cpu_set_next(&simulator->called, 0, ticked)) != NO_CPU) {
         struct cpu *cpu = &simulator->cpus[i];
         cpu_set_remove(&simulator->called, i);
-        if (cpu->reschedule && (i == here ? !cpu->late && !cpu->calls : has_heard(simulator, cpu)))
+        if (cpu->reschedule &&
+            (i == acting_cpu ? !cpu->late && !cpu->calls : has_heard(simulator, cpu)))
             preempt(simulator, cpu);
         plan(simulator, cpu);
-        if (i == here)
-            here = NO_CPU; /* if it is asked again, it is notified like the others */
+        if (i == acting_cpu)
+            acting_cpu = NO_CPU; /* if it is asked again, it is notified like the others */
     }
-    if (here != NO_CPU)
-        plan(simulator, &simulator->cpus[here]);
+    if (acting_cpu != NO_CPU)
+        plan(simulator, &simulator->cpus[acting_cpu]);
 }
 
 #endif

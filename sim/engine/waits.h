@@ -47,16 +47,16 @@ static uint64_t timer_next(const struct simulator *simulator, uint64_t *due, uin
     return *due;
 }
 
-static uint64_t *own_timer(struct simulator *simulator, const struct process *process,
-                           uint32_t timer)
+static uint64_t *task_timer(struct simulator *simulator, const struct process *process,
+                            uint32_t timer)
 {
     return &simulator->timer_times[process->task.slot * simulator->timer_count + timer];
 }
 
-static uint64_t own_timer_next(struct simulator *simulator, const struct process *process,
-                               const struct workload_step *step)
+static uint64_t task_timer_next(struct simulator *simulator, const struct process *process,
+                                const struct workload_step *step)
 {
-    uint64_t *due = own_timer(simulator, process, step->detail);
+    uint64_t *due = task_timer(simulator, process, step->detail);
     return timer_next(simulator, due, step->value, step->target == 1);
 }
 
@@ -97,10 +97,10 @@ static uint32_t *link_behind(struct simulator *simulator, struct channel *channe
 
 /* Like order_takers() of kernel/sync/channel.c: moves the `count` processes that the policy
  * chooses to the front. */
-static void order_waiters(struct simulator *simulator, uint32_t here, struct channel *channel,
+static void order_waiters(struct simulator *simulator, uint32_t acting_cpu, struct channel *channel,
                           uint64_t count)
 {
-    struct run_queue *queue = queue_of(simulator, here == OUTSIDE ? 0 : here);
+    struct run_queue *queue = queue_of(simulator, acting_cpu == OUTSIDE ? 0 : acting_cpu);
     uint32_t ordered = NOBODY;
     for (; count > 0; count--) {
         uint32_t before = before_chosen(simulator, queue, channel, ordered);
@@ -115,37 +115,37 @@ static void order_waiters(struct simulator *simulator, uint32_t here, struct cha
         *to = slot;
         ordered = slot;
     }
-    hooks_called(simulator, here, queue);
+    hooks_called(simulator, acting_cpu, queue);
 }
 
 /* Gives items to waiting processes, in their order, before others can take them. Returns how
  * many of `count` remain. */
-static uint64_t give_waiting(struct simulator *simulator, uint32_t here, struct channel *channel,
-                             uint64_t count, const struct process *actor)
+static uint64_t give_waiting(struct simulator *simulator, uint32_t acting_cpu,
+                             struct channel *channel, uint64_t count, const struct process *actor)
 {
     while (channel->first != NOBODY && count > 0) {
         struct process *process = process_at(simulator, channel->first);
         channel->first = process->link;
         channel->waiting--;
         count--;
-        make_runnable(simulator, here, process, ENQUEUE_WOKEN, actor);
+        make_runnable(simulator, acting_cpu, process, ENQUEUE_WOKEN, actor);
     }
     return count;
 }
 
 /* Gives `count` items. A count of 0 gives one to each waiting process. Items that no process
  * waits for are then lost, as they are if they must not be kept. */
-static void give(struct simulator *simulator, uint32_t here, struct channel *channel,
+static void give(struct simulator *simulator, uint32_t acting_cpu, struct channel *channel,
                  uint64_t count, bool keeps, struct process *actor)
 {
     if (orders_waiters(simulator) && count > 0 && count < channel->waiting)
-        order_waiters(simulator, here, channel, count);
+        order_waiters(simulator, acting_cpu, channel, count);
     struct process *heir = channel->first == NOBODY ? NULL : process_at(simulator, channel->first);
     if (channel->is_lock)
-        hand_lock(simulator, here, channel, heir);
+        hand_lock(simulator, acting_cpu, channel, heir);
     else
-        set_owner(simulator, here, channel, actor);
-    uint64_t left = give_waiting(simulator, here, channel, count ? count : UINT64_MAX, actor);
+        set_owner(simulator, acting_cpu, channel, actor);
+    uint64_t left = give_waiting(simulator, acting_cpu, channel, count ? count : UINT64_MAX, actor);
     channel->count += count && keeps ? left : 0;
 }
 

@@ -54,7 +54,7 @@ __attribute__((aligned(4096))) uint64_t kernel_root[512];
 __attribute__((section(".htif"))) volatile uint64_t tohost_word, fromhost_word;
 
 static __attribute__((aligned(16))) char other_stack[4096];
-static uint32_t round_wanted;
+static uint32_t round_requested;
 static uint32_t round_raised;
 
 void boot_page_table(void);
@@ -164,32 +164,32 @@ static bool signal_comes(void)
 _Noreturn void boot_start(uint64_t hart)
 {
     uint32_t lost = 0;
-    uint32_t kept = 0;
-    for (uint64_t each = 0; each < 2; each++)
-        machine_mode[each].software = CLINT_SOFTWARE(each);
+    uint32_t remaining = 0;
+    for (uint64_t index = 0; index < 2; index++)
+        machine_mode[index].software = CLINT_SOFTWARE(index);
     stop_timers();
     let_devices_interrupt(hart);
     __atomic_store_n(&boot_slot[!hart].stack, (uint64_t)(other_stack + sizeof(other_stack)),
                      __ATOMIC_RELEASE);
     *word_at(CLINT_SOFTWARE(!hart)) = 1;
     for (uint32_t round = 1; round <= ROUNDS; round++) {
-        __atomic_store_n(&round_wanted, round, __ATOMIC_RELEASE);
+        __atomic_store_n(&round_requested, round, __ATOMIC_RELEASE);
         while (__atomic_load_n(&round_raised, __ATOMIC_ACQUIRE) != round)
             interrupt_self(hart);
         lost += !signal_comes();
         serve_device(hart);
-        kept += device_signals();
+        remaining += device_signals();
     }
     say_count(ROUNDS, " signals, ");
     say_count(lost, " lost, ");
-    say_count(kept, " kept\n");
-    power_off(lost == 0 && kept == 0);
+    say_count(remaining, " kept\n");
+    power_off(lost == 0 && remaining == 0);
 }
 
 _Noreturn void boot_start_other(void)
 {
     for (uint32_t round = 1;; round++) {
-        while (__atomic_load_n(&round_wanted, __ATOMIC_ACQUIRE) != round)
+        while (__atomic_load_n(&round_requested, __ATOMIC_ACQUIRE) != round)
             ;
         wait_steps(round * 7919 % LONGEST_DELAY);
         *byte_at(UART_INTERRUPTS) = UART_INTERRUPT_TO_SEND;

@@ -93,19 +93,20 @@ POLICY_FUNCTION bool planted_overtakes(run_queue_t *queue, const task_t *waiter,
 POLICY_FUNCTION void planted_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     planted_queue_t *state = STATE_OF(queue, struct planted_queue);
-    planted_task_t *own = STATE_OF(task, struct planted_task);
+    planted_task_t *task_state = STATE_OF(task, struct planted_task);
     bool first = reason == ENQUEUE_PREEMPTED;
     if (reason == ENQUEUE_EXPIRED)
-        own->level = !(planted_makes(queue, MISTAKE_STARVED) && task->cpus);
+        task_state->level = !(planted_makes(queue, MISTAKE_STARVED) && task->cpus);
     if (reason == ENQUEUE_WOKEN)
-        own->level = 0;
+        task_state->level = 0;
     if (!first)
-        own->ticks = 0;
-    task->level = own->level;
+        task_state->ticks = 0;
+    task->level = task_state->level;
     if (planted_makes(queue, MISTAKE_OVERFLOW))
-        task->level = (uint64_t)(int64_t)((int32_t)task->tickets * 3000) > 0 ? own->level : 2;
+        task->level =
+            (uint64_t)(int64_t)((int32_t)task->tickets * 3000) > 0 ? task_state->level : 2;
     if (planted_makes(queue, MISTAKE_GROUP))
-        task->level = planted_group_weight(queue, task) * 300000 > 0 ? own->level : 2;
+        task->level = planted_group_weight(queue, task) * 300000 > 0 ? task_state->level : 2;
     if (planted_makes(queue, MISTAKE_DEPTH))
         first &= state->lists[planted_depth(queue, task)].first != task;
     if (planted_makes(queue, MISTAKE_PERIOD))
@@ -114,11 +115,12 @@ POLICY_FUNCTION void planted_enqueue(run_queue_t *queue, task_t *task, enum enqu
         first = false;
     if (planted_makes(queue, MISTAKE_MOVE) && reason == ENQUEUE_MOVED)
         return;
-    if (planted_makes(queue, MISTAKE_ADOPTED) && reason == ENQUEUE_ADOPTED && own->level == 0)
+    if (planted_makes(queue, MISTAKE_ADOPTED) && reason == ENQUEUE_ADOPTED &&
+        task_state->level == 0)
         return;
     if (planted_makes(queue, MISTAKE_HELD) && reason == ENQUEUE_YIELDED && queue->queued == 0)
         queue->held++;
-    task_list_t *list = &state->lists[own->level];
+    task_list_t *list = &state->lists[task_state->level];
     task_list_insert_before(list, task, first ? list->first : NULL);
     state->count++;
 }
@@ -168,18 +170,19 @@ POLICY_FUNCTION task_t *planted_pick(run_queue_t *queue, uint32_t cpu)
 
 POLICY_FUNCTION enum tick_verdict planted_tick(run_queue_t *queue, task_t *task)
 {
-    planted_task_t *own = STATE_OF(task, struct planted_task);
+    planted_task_t *task_state = STATE_OF(task, struct planted_task);
     planted_queue_t *state = STATE_OF(queue, struct planted_queue);
-    own->ticks++;
+    task_state->ticks++;
     if (planted_makes(queue, MISTAKE_BEYOND))
-        state->picks[state->count] = own->ticks;
-    if (planted_makes(queue, MISTAKE_STATE) && own->level == 1 && (&own->ticks)[2] == 1)
+        state->picks[state->count] = task_state->ticks;
+    if (planted_makes(queue, MISTAKE_STATE) && task_state->level == 1 &&
+        (&task_state->ticks)[2] == 1)
         return TICK_KILL;
-    if (planted_makes(queue, MISTAKE_HOST) && own->level == 1)
+    if (planted_makes(queue, MISTAKE_HOST) && task_state->level == 1)
         queue->running++;
     if (planted_makes(queue, MISTAKE_CLOCK))
         return queue->now / queue->scheduler->tick_ns % 3 == 0 ? TICK_PREEMPT : TICK_CONTINUE;
-    return own->ticks >= 2 ? TICK_PREEMPT : TICK_CONTINUE;
+    return task_state->ticks >= 2 ? TICK_PREEMPT : TICK_CONTINUE;
 }
 
 POLICY_FUNCTION void planted_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)

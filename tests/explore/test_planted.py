@@ -123,7 +123,7 @@ def test_what_a_policy_reads_is_what_the_compiler_misses(tmp_path: Path) -> None
     assert exploration.words_of(ROOT / "policies" / "rr.c") == ("slot",)
     changed = tmp_path / "planted.c"
     text = SOURCE.read_text().replace(
-        "own->ticks++;", "own->ticks += run_time_now(queue, task) > 9;"
+        "state->ticks++;", "state->ticks += run_time_now(queue, task) > 9;"
     )
     changed.write_text(text.replace("#include", "/* task->nice, queue->now */\n#include", 1))
     assert exploration.words_of(changed) == ("now", "run_time", "counted", *WORDS, "group")

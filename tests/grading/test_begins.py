@@ -39,9 +39,9 @@ def with_run_time_of_32_bits() -> str:
 
 def by_whole_run_time() -> str:
     text = (SHARES / "solution.c").read_text()
-    old = "own->pass += (task->run_time - own->began) * ONE"
+    old = "state->pass += (task->run_time - state->began) * ONE"
     assert old in text
-    return text.replace(old, "own->pass = task->run_time * ONE")
+    return text.replace(old, "state->pass = task->run_time * ONE")
 
 
 def test_run_times_of_32_bits_lose_points_and_64_bits_none(tmp_path: Path) -> None:

@@ -69,14 +69,14 @@ static inline bool find_process(int pid, struct process_info *row)
     int count;
     struct process_info *table = process_table(&count);
     check(table);
-    bool found = false;
-    for (int i = 0; i < count && !found; i++) {
-        found = table[i].pid == pid;
-        if (found)
+    bool has_match = false;
+    for (int i = 0; i < count && !has_match; i++) {
+        has_match = table[i].pid == pid;
+        if (has_match)
             *row = table[i];
     }
     free(table);
-    return found;
+    return has_match;
 }
 
 /* Waits for `count` children; each must succeed. */
@@ -190,7 +190,7 @@ static inline bool run_test(const struct test *test)
     return passed;
 }
 
-static inline bool test_wanted(const char *name, int argc, char *argv[])
+static inline bool test_selected(const char *name, int argc, char *argv[])
 {
     bool others = argc == 1 || argv[1][0] == '-';
     for (int i = 1; i < argc; i++) {
@@ -206,7 +206,7 @@ static inline int run_tests(const struct test *tests, int count, int argc, char 
     int run = 0;
     int failed = 0;
     for (int i = 0; i < count; i++) {
-        if (!test_wanted(tests[i].name, argc, argv))
+        if (!test_selected(tests[i].name, argc, argv))
             continue;
         run++;
         failed += !run_test(&tests[i]);

@@ -14,7 +14,7 @@ enum { PLAYERS = 6, ROUNDS = 12, ALL_THERE = 0 };
 static uint32_t cpus;
 
 /* Returns the CPU of a process. */
-static uint32_t where(int pid)
+static uint32_t cpu_of(int pid)
 {
     struct process_info row;
     check(find_process(pid, &row));
@@ -38,14 +38,14 @@ static void what_is_set_is_told(void)
     uint64_t all = cpus == 64 ? UINT64_MAX : (1ull << cpus) - 1;
     check(allowed(0) == all);
     allow(0, 1);
-    check(allowed(0) == 1 && allowed(getpid()) == 1 && where(getpid()) == 0);
+    check(allowed(0) == 1 && allowed(getpid()) == 1 && cpu_of(getpid()) == 0);
     allow(0, UINT64_MAX);
     check(allowed(0) == all);
     allow(0, 1ull << (cpus - 1));
-    check(where(getpid()) == cpus - 1);
+    check(cpu_of(getpid()) == cpus - 1);
     int child = test_fork();
     if (child == 0) {
-        check(allowed(0) == 1ull << (cpus - 1) && where(getpid()) == cpus - 1);
+        check(allowed(0) == 1ull << (cpus - 1) && cpu_of(getpid()) == cpus - 1);
         exit(0);
     }
     check(test_wait(child) == 0);

@@ -43,8 +43,8 @@ static int start_taker(int channel, int64_t number)
 static void memory_is_shared_with_children(void)
 {
     make_board();
-    int64_t *own = malloc(sizeof(*own));
-    *own = 1;
+    int64_t *private_copy = malloc(sizeof(*private_copy));
+    *private_copy = 1;
     for (int i = 0; i < 4; i++) {
         if (test_fork() == 0) {
             if (test_fork() == 0) {
@@ -52,14 +52,14 @@ static void memory_is_shared_with_children(void)
                     __atomic_fetch_add(&board->count, 1, __ATOMIC_SEQ_CST);
                 exit(0);
             }
-            *own = 2;
+            *private_copy = 2;
             wait_for_children(1);
             exit(0);
         }
     }
     wait_for_children(4);
     check(board->count == 4000);
-    check(*own == 1);
+    check(*private_copy == 1);
 }
 
 static void shared_memory_is_given_back(void)

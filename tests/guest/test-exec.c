@@ -100,15 +100,15 @@ static void exec_keeps_files_and_directory(void)
         exec(SELF, arguments);
         exit(1);
     }
-    int told;
-    check(read(ends[0], &told, sizeof(told)) == sizeof(told));
-    check(told == pid);
+    int reported;
+    check(read(ends[0], &reported, sizeof(reported)) == sizeof(reported));
+    check(reported == pid);
     check(test_wait(pid) == 0);
     check(unlink("/t/here") == 0); /* made in the working directory */
     check(chdir("/") == 0 && unlink("/t") == 0);
 }
 
-static int tell(const char *descriptor_text)
+static int report(const char *descriptor_text)
 {
     int64_t descriptor;
     int pid = getpid();
@@ -414,6 +414,6 @@ int main(int argc, char *argv[])
     if (argc > 1 && strcmp(argv[1], "count") == 0)
         return argv[argc] ? -2 : argc;
     if (argc == 3 && strcmp(argv[1], "tell") == 0)
-        return tell(argv[2]);
+        return report(argv[2]);
     return RUN_TESTS(tests, argc, argv);
 }

@@ -421,9 +421,9 @@ static void check_blocks(const char *path, int count)
 static void a_file_grows_large(void)
 {
     enter_home();
-    int wanted = 13 * 256;
-    int written = write_blocks("large", wanted);
-    check(written == wanted || last_error() == ENOSPC || last_error() == EFBIG);
+    int requested = 13 * 256;
+    int written = write_blocks("large", requested);
+    check(written == requested || last_error() == ENOSPC || last_error() == EFBIG);
     check(written > 256);
     check_blocks("large", written);
     printf("# a_file_grows_large: %d KiB\n", written * 4);

@@ -216,22 +216,22 @@ static void the_last_writer_wakes_all_readers(void)
 /* One process writes and the other answers, `rounds` times. */
 static void ping_pong(int rounds)
 {
-    int there[2];
+    int outward[2];
     int back[2];
     char c = 0;
-    test_pipe(there);
+    test_pipe(outward);
     test_pipe(back);
     int pid = test_fork();
     if (pid == 0) {
         for (int i = 0; i < rounds; i++) {
-            check(read(there[0], &c, 1) == 1);
+            check(read(outward[0], &c, 1) == 1);
             c++;
             check(write(back[1], &c, 1) == 1);
         }
         exit(0);
     }
     for (int i = 0; i < rounds; i++) {
-        check(write(there[1], &c, 1) == 1);
+        check(write(outward[1], &c, 1) == 1);
         check(read(back[0], &c, 1) == 1);
         check(c == (char)(i + 1));
     }

@@ -74,12 +74,12 @@ static struct status_row status_of(int pid)
     exit(1);
 }
 
-static bool status_has_line(const char *wanted)
+static bool status_has_line(const char *requested)
 {
     char *text = read_text(STATUS);
     char *line;
     while ((line = next_line(&text)) && line[0]) {
-        if (strcmp(line, wanted) == 0)
+        if (strcmp(line, requested) == 0)
             return true;
     }
     return false;

@@ -33,16 +33,16 @@ static void wait_takes_a_null_status(void)
 static void fork_gives_the_childs_pid(void)
 {
     int ends[2];
-    int childs_own;
+    int child_value;
     check(pipe(ends) == 0);
     int pid = test_fork();
     if (pid == 0) {
-        int own = getpid();
-        write(ends[1], &own, sizeof(own));
+        int self_pid = getpid();
+        write(ends[1], &self_pid, sizeof(self_pid));
         exit(0);
     }
-    check(read(ends[0], &childs_own, sizeof(childs_own)) == sizeof(childs_own));
-    check(childs_own == pid && pid != getpid());
+    check(read(ends[0], &child_value, sizeof(child_value)) == sizeof(child_value));
+    check(child_value == pid && pid != getpid());
     check(test_wait(pid) == 0);
 }
 
@@ -107,17 +107,17 @@ static void orphaned_zombies_are_reaped(void)
     }
     check(test_wait(pid) == 0);
     int count = 1;
-    bool found = true;
-    for (int i = 0; i < 1000 && found; i++) {
+    bool has_match = true;
+    for (int i = 0; i < 1000 && has_match; i++) {
         struct process_info *table = process_table(&count);
         check(table);
-        found = false;
+        has_match = false;
         for (int j = 0; j < count; j++)
-            found |= table[j].parent == 1 && table[j].state == PROCESS_ZOMBIE;
+            has_match |= table[j].parent == 1 && table[j].state == PROCESS_ZOMBIE;
         free(table);
         sleep(1);
     }
-    check(!found);
+    check(!has_match);
 }
 
 /* Kill, in every process state */

@@ -61,9 +61,9 @@ static void attributes_of_others_can_be_set(void)
     check(setpriority(pid, 2) == 0 && settickets_pid(pid, 44) == 0 && setweight(pid, 7) == 0);
     struct process_info row = row_of(pid);
     check(row.priority == 2 && row.tickets == 44 && row.weight == 7);
-    struct process_info own = row_of(getpid());
-    check(own.priority == PRIORITY_DEFAULT && own.tickets == TICKETS_DEFAULT);
-    check(own.weight == WEIGHT_DEFAULT);
+    struct process_info current = row_of(getpid());
+    check(current.priority == PRIORITY_DEFAULT && current.tickets == TICKETS_DEFAULT);
+    check(current.weight == WEIGHT_DEFAULT);
     end_child(pid);
     check_error(setpriority(pid, 2), ESRCH);
     check_error(settickets_pid(pid, 2), ESRCH);

@@ -201,12 +201,12 @@ static void look_at_all(void)
     int count;
     struct process_info *table = process_table(&count);
     check(table && count > 2);
-    bool found = false;
+    bool has_match = false;
     for (int i = 0; i < count; i++) {
-        found |= table[i].pid == getpid();
+        has_match |= table[i].pid == getpid();
         check(table[i].pid > 0 && table[i].state <= PROCESS_ZOMBIE);
     }
-    check(found);
+    check(has_match);
     free(table);
 }
 

@@ -15,7 +15,7 @@
 
 static char keys[100000];
 static size_t keys_pressed, keys_taken;
-static bool interrupts_wanted;
+static bool interrupts_expected;
 static void (*interrupt)(void *context);
 
 static char screen[10000]; /* since the last new line */
@@ -46,7 +46,7 @@ static void show(char c)
 void mmio_write_8(physical_t address, uint8_t value)
 {
     if (address == UART + UART_INTERRUPT_ENABLE)
-        interrupts_wanted = value & INTERRUPT_RECEIVED;
+        interrupts_expected = value & INTERRUPT_RECEIVED;
     if (address != UART + UART_DATA)
         return;
     show((char)value);
@@ -62,7 +62,7 @@ void interrupt_enable(uint32_t source, void (*handler)(void *context), void *con
 
 static void deliver_interrupts(void)
 {
-    while (interrupts_wanted && keys_taken < keys_pressed)
+    while (interrupts_expected && keys_taken < keys_pressed)
         interrupt(NULL);
 }
 
@@ -74,12 +74,12 @@ void print_characters(const char *text, size_t length)
         console_put(text[i]);
 }
 
-static uint64_t echo_wanted = 1; /* the boot argument */
+static uint64_t echo_expected = 1; /* the boot argument */
 
-uint64_t boot_argument_number(const char *name, uint64_t otherwise)
+uint64_t boot_argument_number(const char *name, uint64_t fallback)
 {
-    check(strcmp(name, "console-echo") == 0 && otherwise == 1);
-    return echo_wanted;
+    check(strcmp(name, "console-echo") == 0 && fallback == 1);
+    return echo_expected;
 }
 
 static const struct device_operations *operations;
@@ -165,9 +165,9 @@ static void start(void)
     machine.console = (struct device_range){UART, 0x100};
     machine.console_interrupt = 10;
     console_init_early();
-    check(!interrupts_wanted);
+    check(!interrupts_expected);
     console_init();
-    check(interrupts_wanted);
+    check(interrupts_expected);
     memset(screen, 0, sizeof screen);
 }
 
@@ -245,12 +245,12 @@ static void test_editing(void)
 /* Typed text is edited as usual, but only program output appears. */
 static void test_without_echo(void)
 {
-    echo_wanted = 0;
+    echo_expected = 0;
     start();
     press("one\tx\b\025two\n\003three\n");
     check(output_length == 0);
     check(reads("two\n") && reads("three\n"));
-    echo_wanted = 1;
+    echo_expected = 1;
 }
 
 static void test_characters_of_many_bytes(void)
@@ -290,7 +290,7 @@ static void test_line_too_long(void)
     start();
     for (int i = 0; i < INPUT_BYTES + 100; i++)
         press("x");
-    check(interrupts_wanted && keys_taken == keys_pressed); /* still editable */
+    check(interrupts_expected && keys_taken == keys_pressed); /* still editable */
     press("\by\n");
     while (total == 0 || text[strlen(text) - 1] != '\n') {
         int64_t count = read_into(text, READ_BYTES);
@@ -310,12 +310,12 @@ static void test_typed_ahead(void)
         snprintf(line, sizeof line, "line %d\n", i);
         press(line);
     }
-    check(!interrupts_wanted && keys_taken < keys_pressed);
+    check(!interrupts_expected && keys_taken < keys_pressed);
     for (int i = 0; i < 2000; i++) {
         snprintf(line, sizeof line, "line %d\n", i);
         check(reads(line));
     }
-    check(interrupts_wanted && nothing_to_read());
+    check(interrupts_expected && nothing_to_read());
 }
 
 static void test_write(void)
@@ -351,11 +351,11 @@ static void test_no_device(void)
 {
     start();
     machine.console.bytes = 0;
-    interrupts_wanted = false;
+    interrupts_expected = false;
     console_init_early();
     console_put('x');
     console_init();
-    check(output_length == 0 && !interrupts_wanted && nothing_to_read());
+    check(output_length == 0 && !interrupts_expected && nothing_to_read());
 }
 
 /* ---- random keys, compared with a model ---- */

@@ -68,10 +68,10 @@ _Noreturn void panic(const char *format, ...)
 /* Returns whether the function ends in a panic. */
 __attribute__((unused)) static bool panics(void (*function)(void))
 {
-    jmp_buf here;
+    jmp_buf recovery;
     volatile bool panicked = true;
-    after_panic = &here;
-    if (setjmp(here) == 0) {
+    after_panic = &recovery;
+    if (setjmp(recovery) == 0) {
         function();
         panicked = false;
     }

@@ -271,11 +271,11 @@ static void damage_once(struct blob *blob)
     }
 }
 
-static struct blob damaged(const struct blob *whole)
+static struct blob damaged(const struct blob *complete)
 {
     size_t bytes =
-        random_below(8) == 0 ? 44 + random_below((uint32_t)whole->bytes - 44) : whole->bytes;
-    struct blob blob = blob_copy(whole->data, bytes);
+        random_below(8) == 0 ? 44 + random_below((uint32_t)complete->bytes - 44) : complete->bytes;
+    struct blob blob = blob_copy(complete->data, bytes);
     for (uint32_t i = 1 + random_below(8); i > 0; i--)
         damage_once(&blob);
     put_cell(blob.data, TREE_MAGIC); /* the boot loader sets the header's place and size */
@@ -304,12 +304,12 @@ static void check_machine(void)
 
 static void test_damaged(void)
 {
-    const struct blob whole[] = {compile(qemu_virt_source), compile(spike_source),
-                                 compile(unusual_source)};
+    const struct blob complete[] = {compile(qemu_virt_source), compile(spike_source),
+                                    compile(unusual_source)};
     unsigned accepted = 0;
 
     for (int i = 0; i < MUTATIONS; i++) {
-        struct blob blob = damaged(&whole[i % 3]);
+        struct blob blob = damaged(&complete[i % 3]);
         int error = device_tree_read(blob.data, &machine);
         check(error == 0 || error == -EINVAL);
         if (error == 0) {
@@ -321,7 +321,7 @@ static void test_damaged(void)
         free(blob.data);
     }
     for (int i = 0; i < 3; i++)
-        free(whole[i].data);
+        free(complete[i].data);
     check(accepted > MUTATIONS / 10 && accepted < MUTATIONS * 9 / 10); /* both ends occurred */
 }
 
@@ -330,14 +330,14 @@ static void test_cut_short(void)
 {
     static const char *const sources[] = {qemu_virt_source, spike_source, unusual_source};
     for (int i = 0; i < 3; i++) {
-        struct blob whole = compile(sources[i]);
-        for (size_t bytes = 40; bytes < whole.bytes; bytes += 4) {
-            struct blob blob = blob_copy(whole.data, bytes);
+        struct blob complete = compile(sources[i]);
+        for (size_t bytes = 40; bytes < complete.bytes; bytes += 4) {
+            struct blob blob = blob_copy(complete.data, bytes);
             put_cell(blob.data + 4, (uint32_t)bytes);
             check(device_tree_read(blob.data, &machine) == -EINVAL);
             free(blob.data);
         }
-        free(whole.data);
+        free(complete.data);
     }
 }
 

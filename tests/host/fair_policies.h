@@ -93,13 +93,13 @@ static inline void shares_may_change_at_any_time(void)
         model_set_attribute(model, one, fair.attribute, 6);
         if (place == 2)
             model_wake(model, one);
-        uint64_t own = one->task.run_time, others = other->task.run_time;
+        uint64_t run_time = one->task.run_time, others = other->task.run_time;
         model_ticks(model, 4000);
-        own = one->task.run_time - own;
+        run_time = one->task.run_time - run_time;
         others = other->task.run_time - others;
-        check(own + others == 4000 * MODEL_TICK_NS);
-        check(own >= (3000 - fair.ticks_off) * MODEL_TICK_NS);
-        check(own <= (3000 + fair.ticks_off) * MODEL_TICK_NS);
+        check(run_time + others == 4000 * MODEL_TICK_NS);
+        check(run_time >= (3000 - fair.ticks_off) * MODEL_TICK_NS);
+        check(run_time <= (3000 + fair.ticks_off) * MODEL_TICK_NS);
         model_free(model);
     }
 }

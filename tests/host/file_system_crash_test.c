@@ -68,8 +68,8 @@ static uint64_t durable_until(const struct history *history, uint64_t cut)
     uint64_t until = 0;
     for (size_t i = 0; i < history->flush_count; i++) {
         const struct disk_flush_note *flush = &history->flushes[i];
-        if (flush->ended <= cut && flush->asked > until)
-            until = flush->asked;
+        if (flush->ended <= cut && flush->generation > until)
+            until = flush->generation;
     }
     return until;
 }
@@ -108,7 +108,7 @@ static void split_writes(const struct history *history, uint64_t cut,
     *confirmed_count = *open_count = 0;
     for (size_t i = 0; i < history->write_count; i++) {
         struct disk_write_note *write = &history->writes[i];
-        if (write->asked > cut)
+        if (write->generation > cut)
             continue;
         if (write->ended < until)
             confirmed[(*confirmed_count)++] = write;
@@ -158,7 +158,7 @@ static void make_crashed_disk(const struct history *history, uint64_t cut, int o
 }
 
 /* Returns whether the disk may hold this state of the worker's files if power failed at `cut`. */
-static bool is_expected(const struct worker *owner, uint64_t cut, const char *found)
+static bool is_expected(const struct worker *owner, uint64_t cut, const char *match)
 {
     uint32_t returned = 0;
     uint32_t began = 0;
@@ -173,31 +173,31 @@ static bool is_expected(const struct worker *owner, uint64_t cut, const char *fo
         const struct candidate *candidate = &owner->candidates[i];
         if (candidate->call <= returned)
             last = candidate->dump;
-        else if (candidate->call <= began && strcmp(candidate->dump, found) == 0)
+        else if (candidate->call <= began && strcmp(candidate->dump, match) == 0)
             return true;
     }
-    return strcmp(last, found) == 0;
+    return strcmp(last, match) == 0;
 }
 
 /* Checks the content of the mounted disk. */
 static void check_mounted(uint64_t cut, int outcome)
 {
-    char *found[WORKERS_MAX];
+    char *match[WORKERS_MAX];
 
     images_checked++;
     check_settled_disk();
     if (workers == 0)
         return;
-    find_all(found);
+    find_all(match);
     for (int i = 0; i < workers; i++) {
-        if (is_expected(&worker[i], cut, found[i]))
+        if (is_expected(&worker[i], cut, match[i]))
             continue;
         fprintf(stderr, "power cut at event %llu, outcome %d: worker %c has\n%s",
-                (unsigned long long)cut, outcome, worker[i].letter, found[i]);
+                (unsigned long long)cut, outcome, worker[i].letter, match[i]);
         exit(1);
     }
     for (int i = 0; i < WORKERS_MAX; i++)
-        free(found[i]);
+        free(match[i]);
 }
 
 /* Mounts the disk, sometimes with another power cut during the mount. */

@@ -286,8 +286,8 @@ struct coroutine {
     bool alive;
     bool blocked;
     bool killable;
-    struct list wait_link; /* in a wait queue */
-    struct spinlock *held; /* innermost spin lock */
+    struct list wait_link;      /* in a wait queue */
+    struct spinlock *innermost; /* innermost spin lock */
 };
 
 static struct coroutine coroutines[PROCESSES_MAX];
@@ -310,7 +310,7 @@ bool current_killed(void)
 
 static struct spinlock **held_locks(void)
 {
-    return running ? &running->held : &scheduler_held;
+    return running ? &running->innermost : &scheduler_held;
 }
 
 static void finish_switch(void *fake_stack, const void **stack, size_t *bytes)
@@ -344,7 +344,7 @@ static void coroutine_main(void)
 {
     finish_switch(NULL, &scheduler_stack, &scheduler_stack_bytes);
     running->body(running->argument);
-    check(!running->held);
+    check(!running->innermost);
     running->alive = false;
     leave_coroutine();
 }
@@ -397,12 +397,12 @@ void spinlock_init(struct spinlock *lock, const char *name, enum lock_rank rank)
 
 void spinlock_acquire(struct spinlock *lock)
 {
-    struct spinlock **held = held_locks();
+    struct spinlock **innermost = held_locks();
     check(!lock->locked); /* one CPU: no other process can hold it */
-    check(!*held || (*held)->rank < lock->rank);
+    check(!*innermost || (*innermost)->rank < lock->rank);
     lock->locked = 1;
-    lock->next_held = *held;
-    *held = lock;
+    lock->next_acquired = *innermost;
+    *innermost = lock;
 }
 
 static void put_back(struct spinlock *lock)
@@ -411,9 +411,9 @@ static void put_back(struct spinlock *lock)
     check(lock->locked);
     while (*link != lock) {
         check(*link); /* the lock belongs to this process */
-        link = &(*link)->next_held;
+        link = &(*link)->next_acquired;
     }
-    *link = lock->next_held;
+    *link = lock->next_acquired;
     lock->locked = 0;
 }
 
@@ -421,7 +421,7 @@ static void put_back(struct spinlock *lock)
 void spinlock_release(struct spinlock *lock)
 {
     put_back(lock);
-    if (running && !running->held && random_chance(conduct.interleave))
+    if (running && !running->innermost && random_chance(conduct.interleave))
         leave_coroutine();
 }
 
@@ -446,7 +446,7 @@ static void wait_in(struct wait_queue *queue, struct spinlock *lock, enum block_
                     bool killable)
 {
     struct coroutine *self = running;
-    check(self && self->held == lock && !lock->next_held);
+    check(self && self->innermost == lock && !lock->next_acquired);
     self->blocked = true;
     self->killable = killable;
     self->process.reason = reason;
@@ -496,12 +496,12 @@ void wake_all(struct wait_queue *queue)
 struct disk_write_note {
     uint32_t block;
     uint8_t *data;
-    uint64_t asked;
+    uint64_t generation;
     uint64_t ended; /* UINT64_MAX: never */
 };
 
 struct disk_flush_note {
-    uint64_t asked;
+    uint64_t generation;
     uint64_t ended;
 };
 
@@ -529,7 +529,7 @@ uint64_t block_count(void)
     return disk.blocks;
 }
 
-static void note_asked(struct pending *pending)
+static void note_requested(struct pending *pending)
 {
     struct block_request *request = pending->request;
     disk.events++;
@@ -541,7 +541,7 @@ static void note_asked(struct pending *pending)
         struct disk_write_note *note = &disk.writes[disk.write_count];
         *note = (struct disk_write_note){.block = (uint32_t)request->block,
                                          .data = malloc(BLOCK_BYTES),
-                                         .asked = disk.events,
+                                         .generation = disk.events,
                                          .ended = UINT64_MAX};
         memcpy(note->data, request->data, BLOCK_BYTES);
         pending->note = disk.write_count++;
@@ -550,7 +550,7 @@ static void note_asked(struct pending *pending)
             disk.flushes =
                 realloc(disk.flushes, (disk.flush_count * 2 + 1) * sizeof(*disk.flushes));
         disk.flushes[disk.flush_count] =
-            (struct disk_flush_note){.asked = disk.events, .ended = UINT64_MAX};
+            (struct disk_flush_note){.generation = disk.events, .ended = UINT64_MAX};
         pending->note = disk.flush_count++;
     }
 }
@@ -603,7 +603,7 @@ void block_submit(struct block_request *request)
     check(!*held_locks());
     check(request->operation == BLOCK_FLUSH ||
           (request->block < disk.blocks && (uintptr_t)request->data % 8 == 0));
-    note_asked(&pending);
+    note_requested(&pending);
     if (random_chance(conduct.immediate)) {
         complete(pending);
         return;

@@ -61,8 +61,8 @@ struct worker {
     size_t candidate_count;
     struct call_times *times; /* index 1 is call 1 */
     uint32_t call;            /* the current call */
-    char *found;              /* content of the disk, for the comparison */
-    size_t found_bytes;
+    char *match;              /* content of the disk, for the comparison */
+    size_t disk_bytes;
 };
 
 /* ---- the model ---- */
@@ -91,11 +91,11 @@ static void model_free(struct model *model)
 
 static void model_drop(struct model *model, int file)
 {
-    struct model_file *gone = &model->files[file];
-    if (gone->links > 0 || gone->users > 0)
+    struct model_file *removed = &model->files[file];
+    if (removed->links > 0 || removed->users > 0)
         return;
-    free(gone->bytes);
-    *gone = (struct model_file){.type = INODE_FREE};
+    free(removed->bytes);
+    *removed = (struct model_file){.type = INODE_FREE};
 }
 
 /*
@@ -524,8 +524,8 @@ static void worker_end(struct worker *worker)
 
 /* ---- content of the disk ---- */
 
-static char *found_lines[WORKERS_MAX][MODEL_FILES];
-static size_t found_count[WORKERS_MAX];
+static char *disk_lines[WORKERS_MAX][MODEL_FILES];
+static size_t disk_count[WORKERS_MAX];
 
 static void find_file(const char *path, char letter)
 {
@@ -539,8 +539,8 @@ static void find_file(const char *path, char letter)
     int64_t size = status.type == FILE_REGULAR ? do_read(descriptor, data, sizeof(data)) : 0;
     check(status.type == FILE_DIRECTORY || (uint64_t)size == status.size);
     check(do_close(descriptor) == 0);
-    check(found_count[worker] < MODEL_FILES);
-    found_lines[worker][found_count[worker]++] =
+    check(disk_count[worker] < MODEL_FILES);
+    disk_lines[worker][disk_count[worker]++] =
         describe(path, (uint16_t)status.type, (uint32_t)status.links, data, (uint32_t)size);
 }
 
@@ -576,12 +576,12 @@ static void find_body(void *unused)
 }
 
 /* Returns the files of each worker on the mounted disk; the caller frees the text. */
-static void find_all(char *found[WORKERS_MAX])
+static void find_all(char *match[WORKERS_MAX])
 {
-    memset(found_count, 0, sizeof(found_count));
+    memset(disk_count, 0, sizeof(disk_count));
     run_session(find_body, NULL);
     for (int i = 0; i < WORKERS_MAX; i++)
-        found[i] = join_lines(found_lines[i], found_count[i]);
+        match[i] = join_lines(disk_lines[i], disk_count[i]);
 }
 
 static void make_shared(void *unused)

@@ -7,7 +7,7 @@
 static void run_workers(uint64_t seed, int workers, uint32_t calls, uint32_t blocks)
 {
     static struct worker worker[WORKERS_MAX];
-    char *found[WORKERS_MAX];
+    char *match[WORKERS_MAX];
 
     random_seed(seed);
     freed_blocks_max = seed % 3 == 0 ? 1024 : 3; /* a truncation needs several operations */
@@ -23,17 +23,17 @@ static void run_workers(uint64_t seed, int workers, uint32_t calls, uint32_t blo
     check_nothing_leaks();
     check_settled_disk();
     for (int mounts = 0; mounts < 2; mounts++) {
-        find_all(found);
+        find_all(match);
         for (int i = 0; i < workers; i++) {
             char *expected = model_dump(&worker[i].model);
-            if (strcmp(expected, found[i]) != 0)
+            if (strcmp(expected, match[i]) != 0)
                 fprintf(stderr, "seed %llu: worker %c expects\n%sfound\n%s",
-                        (unsigned long long)seed, worker[i].letter, expected, found[i]);
-            check(strcmp(expected, found[i]) == 0);
+                        (unsigned long long)seed, worker[i].letter, expected, match[i]);
+            check(strcmp(expected, match[i]) == 0);
             free(expected);
         }
         for (int i = 0; i < WORKERS_MAX; i++)
-            free(found[i]);
+            free(match[i]);
         check(machine_boot() == 0);
         check_disk();
     }

@@ -17,7 +17,7 @@
 #include "linux/loader/text.c"
 
 static char root[] = "/tmp/schedlab-limits-XXXXXX";
-static struct text found;
+static struct text description;
 
 /* Writes a file below the test's folder, and creates its folders. */
 static void put(const char *name, const char *content)
@@ -55,13 +55,13 @@ static bool look(void)
     char proc[64];
     snprintf(cgroups, sizeof(cgroups), "%s/cgroup", root);
     snprintf(proc, sizeof(proc), "%s/proc", root);
-    text_free(&found);
-    return limits_in_use(cgroups, proc, honoured, &found);
+    text_free(&description);
+    return limits_in_use(cgroups, proc, honoured, &description);
 }
 
-static bool says(const char *what)
+static bool has_message(const char *what)
 {
-    return look() && strstr(found.bytes, what);
+    return look() && strstr(description.bytes, what);
 }
 
 static void nothing_is_in_use_by_default(void)
@@ -86,32 +86,32 @@ static void nothing_is_in_use_by_default(void)
 static void groups_are_named_with_what_limits_them(void)
 {
     put("cgroup/user.slice/app.service/cpu.max", "10000 100000\n");
-    check(says("cpu.max 10000 100000 of /user.slice/app.service"));
-    check(!says("nice"));
+    check(has_message("cpu.max 10000 100000 of /user.slice/app.service"));
+    check(!has_message("nice"));
     put("cgroup/user.slice/app.service/cpu.max", "max 100000\n");
     check(!look());
     put("cgroup/cpu.max", "maximal\n"); /* of the root group, as in a container */
-    check(says("cpu.max maximal of /"));
+    check(has_message("cpu.max maximal of /"));
     put("cgroup/cpu.max", "max 100000\n");
     put("cgroup/user.slice/cpu.weight", "1000\n");
     put("cgroup/user.slice/cpu.idle", "1\n");
-    check(says("cpu.weight 1000 of /user.slice; cpu.idle 1 of /user.slice"));
+    check(has_message("cpu.weight 1000 of /user.slice; cpu.idle 1 of /user.slice"));
     honoured = HONOURS_WEIGHTS | HONOURS_QUOTAS;
     put("cgroup/user.slice/cpu.max", "10000 100000\n");
-    check(look() && strcmp(found.bytes, "cpu.idle 1 of /user.slice") == 0);
+    check(look() && strcmp(description.bytes, "cpu.idle 1 of /user.slice") == 0);
     put("cgroup/user.slice/cpu.idle", "0\n");
     check(!look());
     honoured = HONOURS_WEIGHTS; /* on an older kernel */
-    check(look() && strcmp(found.bytes, "cpu.max 10000 100000 of /user.slice") == 0);
+    check(look() && strcmp(description.bytes, "cpu.max 10000 100000 of /user.slice") == 0);
     honoured = 0;
     put("cgroup/user.slice/cpu.max", "max 100000\n");
     put("cgroup/user.slice/cpu.weight", "100\n");
     put("cgroup/user.slice/cpu.idle", "0\n");
     put("cgroup/cpu,cpuacct/group/cpu.cfs_quota_us", "5000\n");
-    check(says("cpu.cfs_quota_us 5000 of /cpu,cpuacct/group"));
+    check(has_message("cpu.cfs_quota_us 5000 of /cpu,cpuacct/group"));
     put("cgroup/cpu,cpuacct/group/cpu.cfs_quota_us", "-1\n");
     put("cgroup/cpu,cpuacct/group/cpu.shares", "2\n");
-    check(says("cpu.shares 2 of /cpu,cpuacct/group"));
+    check(has_message("cpu.shares 2 of /cpu,cpuacct/group"));
     put("cgroup/cpu,cpuacct/group/cpu.shares", "1024\n");
     check(!look());
 }
@@ -119,15 +119,15 @@ static void groups_are_named_with_what_limits_them(void)
 static void tasks_are_named_with_their_nice_values(void)
 {
     put_thread("7/task/7", "cron", 0, 10, SCHED_OTHER);
-    check(says("nice 10 of cron (7)"));
+    check(has_message("nice 10 of cron (7)"));
     put_thread("7/task/7", "cron", 0, 0, SCHED_OTHER);
     put_thread("7/task/8", ") 1 (a\033[2Jb", 0, -5,
                SCHED_BATCH); /* a thread of the process, with an odd name */
-    check(says("nice -5 of ) 1 (a?[2Jb (8)"));
+    check(has_message("nice -5 of ) 1 (a?[2Jb (8)"));
     put_thread("7/task/8", "thread", 0, 0, SCHED_BATCH);
     check(!look());
     put_thread("7/task/8", "thread", 0, 0, SCHED_IDLE);
-    check(says("the class SCHED_IDLE of thread (8)"));
+    check(has_message("the class SCHED_IDLE of thread (8)"));
     put_thread("7/task/8", "thread", 0, 5, SCHED_FIFO); /* no nice value applies */
     check(!look());
 }
@@ -141,8 +141,8 @@ static void of_many_some_are_named_and_the_rest_is_counted(void)
         snprintf(name, sizeof(name), "%d/task/%d", 100 + i, 100 + i);
         put_thread(name, "many", 0, 1, SCHED_OTHER);
     }
-    check(says("; the like of 7 more"));
-    check(says("; nice values of 7 more"));
+    check(has_message("; the like of 7 more"));
+    check(has_message("; nice values of 7 more"));
 }
 
 int main(void)
@@ -153,7 +153,7 @@ int main(void)
     groups_are_named_with_what_limits_them();
     tasks_are_named_with_their_nice_values();
     of_many_some_are_named_and_the_rest_is_counted();
-    text_free(&found);
+    text_free(&description);
     snprintf(command, sizeof(command), "rm -r %s", root);
     check(system(command) == 0);
     return 0;

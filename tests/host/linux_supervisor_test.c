@@ -21,12 +21,12 @@ static int listen_at(const char *path)
 
 static void hears(const char *path)
 {
-    char told[64] = "";
+    char message[64] = "";
     int end = listen_at(path);
     setenv("NOTIFY_SOCKET", path, 1);
-    supervisor_tell_ready();
-    assert(recv(end, told, sizeof(told) - 1, MSG_DONTWAIT) == 7);
-    assert(strcmp(told, "READY=1") == 0);
+    supervisor_notify_ready();
+    assert(recv(end, message, sizeof(message) - 1, MSG_DONTWAIT) == 7);
+    assert(strcmp(message, "READY=1") == 0);
     close(end);
 }
 
@@ -40,13 +40,13 @@ int main(void)
     unlink(name);
 
     /* Without a usable socket, nothing happens. */
-    supervisor_tell_ready();
+    supervisor_notify_ready();
     char longest[200];
     memset(longest, 'x', sizeof(longest) - 1);
     longest[sizeof(longest) - 1] = '\0';
     setenv("NOTIFY_SOCKET", longest, 1);
-    supervisor_tell_ready();
+    supervisor_notify_ready();
     unsetenv("NOTIFY_SOCKET");
-    supervisor_tell_ready();
+    supervisor_notify_ready();
     return 0;
 }

@@ -68,9 +68,9 @@ static void what_the_text_says_is_told(void)
     check(next_sibling(&scheduler, 0) == 1 && next_sibling(&scheduler, 2) == 0);
 }
 
-static uint32_t placed_from(uint32_t own)
+static uint32_t placed_from(uint32_t home)
 {
-    const struct task task = {.cpu = own};
+    const struct task task = {.cpu = home};
     return place_near(&scheduler, &task);
 }
 

@@ -95,14 +95,14 @@ void spinlock_acquire(struct spinlock *lock)
     check(lock->name != NULL && !lock->locked);
     check(last_held == NULL || last_held->rank < lock->rank);
     lock->locked = 1;
-    lock->next_held = last_held;
+    lock->next_acquired = last_held;
     last_held = lock;
 }
 
 void spinlock_release(struct spinlock *lock)
 {
     check(last_held == lock && lock->locked);
-    last_held = lock->next_held;
+    last_held = lock->next_acquired;
     lock->locked = 0;
 }
 

@@ -627,11 +627,11 @@ static uint64_t random_address(const struct model *model)
 
 /* Simulates an access of a program and the page-fault handler. */
 static int user_access(struct address_space *space, uint64_t address, enum page_right access,
-                       char **where)
+                       char **place)
 {
     for (int try = 0; try < 3; try++) {
-        *where = machine_access(address, access);
-        if (*where != NULL)
+        *place = machine_access(address, access);
+        if (*place != NULL)
             return 0;
         int error = address_space_fault(space, address, access);
         if (error != 0)
@@ -647,11 +647,11 @@ static void step_access(int which)
     struct model *model = &models[which];
     uint64_t address = random_address(model);
     enum page_right access = rights[random_below(4)];
-    char *where;
+    char *place;
 
     if (!fits(model, 1))
         return;
-    int error = user_access(&processes[which].space, address, access, &where);
+    int error = user_access(&processes[which].space, address, access, &place);
     if (error == -ENOMEM) {
         check(allocations_left == 0);
         return;
@@ -659,13 +659,13 @@ static void step_access(int which)
     struct model_page *page = model_access(model, address, access);
     check((error == 0) == (page != NULL) && (error == 0 || error == -EFAULT));
     void *seen = address_space_page(&processes[which].space, address, access);
-    check(seen == (error == 0 ? where - address % PAGE_BYTES : NULL));
+    check(seen == (error == 0 ? place - address % PAGE_BYTES : NULL));
     if (error != 0)
         return;
     uint8_t *byte = &page->bytes[address % PAGE_BYTES];
-    check(memcmp(where - address % PAGE_BYTES, page->bytes, PAGE_BYTES) == 0);
+    check(memcmp(place - address % PAGE_BYTES, page->bytes, PAGE_BYTES) == 0);
     if (access == PAGE_WRITE)
-        *where = (char)(*byte = (uint8_t)random_number());
+        *place = (char)(*byte = (uint8_t)random_number());
 }
 
 /* Returns how many of n bytes the kernel may access in the model, and creates their pages. */

@@ -49,10 +49,10 @@ static void load_makes_usage_last(void)
         for (int i = 0; i < 8 * crowd; i++)
             model_fork(model, NULL);
         model_ticks(model, 10);
-        struct bsd_task *own = task->task.state;
-        own->usage = 90 * MODEL_TICK_NS;
+        struct bsd_task *state = task->task.state;
+        state->usage = 90 * MODEL_TICK_NS;
         bsd_queue_of(&model->queues[0])->load = (crowd ? 9 : 1) * BSD_LOAD_ONE;
-        own->second = 5;
+        state->second = 5;
         bsd_queue_of(&model->queues[0])->second = 6;
         bsd_decay(&model->queues[0], &task->task, true);
         left[crowd] = count_of(task);
@@ -118,9 +118,9 @@ static void lists_are_those_of_priorities(void)
         if (task->place == MODEL_BLOCKED)
             model_wake(model, task);
         for (int i = 0; i < 6; i++) {
-            const struct bsd_task *own = tasks[i]->task.state;
+            const struct bsd_task *state = tasks[i]->task.state;
             if (tasks[i]->place == MODEL_QUEUED)
-                check(own->rank == bsd_rank(&model->scheduler, &tasks[i]->task));
+                check(state->rank == bsd_rank(&model->scheduler, &tasks[i]->task));
         }
     }
     model_free(model);

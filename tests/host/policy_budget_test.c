@@ -27,7 +27,7 @@ static struct model *machine(uint32_t cpus, uint32_t tasks)
 
 static void check_rules(const struct model *model)
 {
-    check(STATE_OF(&model->scheduler, struct budget_scheduler)->broken == RULES_KEPT);
+    check(STATE_OF(&model->scheduler, struct budget_scheduler)->broken == RULES_MET);
 }
 
 static void run_for(struct model *model, uint64_t ms)

@@ -217,16 +217,16 @@ static void check_kind(const struct model *model, uint32_t number)
         const struct model_task *task = model->tasks[i];
         if (task->place != MODEL_RUNNING || !model_knows(model, task))
             continue;
-        uint32_t own = STATE_OF(&task->task, struct caladan_task)->application;
-        cores[own]++;
-        all += own / GROUPS_MAX == number;
+        uint32_t application_state = STATE_OF(&task->task, struct caladan_task)->application;
+        cores[application_state]++;
+        all += application_state / GROUPS_MAX == number;
     }
     check(kind->cores == all && kind->grants == (uint32_t)__builtin_popcount(kind->granted));
     check((kind->granted & ~kind->waiting) == 0);
     for (uint32_t i = number * GROUPS_MAX; i < (number + 1) * GROUPS_MAX; i++) {
-        const struct caladan_application *own = caladan_application(queue, i);
-        check(own->cores == cores[i]);
-        check(!own->line.first == !(kind->waiting & caladan_bit(i)));
+        const struct caladan_application *application_state = caladan_application(queue, i);
+        check(application_state->cores == cores[i]);
+        check(!application_state->line.first == !(kind->waiting & caladan_bit(i)));
     }
 }
 

@@ -58,11 +58,11 @@ static void check_totals(struct model *model)
         uint64_t load = 0;
         for (uint32_t i = 0; i < model->task_count; i++) {
             const struct model_task *task = model->tasks[i];
-            bool here =
+            bool is_counted =
                 task->place == MODEL_QUEUED ? task->queue == cpu : model->cpus[cpu].current == task;
-            load += here ? state_of(task)->load : 0;
-            check(!here || state_of(task)->load == (uint64_t)task->task.weight << 16);
-            check(!here || state_of(task)->clock_cpu == cpu);
+            load += is_counted ? state_of(task)->load : 0;
+            check(!is_counted || state_of(task)->load == (uint64_t)task->task.weight << 16);
+            check(!is_counted || state_of(task)->clock_cpu == cpu);
         }
         const struct model_task *current = model->cpus[cpu].current;
         check(queue->sum.load == load && queue->running == (current ? &current->task : NULL));

@@ -35,11 +35,11 @@ static struct eevdf_task *state_of(const struct model_task *task)
 static bool competes_in(const struct model *model, const struct model_task *task,
                         const run_queue_t *queue)
 {
-    const struct eevdf_task *own = state_of(task);
+    const struct eevdf_task *state = state_of(task);
     if (task->place == MODEL_ENDED || !model_knows(model, task) || task->task.cpu != queue->cpu)
         return false;
-    return own->member.weight > 0 &&
-           (own->place != EEVDF_DELAYED || own->round == eevdf_queue_of(queue)->round);
+    return state->member.weight > 0 &&
+           (state->place != EEVDF_DELAYED || state->round == eevdf_queue_of(queue)->round);
 }
 
 /* Returns the task's lag in ns: now, or for an absent task, when it returns. */
@@ -159,7 +159,7 @@ static void a_task_that_yields_lets_others_go_first(void)
 /* ---- wake-ups ---- */
 
 /* A hog has run alone; then a task with a lag of 0 wakes. Returns that task. */
-static struct model_task *wake_beside_hog(struct model *model, int64_t nice, int64_t slice_us)
+static struct model_task *wake_with_hog(struct model *model, int64_t nice, int64_t slice_us)
 {
     struct model_task *sleeper = fork_nice(model, nice, slice_us);
     model_block(model, 0);
@@ -173,7 +173,7 @@ static struct model_task *wake_beside_hog(struct model *model, int64_t nice, int
 static void a_request_is_not_interrupted(void)
 {
     struct model *model = model_new("eevdf", 1, 1);
-    struct model_task *sleeper = wake_beside_hog(model, -5, 0);
+    struct model_task *sleeper = wake_with_hog(model, -5, 0);
     check(model_running(model, 0) != sleeper->task.pid);
     run_for(model, SLICE);
     check(model_running(model, 0) == sleeper->task.pid);
@@ -183,7 +183,7 @@ static void a_request_is_not_interrupted(void)
 static void a_shorter_request_interrupts(void)
 {
     struct model *model = model_new("eevdf", 1, 1);
-    struct model_task *sleeper = wake_beside_hog(model, 0, 200);
+    struct model_task *sleeper = wake_with_hog(model, 0, 200);
     check(model_running(model, 0) == sleeper->task.pid);
     model_free(model);
 }
@@ -191,7 +191,7 @@ static void a_shorter_request_interrupts(void)
 static void without_parity_a_deadline_that_is_earlier_interrupts(void)
 {
     struct model *model = model_new("eevdf:paper", 1, 1);
-    struct model_task *sleeper = wake_beside_hog(model, -5, 0);
+    struct model_task *sleeper = wake_with_hog(model, -5, 0);
     check(model_running(model, 0) == sleeper->task.pid);
     model_free(model);
 }

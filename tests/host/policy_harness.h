@@ -84,7 +84,7 @@ struct model {
     struct scheduler scheduler;
     struct run_queue queues[MODEL_CPUS_MAX];
     struct model_cpu cpus[MODEL_CPUS_MAX];
-    uint32_t here;             /* the CPU that acts now */
+    uint32_t acting_cpu;       /* the CPU that acts now */
     const struct cpu_set *set; /* affinity of new tasks; null: all CPUs */
     bool silent;               /* the policy is not asked for CPUs that no queued task may use */
     bool (*acts_first)(
@@ -262,8 +262,8 @@ static inline struct model_task *model_pick(struct model *model, struct run_queu
     check(queue->held <= queue->queued);
     check(!task || task_may_run_on(task, cpu));
     if (!task) {
-        uint32_t held = model->scheduler.ending ? 0 : queue->held;
-        check(queue->queued == 0 || model_queued_for(model, queue, cpu) <= held);
+        uint32_t ineligible = model->scheduler.ending ? 0 : queue->held;
+        check(queue->queued == 0 || model_queued_for(model, queue, cpu) <= ineligible);
         check(queue->held == 0 || queue->alarm != 0 || queue_bars(queue, cpu));
         return NULL;
     }
@@ -296,8 +296,8 @@ static inline void model_forget(struct model *model, struct run_queue *queue,
 }
 
 /* Reports a changed attribute of the task to the policy. */
-static inline void model_tell_change(struct model *model, struct run_queue *queue,
-                                     struct model_task *task)
+static inline void model_notify_change(struct model *model, struct run_queue *queue,
+                                       struct model_task *task)
 {
     struct model_snapshot before;
     if (!model->policy->changed || !model_knows(model, task))
@@ -398,20 +398,22 @@ static inline struct model_task *model_pull(struct model *model, uint32_t cpu, b
  */
 static inline void model_request(struct model *model, uint32_t cpu, enum preempt_reason why)
 {
-    struct model_cpu *asked = &model->cpus[cpu];
-    if (!(asked->reschedule && asked->why == PREEMPT_SLICE))
-        asked->why = why;
-    asked->reschedule = true;
+    struct model_cpu *target = &model->cpus[cpu];
+    if (!(target->reschedule && target->why == PREEMPT_SLICE))
+        target->why = why;
+    target->reschedule = true;
 }
 
 static inline void model_record_switch(const struct model *model, int32_t previous, int32_t next,
                                        enum process_state left)
 {
-    const struct run_queue *queue = &model->queues[model->scheduler.queues == 1 ? 0 : model->here];
+    const struct run_queue *queue =
+        &model->queues[model->scheduler.queues == 1 ? 0 : model->acting_cpu];
     if (next && queue->remark)
         model_record(model, TRACE_DECISION, next, queue->queued, queue->remark);
-    if (previous != next && previous && left == PROCESS_RUNNABLE && model->cpus[model->here].why)
-        model_record(model, TRACE_PREEMPT, previous, model->cpus[model->here].why, 0);
+    if (previous != next && previous && left == PROCESS_RUNNABLE &&
+        model->cpus[model->acting_cpu].why)
+        model_record(model, TRACE_PREEMPT, previous, model->cpus[model->acting_cpu].why, 0);
     if (previous != next)
         model_record(model, TRACE_SWITCH, next, (uint32_t)previous, left);
 }
@@ -437,9 +439,9 @@ static inline void model_reschedule(struct model *model, uint32_t cpu, enum stop
     struct run_queue *queue = model_queue(model, cpu);
     struct model_task *left = model->cpus[cpu].current;
     int32_t previous = model_pid(left);
-    uint32_t before = model->here;
+    uint32_t before = model->acting_cpu;
     bool moved = left && reason == ENQUEUE_EXPIRED && model->cpus[cpu].moves;
-    model->here = cpu;
+    model->acting_cpu = cpu;
     model_record(model, TRACE_SCHEDULER_ENTER, previous, 0, model->now);
     model->cpus[cpu].reschedule = false;
     if (model->cpus[cpu].current)
@@ -464,7 +466,7 @@ static inline void model_reschedule(struct model *model, uint32_t cpu, enum stop
     model_record(model, TRACE_SCHEDULER_EXIT, model_pid(next), 0, model->now);
     if (moved)
         model_make_runnable(model, left, ENQUEUE_MOVED, NULL);
-    model->here = before;
+    model->acting_cpu = before;
 }
 
 static inline void model_check(struct model *model)
@@ -532,17 +534,16 @@ static inline uint32_t model_find_preempted(struct model *model, struct run_queu
     bool shared = model->scheduler.queues == 1;
     uint32_t first = shared ? 0 : queue->cpu;
     uint32_t last = shared ? model->scheduler.cpus - 1 : queue->cpu;
-    uint32_t found = NO_CPU;
+    uint32_t best = NO_CPU;
     for (uint32_t cpu = first; cpu <= last; cpu++) {
         const struct model_task *running = model->cpus[cpu].current;
         if (!running || !model_knows(model, running) || !task_may_run_on(&task->task, cpu) ||
             !model_would_preempt(model, queue, task, running))
             continue;
-        if (found == NO_CPU ||
-            model_would_preempt(model, queue, model->cpus[found].current, running))
-            found = cpu;
+        if (best == NO_CPU || model_would_preempt(model, queue, model->cpus[best].current, running))
+            best = cpu;
     }
-    return found;
+    return best;
 }
 
 /* Returns whether the CPU is idle and has no request. */
@@ -592,14 +593,14 @@ static inline void model_push(struct model *model, uint32_t cpu)
 }
 
 /* The set of tasks that wait for the owner has changed. */
-MECHANISM_FUNCTION void tell_owner(scheduler_t *scheduler, task_t *owner, uint32_t here)
+MECHANISM_FUNCTION void notify_owner(scheduler_t *scheduler, task_t *owner, uint32_t acting_cpu)
 {
     struct model_snapshot before;
     struct model *model =
         (struct model *)(void *)((char *)scheduler - offsetof(struct model, scheduler));
     struct model_task *task = model_task_of(owner);
     struct run_queue *queue = model_queue(model, owner->cpu);
-    (void)here;
+    (void)acting_cpu;
     if (!model->policy->waiters_changed || !model_knows(model, task))
         return;
     model_remember(&before, model, queue, owner);
@@ -619,7 +620,8 @@ static inline void model_name_owner(struct model *model, struct model_task *task
                                     struct model_task *owner)
 {
     if (model->scheduler.follows_waits)
-        wait_for_task(&model->scheduler, &task->task, owner ? &owner->task : NULL, model->here);
+        wait_for_task(&model->scheduler, &task->task, owner ? &owner->task : NULL,
+                      model->acting_cpu);
 }
 
 /*
@@ -628,7 +630,7 @@ static inline void model_name_owner(struct model *model, struct model_task *task
 static inline struct model_task *model_choose_waiter(struct model *model,
                                                      struct model_task **waiters, uint32_t count)
 {
-    struct run_queue *queue = model_queue(model, model->here);
+    struct run_queue *queue = model_queue(model, model->acting_cpu);
     struct model_task *chosen = waiters[0];
     for (uint32_t i = 0; model->scheduler.orders_waiters && i < count; i++) {
         struct model_snapshot before;
@@ -664,7 +666,7 @@ static inline void model_make_runnable(struct model *model, struct model_task *t
         model_forget(model, model_queue(model, from), task);
     if (reason == ENQUEUE_WOKEN) {
         model_record(model, TRACE_WAKEUP, model_pid(task),
-                     (uint32_t)model_pid(model->cpus[model->here].current), task->task.cpu);
+                     (uint32_t)model_pid(model->cpus[model->acting_cpu].current), task->task.cpu);
         if (from != task->task.cpu)
             model_record(model, TRACE_MIGRATE, model_pid(task), from, task->task.cpu);
     }
@@ -720,8 +722,8 @@ static inline uint32_t model_find_tunable(struct model *model, const char *name)
         memcpy(values, model->scheduler.tunable, sizeof(values));
         model_install(model, &(struct policy_choice){.policy = next});
         for (uint32_t i = 0; i < before->tunable_count; i++) {
-            const char *kept = before->tunables[i].name;
-            uint32_t place = tunable_find(next, kept, strlen(kept));
+            const char *old_name = before->tunables[i].name;
+            uint32_t place = tunable_find(next, old_name, strlen(old_name));
             if (place != NO_TUNABLE)
                 model->scheduler.tunable[place] = values[i];
         }
@@ -809,7 +811,7 @@ static inline struct model_task *model_fork(struct model *model, const struct mo
 static inline void model_block(struct model *model, uint32_t cpu)
 {
     const struct model_task *task = model->cpus[cpu].current;
-    model->here = cpu;
+    model->acting_cpu = cpu;
     model_record(model, TRACE_BLOCK, model_pid(task), task->wake_at ? BLOCK_SLEEP : BLOCK_CHILD, 0);
     model_reschedule(model, cpu, STOP_BLOCKED, ENQUEUE_WOKEN);
     model_settle(model);
@@ -847,7 +849,7 @@ static inline void model_wake(struct model *model, struct model_task *task)
 
 static inline void model_yield(struct model *model, uint32_t cpu)
 {
-    model->here = cpu;
+    model->acting_cpu = cpu;
     model_record(model, TRACE_YIELD, model_running(model, cpu), 0, 0);
     model_reschedule(model, cpu, STOP_RUNNABLE, ENQUEUE_YIELDED);
     model_settle(model);
@@ -887,14 +889,14 @@ static inline void model_set_attribute(struct model *model, struct model_task *t
     if (queued)
         model_dequeue(model, task);
     STORE_ATTRIBUTE(&task->task, (uint32_t)attribute, value);
-    model_tell_change(model, queue, task);
+    model_notify_change(model, queue, task);
     if (queued) {
         model_enqueue(model, queue, task, ENQUEUE_MOVED, NULL);
         model_announce(model, queue, task);
     } else if (task->place == MODEL_RUNNING) {
         model_request(model, task->task.cpu, PREEMPT_POLICY);
     }
-    tell_owners(&model->scheduler, task->task.waits_for, model->here);
+    notify_owners(&model->scheduler, task->task.waits_for, model->acting_cpu);
     model_settle(model);
 }
 
@@ -981,7 +983,7 @@ static inline void model_end_turn(struct model *model, uint32_t cpu)
 static inline void model_policy_times(struct model *model, uint32_t cpu)
 {
     struct run_queue *queue = &model->queues[cpu];
-    model->here = cpu;
+    model->acting_cpu = cpu;
     queue->now = model->now;
     if (cpu < model->scheduler.queues)
         model_ring(model, queue);
@@ -1020,7 +1022,7 @@ static inline void model_tick_unsettled(struct model *model, uint32_t cpu)
 {
     struct model_snapshot before;
     struct model_task *due;
-    model->here = cpu;
+    model->acting_cpu = cpu;
     while ((due = model_due(model, cpu)))
         model_wake_unsettled(model, due);
     model_policy_times(model, cpu);

@@ -93,14 +93,14 @@ static void weights_count_level_by_level(void)
     fork_into(model, 2);
     struct model_task *direct = fork_into(model, 1);
     fork_into(model, 4);
-    struct model_task *beside = fork_into(model, 3);
+    struct model_task *other = fork_into(model, 3);
     run_for(model, 7000 * MS);
     check(is_near(ran(model, lone), 1000 * MS, SLICE));
     check(is_near(group_ran(model, 1), 6000 * MS, SLICE));
     check(is_near(group_ran(model, 2), 4000 * MS, 2 * SLICE));
     check(is_near(ran(model, direct), 400 * MS, 2 * SLICE));
     check(is_near(group_ran(model, 4), 800 * MS, 2 * SLICE));
-    check(is_near(ran(model, beside), 800 * MS, 2 * SLICE));
+    check(is_near(ran(model, other), 800 * MS, 2 * SLICE));
     model_free(model);
 }
 
@@ -344,7 +344,7 @@ static void check_counts(struct model *model)
     for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
         const run_queue_t *queue = &model->queues[cpu];
         uint32_t members[GROUPS_MAX] = {0}, queued[GROUPS_MAX] = {0};
-        uint64_t own[GROUPS_MAX] = {0};
+        uint64_t task_weights[GROUPS_MAX] = {0};
         for (uint32_t i = 0; i < model->task_count; i++) {
             const struct model_task *task = model->tasks[i];
             const struct hsfq_task *state = task->task.state;
@@ -353,7 +353,7 @@ static void check_counts(struct model *model)
                 continue;
             check(task->place == MODEL_QUEUED || task->place == MODEL_RUNNING);
             queued[state->group] += task->place == MODEL_QUEUED;
-            own[state->group] += state->weight;
+            task_weights[state->group] += state->weight;
             for (uint32_t group = state->group;; group = hsfq_group_of(queue, group)->parent) {
                 members[group]++;
                 if (group == 0)
@@ -361,9 +361,9 @@ static void check_counts(struct model *model)
             }
         }
         for (uint32_t group = 0; group < GROUPS_MAX; group++) {
-            const struct hsfq_group *there = hsfq_group_of(queue, group);
-            check(there->members == members[group] && there->queued == queued[group]);
-            check(there->own == own[group]);
+            const struct hsfq_group *group_state = hsfq_group_of(queue, group);
+            check(group_state->members == members[group] && group_state->queued == queued[group]);
+            check(group_state->task_weights == task_weights[group]);
         }
     }
 }

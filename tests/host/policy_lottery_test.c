@@ -686,7 +686,7 @@ static void tickets_are_lent_to_the_task_that_is_waited_for(void)
     check(tasks[0]->task.lent == 107);
     model_wake(model, tasks[1]);
     check(tasks[0]->task.lent == 0 && tasks[1]->task.lent == 7);
-    check(((struct drawing_task *)tasks[1]->task.state)->own ==
+    check(((struct drawing_task *)tasks[1]->task.state)->base_units ==
           (100 + 7) * lottery_unit(&model->scheduler));
     model_free(model);
 }
@@ -777,15 +777,15 @@ static void check_currencies(struct model *model)
     }
     for (uint32_t i = 0; i < model->task_count; i++) {
         const struct model_task *task = model->tasks[i];
-        const struct currency_task *own = task->task.state;
+        const struct currency_task *state = task->task.state;
         bool competes = task->place == MODEL_QUEUED || task->place == MODEL_RUNNING;
         if (task->place == MODEL_ENDED)
             continue;
-        check((own->member.active > 0) == competes);
-        check(task->place != MODEL_QUEUED || own->member.active == task->task.tickets * SCALE);
+        check((state->member.active > 0) == competes);
+        check(task->place != MODEL_QUEUED || state->member.active == task->task.tickets * SCALE);
         check(task->place != MODEL_QUEUED ||
-              TICKET_NODE(&task->task)->tickets == own->member.active);
-        active[own->member.group] += own->member.active;
+              TICKET_NODE(&task->task)->tickets == state->member.active);
+        active[state->member.group] += state->member.active;
     }
     for (uint32_t group = 0; group < GROUPS_MAX; group++)
         check(sums->active[group] == active[group]);

@@ -888,9 +888,10 @@ static void pass_time(struct model *model, struct watched *watched, uint64_t ns)
     model_advance(model, ns);
     for (uint32_t i = 0; i < model->task_count; i++) {
         const struct model_task *task = model->tasks[i];
-        const feedback_task_t *own = feedback_task_of(&task->task);
-        watched[i].above_base += task->place == MODEL_RUNNING && own->level > own->base ? ns : 0;
-        watched[i].above_zero += task->place == MODEL_RUNNING && own->level > 0 ? ns : 0;
+        const feedback_task_t *state = feedback_task_of(&task->task);
+        watched[i].above_base +=
+            task->place == MODEL_RUNNING && state->level > state->base ? ns : 0;
+        watched[i].above_zero += task->place == MODEL_RUNNING && state->level > 0 ? ns : 0;
         watched[i].slept += task->place == MODEL_BLOCKED ? ns : 0;
     }
 }

@@ -57,11 +57,11 @@ static struct model *machine(const char *policy, uint32_t cpus)
 /* Returns the task's current level. */
 static uint32_t level_now(const struct model *model, const struct model_task *task)
 {
-    const aging_task_t *own = aging_task_of(&task->task);
-    if (task->place != MODEL_QUEUED || !own->ages)
-        return own->level;
-    uint64_t rise = aging_queue_of(&model->queues[task->queue])->raised - own->raised;
-    return rise > own->level ? 0 : own->level - (uint32_t)rise;
+    const aging_task_t *state = aging_task_of(&task->task);
+    if (task->place != MODEL_QUEUED || !state->ages)
+        return state->level;
+    uint64_t rise = aging_queue_of(&model->queues[task->queue])->raised - state->raised;
+    return rise > state->level ? 0 : state->level - (uint32_t)rise;
 }
 
 /* ---- inheritance ---- */

@@ -32,10 +32,10 @@ static void check_totals(struct model *model)
         uint64_t tickets = 0;
         for (uint32_t i = 0; i < model->task_count; i++) {
             const struct model_task *task = model->tasks[i];
-            bool here =
+            bool is_counted =
                 task->place == MODEL_QUEUED ? task->queue == cpu : model->cpus[cpu].current == task;
-            tickets += here ? state_of(task)->tickets : 0;
-            check(!here || state_of(task)->tickets == task->task.tickets);
+            tickets += is_counted ? state_of(task)->tickets : 0;
+            check(!is_counted || state_of(task)->tickets == task->task.tickets);
         }
         check(queue_of(model, cpu)->tickets == tickets);
     }
@@ -194,7 +194,7 @@ static void a_part_of_a_slice_costs_a_part(void)
 {
     struct model *model = model_new("stride", 1, 1);
     struct model_task *half = fork_with(model, 1);
-    struct model_task *whole = fork_with(model, 1);
+    struct model_task *full_slice = fork_with(model, 1);
     for (int round = 0; round < 300; round++) {
         if (model->cpus[0].current == half) {
             model_advance(model, MODEL_TICK_NS / 4);
@@ -203,9 +203,9 @@ static void a_part_of_a_slice_costs_a_part(void)
             model_tick(model);
         }
     }
-    double error = pair_error(half, whole);
+    double error = pair_error(half, full_slice);
     check(error > -1.01 && error < 1.01);
-    check(half->task.selections > 3 * whole->task.selections);
+    check(half->task.selections > 3 * full_slice->task.selections);
     model_free(model);
 }
 
@@ -238,10 +238,10 @@ static void sleep_gains_no_credit(void)
         uint64_t others = worker->task.run_time;
         check(sleeper->place != MODEL_BLOCKED);
         model_ticks(model, 40);
-        uint64_t own = sleeper->task.run_time - before;
+        uint64_t run_time = sleeper->task.run_time - before;
         others = worker->task.run_time - others;
-        check(own + others == 40 * MODEL_TICK_NS);
-        check(own <= others + 2 * MODEL_TICK_NS && others <= own + 2 * MODEL_TICK_NS);
+        check(run_time + others == 40 * MODEL_TICK_NS);
+        check(run_time <= others + 2 * MODEL_TICK_NS && others <= run_time + 2 * MODEL_TICK_NS);
         model_free(model);
     }
 }
@@ -271,8 +271,8 @@ static void a_newcomer_waits_for_its_stride_and_no_longer(void)
     struct model_task *new = fork_with(model, 1);
     uint64_t before = old->task.run_time;
     model_ticks(model, 50);
-    uint64_t own = new->task.run_time, others = old->task.run_time - before;
-    check(own == 10 * MODEL_TICK_NS && others == 40 * MODEL_TICK_NS);
+    uint64_t run_time = new->task.run_time, others = old->task.run_time - before;
+    check(run_time == 10 * MODEL_TICK_NS && others == 40 * MODEL_TICK_NS);
     model_free(model);
 }
 
@@ -306,8 +306,9 @@ static void what_remains_moves_with_the_task(void)
     policy_stride.dequeue(from, task);
     check(state->tickets == 0);
     policy_stride.enqueue(to, task, ENQUEUE_MOVED);
-    int64_t ahead_there = (int64_t)(state->pass - queue_of(model, 1)->pass);
-    check(ahead != 0 && ahead_there - ahead < PASS_PER_NS && ahead - ahead_there < PASS_PER_NS);
+    int64_t ahead_on_other = (int64_t)(state->pass - queue_of(model, 1)->pass);
+    check(ahead != 0 && ahead_on_other - ahead < PASS_PER_NS &&
+          ahead - ahead_on_other < PASS_PER_NS);
     model_free(model);
 }
 
@@ -338,8 +339,8 @@ static void check_shares(const char *what, uint32_t cpus, const double *expected
     for (uint32_t i = 0; i < model->task_count; i++)
         total += model->tasks[i]->task.run_time - before[i];
     for (uint32_t i = 0; i < model->task_count; i++) {
-        uint64_t own = model->tasks[i]->task.run_time - before[i];
-        double error = 100.0 * (double)own / (double)total - expected[i];
+        uint64_t run_time = model->tasks[i]->task.run_time - before[i];
+        double error = 100.0 * (double)run_time / (double)total - expected[i];
         check(error > -1 && error < 1);
     }
     model_free(model);

@@ -20,8 +20,8 @@ static struct ule_task *state_of(const struct model_task *task)
 
 static int64_t score(uint64_t run, uint64_t sleep, int32_t nice)
 {
-    struct ule_task own = {.run = run * MS, .sleep = sleep * MS};
-    struct task task = {.state = &own, .nice = nice};
+    struct ule_task state = {.run = run * MS, .sleep = sleep * MS};
+    struct task task = {.state = &state, .nice = nice};
     return ule_score(&task);
 }
 
@@ -36,14 +36,14 @@ static void scores_grow_from_nothing_to_a_hundred(void)
 
 static void history_is_cut_in_its_proportion(void)
 {
-    struct ule_task own = {.run = 2000 * MS, .sleep = 6000 * MS};
-    ule_forget(&own, 5000 * MS);
-    check(own.run == 1000 * MS && own.sleep == 3000 * MS);
-    ule_forget(&own, 5000 * MS);
-    check(own.run == 1000 * MS);
-    own = (struct ule_task){.run = 1ull << 50, .sleep = 3ull << 50};
-    ule_forget(&own, 5000 * MS);
-    check(own.run == 1000 * MS && own.sleep == 3000 * MS);
+    struct ule_task state = {.run = 2000 * MS, .sleep = 6000 * MS};
+    ule_forget(&state, 5000 * MS);
+    check(state.run == 1000 * MS && state.sleep == 3000 * MS);
+    ule_forget(&state, 5000 * MS);
+    check(state.run == 1000 * MS);
+    state = (struct ule_task){.run = 1ull << 50, .sleep = 3ull << 50};
+    ule_forget(&state, 5000 * MS);
+    check(state.run == 1000 * MS && state.sleep == 3000 * MS);
 }
 
 /* Returns a task that wakes now after a sleep of a second, with two CPU-bound tasks. */

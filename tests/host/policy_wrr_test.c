@@ -145,10 +145,10 @@ static void no_turn_is_off_by_more_than_half_a_tick(void)
         model_advance(model, MODEL_TICK_NS - part);
         model_tick_cpu(model, 0);
         for (uint32_t i = 0; i < model->task_count; i++) {
-            const struct wrr_task *own = wrr_task_of(&model->tasks[i]->task);
+            const struct wrr_task *state = wrr_task_of(&model->tasks[i]->task);
             int64_t slice = (int64_t)wrr_slice(&model->scheduler, &model->tasks[i]->task);
             int64_t half = (int64_t)MODEL_TICK_NS / 2;
-            check(own->left >= -half && own->left <= half + (own->in_turn ? slice : 0));
+            check(state->left >= -half && state->left <= half + (state->in_turn ? slice : 0));
         }
     }
     model_free(model);
@@ -159,17 +159,17 @@ static void who_blocks_or_yields_keeps_its_debts_only(void)
 {
     static const uint32_t weights[] = {2, 2, 0};
     struct model *model = machine_with("wrr", 10000, weights);
-    const struct wrr_task *own = wrr_task_of(&model->tasks[0]->task);
+    const struct wrr_task *state = wrr_task_of(&model->tasks[0]->task);
     model_tick(model);
     model_block(model, 0);
     model_wake(model, model->tasks[0]);
-    check(own->left == 0);
+    check(state->left == 0);
     model_ticks(model, 2);
     check(model_running(model, 0) == 1);
     model_tick(model);
     model_advance(model, MODEL_TICK_NS * 14 / 10); /* a late tick */
     model_yield(model, 0);
-    check(own->left == -(int64_t)(MODEL_TICK_NS * 4 / 10));
+    check(state->left == -(int64_t)(MODEL_TICK_NS * 4 / 10));
     model_free(model);
 }
 
@@ -222,10 +222,10 @@ static void a_move_takes_nothing_away(void)
     static const uint32_t weights[] = {1, 1, 0};
     struct model *model = machine_with("wrr", 14000, weights);
     model_tick(model);
-    const struct wrr_task *own = wrr_task_of(&model->tasks[0]->task);
-    check(!own->in_turn && own->left == 4000000);
+    const struct wrr_task *state = wrr_task_of(&model->tasks[0]->task);
+    check(!state->in_turn && state->left == 4000000);
     model_set_attribute(model, model->tasks[0], MODEL_WEIGHT, 1);
-    check(own->left == 4000000);
+    check(state->left == 4000000);
     model_free(model);
 }
 

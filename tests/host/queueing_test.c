@@ -62,11 +62,11 @@ MECHANISM_FUNCTION uint32_t task_state_bytes(const scheduler_t *unused)
 }
 
 MECHANISM_FUNCTION void note_flaw(const run_queue_t *queue, const task_t *task,
-                                  enum queue_flaw found)
+                                  enum queue_flaw selected)
 {
     (void)queue;
     (void)task;
-    flaw = found;
+    flaw = selected;
 }
 
 MECHANISM_FUNCTION const task_t *task_on_cpu(const scheduler_t *unused, uint32_t cpu)
@@ -100,14 +100,14 @@ MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *all, const 
 /* ---- a policy that returns the test's tasks, and records its calls ---- */
 
 static struct task *handed_out;
-static enum enqueue_reason reason_told;
-static const struct task *parent_told;
+static enum enqueue_reason reported_reason;
+static const struct task *reported_parent;
 static bool task_was_blank;
 
 static void note_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     check(task_is_queued(task) && task->queued_since == queue->now);
-    reason_told = reason;
+    reported_reason = reason;
 }
 
 static void note_dequeue(run_queue_t *queue, task_t *task)
@@ -126,7 +126,7 @@ static void note_init(scheduler_t *unused, task_t *task, const task_t *parent)
 {
     const uint64_t *words = task->state;
     (void)unused;
-    parent_told = parent;
+    reported_parent = parent;
     task_was_blank = task->level == 0 && !task->next && !task->previous;
     for (uint32_t i = 0; i < POLICY_TASK_BYTES / 8; i++)
         task_was_blank &= words[i] == 0;
@@ -209,15 +209,17 @@ static void a_task_becomes_known_when_it_is_queued(void)
 {
     begin(CPUS);
     add(0, ENQUEUE_WOKEN, NULL);
-    check(task_was_blank && places[0].known && reason_told == ENQUEUE_ADOPTED && !parent_told);
+    check(task_was_blank && places[0].known && reported_reason == ENQUEUE_ADOPTED &&
+          !reported_parent);
     add(1, ENQUEUE_NEW, &places[0].task);
-    check(reason_told == ENQUEUE_NEW && parent_told == &places[0].task);
+    check(reported_reason == ENQUEUE_NEW && reported_parent == &places[0].task);
     add(2, ENQUEUE_NEW, &places[3].task);
-    check(reason_told == ENQUEUE_NEW && !parent_told); /* the policy does not know the parent */
+    check(reported_reason == ENQUEUE_NEW &&
+          !reported_parent); /* the policy does not know the parent */
     check(queues[0].queued == 3);
     run_queue_remove(&policy, &queues[0], &places[0].task);
     add(0, ENQUEUE_MOVED, NULL);
-    check(reason_told == ENQUEUE_MOVED && queues[0].queued == 3 && !flaw);
+    check(reported_reason == ENQUEUE_MOVED && queues[0].queued == 3 && !flaw);
 }
 
 static void a_task_is_picked_runs_and_leaves(void)
@@ -348,7 +350,7 @@ static void line_up(run_queue_t *queue, task_t *task, enum enqueue_reason reason
     for (uint32_t i = in_line++; i > at; i--)
         line[i] = line[i - 1];
     line[at] = task;
-    reason_told = reason;
+    reported_reason = reason;
 }
 
 static task_t *take_first(run_queue_t *queue, uint32_t cpu)
@@ -393,7 +395,7 @@ static void what_a_cpu_may_not_run_keeps_its_place(void)
     check(queues[0].current == &places[2].task && queues[0].queued == 3 && stops == 2 && !flaw);
     check(in_line == 3 && line[0] == &places[0].task && line[1] == &places[1].task);
     check(line[0]->queued_since == 0 && line[1]->queued_since == 1);
-    check(reason_told == ENQUEUE_PREEMPTED && places[0].queued && places[1].queued);
+    check(reported_reason == ENQUEUE_PREEMPTED && places[0].queued && places[1].queued);
     check(run_queue_pick_for(&in_a_line, &queues[0], 1) == &places[3].task);
     check(!run_queue_pick_for(&in_a_line, &queues[0], 1) && queues[0].queued == 2 && !flaw);
     check(run_queue_pick_for(&in_a_line, &queues[0], 0) == &places[0].task);
@@ -415,32 +417,32 @@ static void what_may_not_run_elsewhere_is_not_moved(void)
     stealing.steal = take_first;
     line_up_four();
     check(run_queue_steal_for(&stealing, &queues[0], 1) == &places[2].task);
-    check(stops == 0 && reason_told == ENQUEUE_MOVED && in_line == 3 && queues[0].queued == 3);
+    check(stops == 0 && reported_reason == ENQUEUE_MOVED && in_line == 3 && queues[0].queued == 3);
 }
 
-static uint32_t place_wanted;
+static uint32_t expected_place;
 
-static uint32_t place_there(const scheduler_t *unused, const task_t *task,
-                            enum enqueue_reason reason)
+static uint32_t actual_place(const scheduler_t *unused, const task_t *task,
+                             enum enqueue_reason reason)
 {
     (void)unused;
     (void)task;
     (void)reason;
-    return place_wanted;
+    return expected_place;
 }
 
 static void a_place_where_the_task_may_not_run_is_found(void)
 {
     struct policy placing = policy;
-    placing.place = place_there;
+    placing.place = actual_place;
     begin(CPUS);
     allow(0, 6);
-    place_wanted = 2;
+    expected_place = 2;
     check(policy_place(&placing, &scheduler, &places[0].task, ENQUEUE_NEW) == 2 && !flaw);
-    place_wanted = 0;
+    expected_place = 0;
     check(policy_place(&placing, &scheduler, &places[0].task, ENQUEUE_NEW) == 1);
     check(flaw == FLAW_PLACE);
-    place_wanted = CPUS;
+    expected_place = CPUS;
     check(policy_place(&placing, &scheduler, &places[0].task, ENQUEUE_NEW) == 1);
     check(flaw == FLAW_CPU);
     flaw = FLAW_NONE;
@@ -486,52 +488,52 @@ static void of_many_cpus_each_looks_around_in_its_turn(void)
 {
     enum { MANY = 64, TICKS = MANY / QUEUES_A_TICK };
     static struct scheduler many = {.cpus = MANY, .queues = MANY, .tick_ns = 1000000};
-    static struct run_queue own[MANY];
+    static struct run_queue queues_of_cpus[MANY];
     for (uint32_t cpu = 0; cpu < MANY; cpu++) {
-        many.queue[cpu] = &own[cpu];
-        own[cpu].running = 1;
+        many.queue[cpu] = &queues_of_cpus[cpu];
+        queues_of_cpus[cpu].running = 1;
     }
-    own[5].queued = 3;
-    uint32_t looks[MANY] = {0};
+    queues_of_cpus[5].queued = 3;
+    uint32_t visits[MANY] = {0};
     for (uint32_t tick = 0; tick < TICKS; tick++) {
         uint32_t together = 0;
         for (uint32_t cpu = 0; cpu < MANY; cpu++) {
-            own[cpu].now = tick * many.tick_ns + cpu; /* ticks may be slightly late */
+            queues_of_cpus[cpu].now = tick * many.tick_ns + cpu; /* ticks may be slightly late */
             bool looked = cpu != 5 && balance_longest(&many, cpu, false) == 5;
-            looks[cpu] += looked;
+            visits[cpu] += looked;
             together += looked;
             check(cpu == 5 || balance_longest(&many, cpu, true) == 5);
         }
         check(together == QUEUES_A_TICK || together == QUEUES_A_TICK - 1);
     }
-    own[9].running = 0;
+    queues_of_cpus[9].running = 0;
     uint32_t pushed = 0;
     for (uint32_t tick = 0; tick < TICKS; tick++) {
-        own[5].now = tick * many.tick_ns;
+        queues_of_cpus[5].now = tick * many.tick_ns;
         pushed += push_to_idle(&many, 5) == 9;
     }
     check(pushed == 1);
     for (uint32_t cpu = 0; cpu < MANY; cpu++)
-        check(looks[cpu] == (cpu == 5 ? 0 : 1));
+        check(visits[cpu] == (cpu == 5 ? 0 : 1));
 }
 
-static const struct task *asked_of[2 * TASKS];
-static uint32_t asked;
+static const struct task *asked_policy[2 * TASKS];
+static uint32_t call_count;
 static uint32_t yes; /* answers, one bit per question */
 
 static bool answer_overtakes(run_queue_t *queue, const task_t *waiter, const task_t *chosen)
 {
     check(queue == &queues[0]);
-    asked_of[2 * asked] = waiter;
-    asked_of[2 * asked + 1] = chosen;
-    return yes >> asked++ & 1;
+    asked_policy[2 * call_count] = waiter;
+    asked_policy[2 * call_count + 1] = chosen;
+    return yes >> call_count++ & 1;
 }
 
 /* Returns the index of the task that continues, out of the first three. */
 static int64_t chosen_by(const struct policy *asks, uint32_t answers)
 {
     task_t *chosen = NULL;
-    asked = 0;
+    call_count = 0;
     yes = answers;
     for (uint32_t i = 0; i < 3; i++)
         chosen = run_queue_choose_waiter(asks, &queues[0], chosen, &places[i].task);
@@ -546,20 +548,20 @@ static void the_policy_says_which_of_several_goes_on(void)
     scheduler.orders_waiters = true;
     for (uint32_t i = 0; i < 3; i++)
         places[i].known = true;
-    check(chosen_by(&asks, 0) == 0 && asked == 3);
-    check(asked_of[0] == &places[0].task && !asked_of[1]);
-    check(asked_of[4] == &places[2].task && asked_of[5] == &places[0].task);
+    check(chosen_by(&asks, 0) == 0 && call_count == 3);
+    check(asked_policy[0] == &places[0].task && !asked_policy[1]);
+    check(asked_policy[4] == &places[2].task && asked_policy[5] == &places[0].task);
     check(chosen_by(&asks, 1) == 0);
-    check(chosen_by(&asks, 2) == 1 && asked_of[5] == &places[1].task);
+    check(chosen_by(&asks, 2) == 1 && asked_policy[5] == &places[1].task);
     check(chosen_by(&asks, 4) == 2 && chosen_by(&asks, 7) == 2);
     places[1].known = false; /* keeps its place */
-    check(chosen_by(&asks, 7) == 2 && asked == 2 && asked_of[3] == &places[0].task);
+    check(chosen_by(&asks, 7) == 2 && call_count == 2 && asked_policy[3] == &places[0].task);
     places[0].known = false;
-    check(chosen_by(&asks, 7) == 0 && asked == 0);
-    check(chosen_by(&policy, 7) == 0 && asked == 0);
+    check(chosen_by(&asks, 7) == 0 && call_count == 0);
+    check(chosen_by(&policy, 7) == 0 && call_count == 0);
     scheduler.orders_waiters = false; /* the policy does not order waiters */
     places[0].known = places[1].known = true;
-    check(chosen_by(&asks, 7) == 0 && asked == 0);
+    check(chosen_by(&asks, 7) == 0 && call_count == 0);
 }
 
 int main(void)

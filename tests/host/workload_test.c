@@ -63,9 +63,9 @@ static int chosen(char *word)
     if (pid == 0) {
         close(2);
         int count = 4;
-        int found = workload_choose(&count, arguments, names, 3);
+        int match = workload_choose(&count, arguments, names, 3);
         bool taken = count == 3 && strcmp(arguments[1], "-n") == 0 && !arguments[3];
-        _exit(found < 0 ? 100 : taken ? found : 101);
+        _exit(match < 0 ? 100 : taken ? match : 101);
     }
     int status;
     check(host_wait(&status) == pid);
@@ -123,7 +123,7 @@ static void damage_is_noticed(void)
     unlink(path);
 }
 
-static void tell_a_number(int64_t descriptor)
+static void report_number(int64_t descriptor)
 {
     uint64_t value = workload_random(1u << 30);
     check(write((int)descriptor, &value, sizeof(value)) == sizeof(value));
@@ -139,7 +139,7 @@ static void children_have_their_own_numbers(void)
         numbers.state = 9;
         started = 0;
         for (int i = 0; i < 3; i++) {
-            workload_start(tell_a_number, ends[1]);
+            workload_start(report_number, ends[1]);
             check(read(ends[0], &values[round][i], 8) == 8);
         }
         check(workload_wait_all() == 0);

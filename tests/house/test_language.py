@@ -22,8 +22,9 @@ from conftest import ROOT
 from test_style import check, tracked_files
 
 BUDGETS = Path(__file__).with_name("language") / "budgets.csv"
-NAMES = "(vague names)"
-"""Budget row for vague names per 1,000 definitions; other rows are phrases per 1,000 words."""
+NAMES = {"Python": "(vague names)", "C": "(vague names: C)", "C++": "(vague names: C++)",
+         "JavaScript": "(vague names: JavaScript)"}  # fmt: skip
+"""Budget rows for vague names per 1,000 definitions; other rows are phrases per 1,000 words."""
 RATE_MAX = 2.5
 """Phrases per 1,000 words allowed in a directory without a budget."""
 SENTENCE_MAX, SENTENCE_AIM = 30, 25
@@ -48,8 +49,34 @@ def measured_rates() -> dict[str, float]:
         words[directory] += len(text.split())
         hits[directory] += sum(len(phrase.pattern.findall(text)) for phrase in phrases)
     rates = {name: 1000 * hits[name] / count for name, count in words.items() if count >= SMALL}
-    vague, total = wording.vague_names([path for path in tracked_files() if path.suffix == ".py"])
-    return {**rates, NAMES: 1000 * vague.total() / total}
+    for language, row in NAMES.items():
+        vague, total = wording.vague_names(tracked_files(), language)
+        rates[row] = 1000 * vague.total() / total
+    return rates
+
+
+def test_definitions_are_recognised() -> None:
+    c = """
+    #define LIMIT(found) 3
+    struct told { int *kept; enum kind { BEGUN, LAST }; };
+    static uint64_t each(const struct task *own, int there[2]) { return a * wanted; } /* int held; */
+    """
+    names = {"found", "told", "kept", "BEGUN", "each", "own", "there"}
+    js = """
+    const { own: state, told } = frame; // const held = 1;
+    class Kept {
+        #whole = 0;
+        begun(asked, { said = 2 }) {
+            return asked.map((each) => each + 1);
+        }
+    }
+    """
+    js_names = {"told", "Kept", "whole", "begun", "asked", "said", "each"}
+    for file, text, expected in ((".c", c, names), (".js", js, js_names)):
+        ((_, definitions),) = (entry for entry in wording.LANGUAGES.values() if file in entry[0])
+        assert wording.read_vague_words() & {name.lower() for name in definitions(text)} == {
+            name.lower() for name in expected
+        }
 
 
 def test_budgets_only_fall() -> None:

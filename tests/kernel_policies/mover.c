@@ -48,9 +48,9 @@ POLICY_FUNCTION uint32_t mover_place(const scheduler_t *scheduler, const task_t 
                                      enum enqueue_reason reason)
 {
     uint32_t step = reason == ENQUEUE_MOVED ? (uint32_t)scheduler->tunable[MOVER_STEP] : 0;
-    uint32_t own = place_own(scheduler, task);
-    uint32_t next = (own + step) % scheduler->queues;
-    return task_may_run_on(task, next) ? next : own;
+    uint32_t home = home_cpu_of(scheduler, task);
+    uint32_t next = (home + step) % scheduler->queues;
+    return task_may_run_on(task, next) ? next : home;
 }
 
 POLICY_FUNCTION uint32_t mover_push(const scheduler_t *scheduler, uint32_t cpu)

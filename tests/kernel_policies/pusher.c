@@ -42,7 +42,7 @@ POLICY_FUNCTION uint32_t pusher_place(const scheduler_t *scheduler, const task_t
                                       enum enqueue_reason reason)
 {
     (void)reason;
-    return place_own(scheduler, task);
+    return home_cpu_of(scheduler, task);
 }
 
 POLICY_FUNCTION uint32_t pusher_balance(const scheduler_t *scheduler, uint32_t cpu, bool idle)

@@ -11,7 +11,7 @@
 
 struct surveyor_queue {
     struct task_list tasks;
-    uint64_t said; /* annotations so far: first the queue's CPU, then its pairs */
+    uint64_t annotation_count; /* annotations so far: first the queue's CPU, then its pairs */
 };
 
 POLICY_FUNCTION void surveyor_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
@@ -50,13 +50,13 @@ POLICY_FUNCTION task_t *surveyor_pick(run_queue_t *queue, uint32_t cpu)
 {
     struct surveyor_queue SHARED_MEMORY *state = STATE_OF(queue, struct surveyor_queue);
     task_t *task = task_list_take_first(&state->tasks);
-    if (!task || state->said > queue->scheduler->cpus)
+    if (!task || state->annotation_count > queue->scheduler->cpus)
         return task;
-    if (state->said == 0)
+    if (state->annotation_count == 0)
         surveyor_say(queue, task, cpu);
     else
-        surveyor_say_of(queue, task, (uint32_t)state->said - 1);
-    state->said++;
+        surveyor_say_of(queue, task, (uint32_t)state->annotation_count - 1);
+    state->annotation_count++;
     return task;
 }
 

@@ -28,7 +28,7 @@ enum { HIGH = 0, MEDIUM = 5, LOW = 8, LOWEST = 9 };
 static pthread_mutex_t lock;
 static atomic_int waiting; /* threads that have the lock or are about to request it */
 static atomic_int hog_rounds;
-static atomic_bool asked; /* the high-priority thread requests the lock */
+static atomic_bool is_requested; /* the high-priority thread requests the lock */
 static atomic_bool done;
 
 static void set_priority(int priority)
@@ -38,12 +38,12 @@ static void set_priority(int priority)
         exit(2);
 }
 
-static void *own_lock(void *priority)
+static void *held_by_low(void *priority)
 {
     set_priority((int)(long)priority);
     waiting++;
     pthread_mutex_lock(&lock);
-    while (!asked)
+    while (!is_requested)
         ;
     for (volatile int round = 0; round < OWNER_ROUNDS; round++)
         ;
@@ -88,15 +88,15 @@ int main(void)
     pthread_mutexattr_setprotocol(&passes_on, PTHREAD_PRIO_INHERIT);
     pthread_mutex_init(&lock, &passes_on);
     set_priority(HIGH);
-    begin(&owner, own_lock, LOWEST);
+    begin(&owner, held_by_low, LOWEST);
     await(1);
-    begin(&next, own_lock, LOW);
+    begin(&next, held_by_low, LOW);
     await(2);
     begin(&hog, compute, 0);
     while (hog_rounds == 0) /* preempts the other two */
         usleep(1000);
     int before = hog_rounds;
-    asked = true;
+    is_requested = true;
     pthread_mutex_lock(&lock);
     int after = hog_rounds;
     done = true;

@@ -39,13 +39,13 @@ static uint64_t characters(const char *text)
     return value;
 }
 
-static void tell(const char *name, uint64_t value)
+static void report(const char *name, uint64_t value)
 {
     mark(MARK_NAME, characters(name));
     mark(MARK_VALUE, value);
 }
 
-static void tell_account(void)
+static void report_account(void)
 {
     char path[64];
     char text[128] = "";
@@ -60,9 +60,9 @@ static void tell_account(void)
     uint64_t waited = strtoull(end, &end, 10);
     uint64_t turns = strtoull(end, &end, 10);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
-    tell("run", (uint64_t)ran.tv_sec * 1000000000u + (uint64_t)ran.tv_nsec);
-    tell("wait", waited);
-    tell("turns", turns);
+    report("run", (uint64_t)ran.tv_sec * 1000000000u + (uint64_t)ran.tv_nsec);
+    report("wait", waited);
+    report("turns", turns);
 }
 
 static void burn(int rounds)
@@ -81,27 +81,27 @@ static pid_t begin(const char *group)
 
 _Noreturn static void end(int status)
 {
-    tell_account();
+    report_account();
     _exit(status);
 }
 
 /* One process writes and waits for the answer of the other. */
 static void play_ball(void)
 {
-    int there[2];
+    int outward[2];
     int back[2];
     char ball = 0;
-    if (pipe(there) || pipe(back))
+    if (pipe(outward) || pipe(back))
         exit(1);
     if (begin("ball") == 0) {
         for (int i = 0; i < ROUNDS; i++)
-            if (read(there[0], &ball, 1) != 1 || write(back[1], &ball, 1) != 1)
+            if (read(outward[0], &ball, 1) != 1 || write(back[1], &ball, 1) != 1)
                 _exit(1);
         end(0);
     }
     if (begin("ball") == 0) {
         for (int i = 0; i < ROUNDS; i++)
-            if (write(there[1], &ball, 1) != 1 || read(back[0], &ball, 1) != 1)
+            if (write(outward[1], &ball, 1) != 1 || read(back[0], &ball, 1) != 1)
                 _exit(1);
         end(0);
     }
@@ -113,7 +113,7 @@ static void *work_in_thread(void *unused)
         burn(20000);
         usleep(500);
     }
-    tell_account();
+    report_account();
     return unused;
 }
 
@@ -196,6 +196,6 @@ int main(int count, char **arguments)
     while (wait(NULL) > 0)
         ;
     mark(MARK_END, 0);
-    tell_account();
+    report_account();
     return 0;
 }

@@ -31,7 +31,7 @@ $B/mistaken/kernel.elf: $B/mistaken/first.elf $B/mistaken/symbols.o
 # The simulator with that policy beside all others, as users have it: without sanitizers.
 
 MISTAKEN_SIMULATOR := $(addprefix $B/sim/,$(filter-out policy_table.o engine_table.o,$(SIMULATOR_PARTS)) \
-                        main.o last_words.o)
+                        main.o crash_report.o)
 
 $B/mistaken/engine.o: tests/mistakes/mistaken.c sim/engine.c Makefile sim/sim.mk
 	@mkdir -p $(@D)

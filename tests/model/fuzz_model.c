@@ -92,12 +92,12 @@ static void walk_texts(const char *base, const struct model_message *message,
     expect(end <= message->bytes, "a text lies outside its message");
 }
 
-static void walk(const void *told)
+static void walk(const void *frame_data)
 {
     static const uint32_t bytes_of[] = {0, 8, 4, 1, 8, 4, 0};
-    const struct model_message *message = told;
+    const struct model_message *message = frame_data;
     const struct model_column *columns = (const struct model_column *)(message + 1);
-    const char *base = told;
+    const char *base = frame_data;
     for (uint32_t i = 0; i < message->columns; i++) {
         const struct model_column *column = &columns[i];
         uint64_t width = column->width ? column->width : 1;
@@ -117,23 +117,23 @@ static void walk(const void *told)
 static void ask(struct model *model, struct bytes *bytes)
 {
     uint8_t question = (uint8_t)take(bytes, 1);
-    const uint32_t own[] = {question, 3, 1};
+    const uint32_t home[] = {question, 3, 1};
     const struct model_status status = {question % PIDS, 3, question, 1000 * question};
-    const void *told;
+    const void *frame_data;
     switch (question % 8) {
     case 0:
         walk(model_history(model));
         break;
     case 2:
-        told = model_explain(model, (question / 8u) % PIDS);
-        if (told)
-            walk(told);
+        frame_data = model_explain(model, (question / 8u) % PIDS);
+        if (frame_data)
+            walk(frame_data);
         break;
     case 3:
         model_set_window(model, (int64_t)take(bytes, question / 32) - 7);
         break;
     case 4:
-        model_own(model, own, 3);
+        model_own(model, home, 3);
         break;
     case 5:
         model_status(model, &status, 1);
@@ -161,9 +161,9 @@ static void play(struct model *model, struct bytes *bytes)
 
 static void *memory(void)
 {
-    void *found = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    expect(found != MAP_FAILED, "there is no memory");
-    return found;
+    void *match = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    expect(match != MAP_FAILED, "there is no memory");
+    return match;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

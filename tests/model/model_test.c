@@ -27,9 +27,9 @@ static const struct trace_header header = {
 
 static void *pages(size_t bytes)
 {
-    void *found = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert(found != MAP_FAILED);
-    return found;
+    void *match = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert(match != MAP_FAILED);
+    return match;
 }
 
 static struct model *begin(void)
@@ -69,24 +69,24 @@ static const void *frame(struct model *model)
     return model_frame(model, 100);
 }
 
-static const struct model_column *find(const void *told, const char *name)
+static const struct model_column *find(const void *frame_data, const char *name)
 {
-    const struct model_message *message = told;
+    const struct model_message *message = frame_data;
     const struct model_column *column = (const struct model_column *)(message + 1);
-    assert(told);
+    assert(frame_data);
     for (uint32_t i = 0; i < message->columns; i++, column++) {
         if (strlen(name) == column->name_bytes &&
-            memcmp((const char *)told + column->name, name, column->name_bytes) == 0)
+            memcmp((const char *)frame_data + column->name, name, column->name_bytes) == 0)
             return column;
     }
     abort();
 }
 
-static int64_t number(const void *told, const char *name)
+static int64_t number(const void *frame_data, const char *name)
 {
-    const struct model_column *column = find(told, name);
+    const struct model_column *column = find(frame_data, name);
     assert(column->kind == MODEL_I64 && column->count == 1);
-    return *(const int64_t *)((const char *)told + column->data);
+    return *(const int64_t *)((const char *)frame_data + column->data);
 }
 
 static void no_model_of_what_is_no_trace(void)
@@ -113,13 +113,13 @@ static void the_window_becomes_shorter(void)
     feed(model, TRACE_SWITCH, time, 1, 0, 0);
     for (uint32_t i = 0; i < 2000000; i++)
         feed(model, TRACE_SWITCH, time += 100, 2 - i % 2, 1 + i % 2, PROCESS_RUNNABLE);
-    const void *told = frame(model);
-    int64_t window = number(told, "metrics.window_ns");
+    const void *frame_data = frame(model);
+    int64_t window = number(frame_data, "metrics.window_ns");
     assert(window > SECOND / 100 &&
            window < SECOND / 5); /* at least 100,000 of 2,000,000 switches */
-    assert(find(told, "timeline.runs")->count < 120);
+    assert(find(frame_data, "timeline.runs")->count < 120);
     const double *share =
-        (const double *)((const char *)told + find(told, "processes.share")->data);
+        (const double *)((const char *)frame_data + find(frame_data, "processes.share")->data);
     /* The first process is not part of the workload; the other is the whole workload. */
     assert(share[0] > 0.999 && share[0] < 1.001 && share[1] == 1);
     end(model);

@@ -23,7 +23,7 @@ new Uint8Array(memory.buffer).set(data, place);
 const name = new TextEncoder().encode(policy);
 new Uint8Array(memory.buffer).set(name, place + data.length);
 
-const tell = (message) => console.log(JSON.stringify(message ? readMessage(memory.buffer, message) : null));
+const print = (message) => console.log(JSON.stringify(message ? readMessage(memory.buffer, message) : null));
 const it = model.model_begin(begin, MEMORY, place, HEADER, place + data.length, name.length, 0);
 const count = Math.floor((data.length - HEADER) / RECORD);
 const began = performance.now();
@@ -35,8 +35,8 @@ for (let part = 1; part <= Number(parts); part++) {
     model.model_feed(it, place + HEADER + fed * RECORD, until - fed);
     took += performance.now() - start;
     fed = until;
-    tell(model.model_frame(it, 2000));
+    print(model.model_frame(it, 2000));
 }
-tell(model.model_history(it));
-tell(model.model_explain(it, 1));
+print(model.model_history(it));
+print(model.model_explain(it, 1));
 console.error(JSON.stringify({ records: count, milliseconds: took, all: performance.now() - began }));

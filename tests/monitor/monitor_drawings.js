@@ -80,8 +80,8 @@ class MadeUp {
     }
 
     wake() {
-        for (const each of this.sleeping) if (each.wakes <= this.now) each.queue.push(each);
-        this.sleeping = this.sleeping.filter((each) => each.wakes > this.now);
+        for (const task of this.sleeping) if (task.wakes <= this.now) task.queue.push(task);
+        this.sleeping = this.sleeping.filter((task) => task.wakes > this.now);
     }
 
     serve(cpu) {
@@ -90,7 +90,7 @@ class MadeUp {
         if (before) this.stop(cpu, before, queue);
         if (this.random() < 0.04 && !this.shared) {
             this.running[cpu] = null;
-            if (this.queues.some((each, other) => other !== cpu && each.length)) {
+            if (this.queues.some((queue, other) => other !== cpu && queue.length)) {
                 this.idles.push([cpu, this.now, this.now + this.slice_ns]);
                 this.idle += this.slice_ns;
             }
@@ -100,7 +100,7 @@ class MadeUp {
         const picked = queue[at];
         this.running[cpu] = picked ?? null;
         if (!picked) return;
-        this.decide(cpu, picked, queue.filter((each) => each !== picked));
+        this.decide(cpu, picked, queue.filter((task) => task !== picked));
         queue.splice(at, 1);
         picked.waited += this.now - picked.since;
         picked.since = this.now;
@@ -127,7 +127,7 @@ class MadeUp {
         this.decisions.push({
             number: ++this.decided, time_ns: this.now, cpu, pid: picked.pid, name: picked.name,
             waited: others.length, remark, text: levels ? `level ${remark}` : `ticket ${remark} of ${total}`,
-            candidates: others.slice(0, 16).map((each) => [each.pid, levels ? each.level : each.tickets]),
+            candidates: others.slice(0, 16).map((task) => [task.pid, levels ? task.level : task.tickets]),
         });
     }
 
@@ -139,7 +139,7 @@ class MadeUp {
         this.runs.push([cpu, stopped.pid, stopped.since, stopped.since + ran, levels ? stopped.level : -1, how]);
         if (this.policy === "mlfq") {
             stopped.level = stopped.sleeps ? TOP : Math.max(0, stopped.level - 1);
-            if (this.random() < 0.01) for (const each of this.processes) each.level = TOP;
+            if (this.random() < 0.01) for (const process of this.processes) process.level = TOP;
         } else if (levels) {
             stopped.level = stopped.pid % (TOP + 1);
         }
@@ -175,25 +175,25 @@ class MadeUp {
         const queue = this.shared && cpu ? [] : this.queues[cpu];
         return {
             running: process?.pid ?? 0, since_ns: process?.since ?? this.now, level: process && levels ? process.level : -1,
-            queue: queue.map((each) => [each.pid, levels ? each.level : -1, each.since]), busy: process ? 0.96 : 0.8,
+            queue: queue.map((task) => [task.pid, levels ? task.level : -1, task.since]), busy: process ? 0.96 : 0.8,
         };
     }
 
     columns({ levels }) {
         const all = this.processes;
-        const run = all.reduce((sum, each) => sum + each.run, 0) || 1;
-        const tickets = all.reduce((sum, each) => sum + each.tickets, 0);
+        const run = all.reduce((sum, task) => sum + task.run, 0) || 1;
+        const tickets = all.reduce((sum, task) => sum + task.tickets, 0);
         const of = (value) => all.map(value);
         const running = new Set(this.running.filter(Boolean));
         return {
             pid: of(({ pid }) => pid), parent: of(() => 1), name: of(({ name }) => name),
-            state: of((each) => (running.has(each) ? 1 : this.sleeping.includes(each) ? 2 : 0)), reason: of(() => 0), cpu: of(() => 0),
-            group: of(({ pid }) => pid % 3), own: of(() => false), priority: of(() => 5), tickets: of((each) => each.tickets),
-            weight: of((each) => each.tickets / 10), nice: of(() => 0), level: of((each) => (levels ? each.level : -1)),
-            slice_left_ns: of((each) => (running.has(each) ? this.slice_ns * this.random() : -1)),
-            run_ns: of((each) => each.run), waiting_ns: of((each) => each.waited),
-            wait_now_ns: of((each) => (running.has(each) ? 0 : this.now - each.since)), selections: of((each) => each.picks),
-            share: of((each) => each.run / run), ideal: of((each) => each.tickets / tickets),
+            state: of((task) => (running.has(task) ? 1 : this.sleeping.includes(task) ? 2 : 0)), reason: of(() => 0), cpu: of(() => 0),
+            group: of(({ pid }) => pid % 3), own: of(() => false), priority: of(() => 5), tickets: of((task) => task.tickets),
+            weight: of((task) => task.tickets / 10), nice: of(() => 0), level: of((other) => (levels ? other.level : -1)),
+            slice_left_ns: of((task) => (running.has(task) ? this.slice_ns * this.random() : -1)),
+            run_ns: of((task) => task.run), waiting_ns: of((other) => other.waited),
+            wait_now_ns: of((task) => (running.has(task) ? 0 : this.now - task.since)), selections: of((other) => other.picks),
+            share: of((task) => task.run / run), ideal: of((other) => other.tickets / tickets),
         };
     }
 

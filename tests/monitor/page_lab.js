@@ -18,8 +18,8 @@ const lab = {
 };
 window.lab = lab;
 
-/** See python/schedlab/monitor/page/way.js. */
-export function openWay(take, lose) {
+/** See python/schedlab/monitor/page/session_connection.js. */
+export function openSession(take, lose) {
     const worker = lab.isThere ? new Worker("session/worker.js", { type: "module" }) : null;
     let open = Boolean(worker);
     const close = () => {
@@ -40,10 +40,10 @@ export function openWay(take, lose) {
     });
     if (worker) supply(worker);
     const send = (message) => {
-        const { id, do: wanted } = message;
+        const { id, do: command } = message;
         lab.asked.push(message);
-        if (lab.refusals[wanted]) setTimeout(() => take({ type: "answer", id, ok: false, error: lab.refusals[wanted] }));
-        else if (wanted in lab.answers) setTimeout(() => take({ type: "answer", id, ok: true, result: lab.answers[wanted] }));
+        if (lab.refusals[command]) setTimeout(() => take({ type: "answer", id, ok: false, error: lab.refusals[command] }));
+        else if (command in lab.answers) setTimeout(() => take({ type: "answer", id, ok: true, result: lab.answers[command] }));
         else worker.postMessage(message);
     };
     return { send, isOpen: () => open, close };

@@ -59,7 +59,7 @@ def site() -> Iterator[None]:
     files = {
         "policies.js": f"export const policies = {json.dumps(policies)};".encode(),
         "index.html": FRAME_PAGE.replace("STYLES", "".join(STYLES)).encode(),
-        "way.js": Path(__file__).with_name("drawings_way.js").read_bytes(),
+        "session_connection.js": Path(__file__).with_name("drawings_connection.js").read_bytes(),
         "made-up.js": Path(__file__).with_name("monitor_drawings.js").read_bytes(),
         "trace/made-up.pftrace": b"the trace",
     }

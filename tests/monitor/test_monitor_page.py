@@ -99,7 +99,7 @@ program worker
 def site() -> Iterator[str]:
     """Returns the address of the page, with a session in it."""
     files = {
-        "way.js": Path(__file__).with_name("page_lab.js").read_bytes(),
+        "session_connection.js": Path(__file__).with_name("page_lab.js").read_bytes(),
         "machine.wasm": machine_module(),
         "palette.json": json.dumps(list(workloads())).encode(),
     }

@@ -6,7 +6,7 @@ import { Recording } from "../../python/schedlab/monitor/page/session/recording.
 import { WatchedSystem } from "../../python/schedlab/monitor/page/session/system.js";
 import { readHeader, Tape } from "../../python/schedlab/monitor/page/session/tape.js";
 
-const bytesOf = (base64) => Uint8Array.from(atob(base64), (each) => each.charCodeAt(0));
+const bytesOf = (base64) => Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
 
 globalThis.sought = async ({ module, trace, policy, stretch, times }) => {
     const compiled = await WebAssembly.compile(bytesOf(module));
@@ -16,10 +16,10 @@ globalThis.sought = async ({ module, trace, policy, stretch, times }) => {
     const system = new WatchedSystem("a", { policy, tick_ns }, source, { sharesBy: 0, windowNs: 10e9 });
     system.past.stretch = stretch;
     system.goThrough();
-    const begun = system.now;
+    const begin_ns = system.now;
     const frames = times.map((time) => {
         system.seek(time);
         return system.frame(0);
     });
-    return { begun, end: source.endNs, bytes: system.past.bytes, frames };
+    return { begun: begin_ns, end: source.endNs, bytes: system.past.bytes, frames };
 };

@@ -68,7 +68,7 @@ static void write_record(uint32_t cpu, enum trace_kind kind, int32_t process, ui
 static void record(const struct model *machine, enum trace_kind kind, int32_t process,
                    uint32_t first, uint64_t second)
 {
-    write_record(machine->here, kind, process, first, second);
+    write_record(machine->acting_cpu, kind, process, first, second);
 }
 
 static void begin_trace(const char *path)
@@ -122,7 +122,7 @@ static void begin_role(uint32_t role, const struct model_task *parent)
 
 static void fork_role(uint32_t role, const struct model_task *parent)
 {
-    write_record(model->here, TRACE_MARK, model_pid(parent), MARK_NOTE,
+    write_record(model->acting_cpu, TRACE_MARK, model_pid(parent), MARK_NOTE,
                  scenario_label(&scenario->roles[role]));
     begin_role(role, parent);
     players[role] = model_fork(model, parent);
@@ -131,16 +131,16 @@ static void fork_role(uint32_t role, const struct model_task *parent)
 /* Returns the only live child, or null if there are several or none. */
 static struct model_task *only_child(const struct model_task *parent)
 {
-    struct model_task *found = NULL;
+    struct model_task *match = NULL;
     for (uint32_t i = 0; i < model->task_count; i++) {
         struct model_task *task = model->tasks[i];
         if (task->place == MODEL_ENDED || program_of(task)->parent != (uint32_t)model_pid(parent))
             continue;
-        if (found)
+        if (match)
             return NULL;
-        found = task;
+        match = task;
     }
-    return found;
+    return match;
 }
 
 static void wait_for_child(struct program *program, uint32_t cpu)
@@ -191,7 +191,7 @@ static void act(uint32_t cpu)
     acted_together |= acted_at == model->now && acted_on != cpu && !program->waits;
     acted_at = model->now;
     acted_on = cpu;
-    model->here = cpu;
+    model->acting_cpu = cpu;
     if (step->act != ACT_END && step->act != ACT_WAIT)
         go_to_step(program, step + 1);
     switch (step->act) {
@@ -317,7 +317,7 @@ static struct model_task *reach_start(const char *policy)
         model_tick_all(model);
     }
     check(root->place == MODEL_RUNNING);
-    model->here = root->task.cpu;
+    model->acting_cpu = root->task.cpu;
     model_switch(model, policy);
     return root;
 }
@@ -325,7 +325,7 @@ static struct model_task *reach_start(const char *policy)
 static void play(const char *policy)
 {
     struct model_task *root = reach_start(policy);
-    model->here = root->task.cpu;
+    model->acting_cpu = root->task.cpu;
     model_record(model, TRACE_MARK, root->task.pid, MARK_GROUP, scenario_label(scenario->roles));
     model_record(model, TRACE_MARK, root->task.pid, MARK_BEGIN, 0);
     while (root->place != MODEL_ENDED)

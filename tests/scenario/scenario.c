@@ -91,7 +91,7 @@ _Noreturn static void play(uint32_t role)
     }
 }
 
-static uint32_t own_cpu(void)
+static uint32_t assigned_cpu(void)
 {
     int count;
     uint32_t cpu = 0;
@@ -113,7 +113,7 @@ static void begin_on_last_cpu(void)
 {
     struct system_stats stats;
     must(getstats(&stats), "getstats");
-    if (own_cpu() == stats.cpus - 1)
+    if (assigned_cpu() == stats.cpus - 1)
         return;
     int status = -1;
     int pid = fork();
@@ -122,7 +122,7 @@ static void begin_on_last_cpu(void)
         must(wait(&status), "wait");
         exit(status);
     }
-    if (own_cpu() != stats.cpus - 1) {
+    if (assigned_cpu() != stats.cpus - 1) {
         fprintf(2, "scenario: there is no other CPU that is idle\n");
         exit(1);
     }

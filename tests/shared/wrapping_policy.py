@@ -10,12 +10,12 @@ from pathlib import Path
 
 from schedlab.paths import ROOT
 
-_BEGINS = """    if ((reason == ENQUEUE_NEW || reason == ENQUEUE_WOKEN) && own->pass < state->pass)
-        own->pass = state->pass;
+_BEGINS = """    if ((reason == ENQUEUE_NEW || reason == ENQUEUE_WOKEN) && task_state->pass < state->pass)
+        task_state->pass = state->pass;
 """
 _WRAPS = """    uint64_t least = state->pass - queue->scheduler->tick_ns * ONE;
-    if ((reason == ENQUEUE_NEW || reason == ENQUEUE_WOKEN) && own->pass < least)
-        own->pass = least;
+    if ((reason == ENQUEUE_NEW || reason == ENQUEUE_WOKEN) && task_state->pass < least)
+        task_state->pass = least;
 """
 
 

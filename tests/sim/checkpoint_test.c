@@ -153,16 +153,16 @@ static size_t play(uint32_t number, uint32_t stops, bool aside, char *trace)
 
 static void test_policy(const char *policy)
 {
-    static char whole[TRACE_MAX];
+    static char full_trace[TRACE_MAX];
     static char parts[TRACE_MAX];
     for (uint32_t number = 0; number < 4; number++) {
         draw_machine(policy, number);
         for (uint32_t stops = 1; stops <= 9; stops += 4) {
-            size_t length = play(number, stops, false, whole);
+            size_t length = play(number, stops, false, full_trace);
             check(play(number, stops, true, parts) == length);
-            if (memcmp(whole, parts, length) != 0)
+            if (memcmp(full_trace, parts, length) != 0)
                 fprintf(stderr, "%s, machine %u, %u stops\n", policy, number, stops);
-            check(memcmp(whole, parts, length) == 0);
+            check(memcmp(full_trace, parts, length) == 0);
         }
     }
 }

@@ -18,20 +18,20 @@
 #define HAPPENED_MOST  20000
 
 /* The input starts with the fields of the header that are not computed, taken from a saved file. */
-struct told {
+struct claims {
     uint64_t until;
     uint32_t ran;
     uint32_t traced;
     struct simulator_counts counts;
 };
 
-static void write_whole(int file, const void *bytes, size_t length)
+static void write_all(int file, const void *bytes, size_t length)
 {
     if (write(file, bytes, length) != (ssize_t)length)
         abort();
 }
 
-static struct checkpoint_header sealed(const struct told *told, const unsigned char *recipe,
+static struct checkpoint_header sealed(const struct claims *claims, const unsigned char *recipe,
                                        size_t length)
 {
     struct checkpoint_header header = {
@@ -40,10 +40,10 @@ static struct checkpoint_header sealed(const struct told *told, const unsigned c
         .bytes = sizeof(header),
         .recipe_bytes = length,
         .recipe_checksum = checksum(recipe, length),
-        .until = told->until,
-        .ran = told->ran,
-        .traced = told->traced,
-        .counts = told->counts,
+        .until = claims->until,
+        .ran = claims->ran,
+        .traced = claims->traced,
+        .counts = claims->counts,
     };
     memcpy(header.build, build_name, CHECKPOINT_BUILD_BYTES);
     header.checksum = checksum(&header, offsetof(struct checkpoint_header, checksum));
@@ -61,11 +61,11 @@ static void go_on(struct simulator *simulator)
     simulator_destroy(simulator);
 }
 
-static bool takes_long(const struct told *told, const unsigned char *recipe, size_t length)
+static bool takes_long(const struct claims *claims, const unsigned char *recipe, size_t length)
 {
     struct recipe_setup setup = {0};
     memcpy(&setup, recipe, length < sizeof(setup) ? length : sizeof(setup));
-    const struct simulator_counts *counts = &told->counts;
+    const struct simulator_counts *counts = &claims->counts;
     return setup.processes > PROCESSES_MOST || setup.added_steps > PROCESSES_MOST ||
            counts->decisions > HAPPENED_MOST || counts->ticks > HAPPENED_MOST ||
            counts->wakeups > HAPPENED_MOST || counts->idle_switches > HAPPENED_MOST;
@@ -73,19 +73,19 @@ static bool takes_long(const struct told *told, const unsigned char *recipe, siz
 
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t length)
 {
-    struct told told;
+    struct claims claims;
     char path[64];
-    if (length < sizeof(told))
+    if (length < sizeof(claims))
         return 0;
-    memcpy(&told, bytes, sizeof(told));
-    length = (length - sizeof(told)) / 8 * 8;
-    if (takes_long(&told, bytes + sizeof(told), length))
+    memcpy(&claims, bytes, sizeof(claims));
+    length = (length - sizeof(claims)) / 8 * 8;
+    if (takes_long(&claims, bytes + sizeof(claims), length))
         return 0;
-    const struct checkpoint_header header = sealed(&told, bytes + sizeof(told), length);
+    const struct checkpoint_header header = sealed(&claims, bytes + sizeof(claims), length);
     int file = memfd_create("checkpoint", MFD_CLOEXEC);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-    write_whole(file, &header, sizeof(header));
-    write_whole(file, bytes + sizeof(told), length);
+    write_all(file, &header, sizeof(header));
+    write_all(file, bytes + sizeof(claims), length);
     struct simulator_error error = {""};
     struct simulator *simulator = simulator_restore(path, NULL, &error);
     close(file);

@@ -156,8 +156,8 @@ RANDOM_FUNCTION struct workload_step draw_step(struct source *source, uint32_t p
     default: /* needs nothing more; a tunable would have to be one of the policy's */
         break;
     }
-    bool whole = step.kind != STEP_SET_TUNABLE && (step.kind != STEP_LOOP || place > 0);
-    return whole ? step : (struct workload_step){.kind = STEP_RUN, .value = 100000};
+    bool is_valid = step.kind != STEP_SET_TUNABLE && (step.kind != STEP_LOOP || place > 0);
+    return is_valid ? step : (struct workload_step){.kind = STEP_RUN, .value = 100000};
 }
 
 /* Nested loops have separate levels only if they are different loops. One loop per program
@@ -167,8 +167,8 @@ RANDOM_FUNCTION uint32_t draw_program(struct source *source, struct random_workl
 {
     uint32_t count = 0;
     bool looped = false;
-    uint32_t wanted = 1 + draw(source, RANDOM_STEPS - 4);
-    while (count < wanted) {
+    uint32_t requested = 1 + draw(source, RANDOM_STEPS - 4);
+    while (count < requested) {
         struct workload_step step = draw_step(source, program, count);
         if (step.kind == STEP_LOOP && looped)
             step = (struct workload_step){.kind = STEP_YIELD};

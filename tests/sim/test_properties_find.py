@@ -52,14 +52,14 @@ MISTAKES = {
     ),
     "the lowest level goes first": Mistake(
         "priority",
-        "own->aging.level = (uint32_t)own->priority;",
-        "own->aging.level = (uint32_t)(PRIORITY_LOWEST - own->priority);",
+        "state->aging.level = (uint32_t)state->priority;",
+        "state->aging.level = (uint32_t)(PRIORITY_LOWEST - state->priority);",
         "priority: highest_first",
     ),
     "a boost forgets allotments": Mistake(
         "mlfq",
-        "    own->allotment_used = 0;\n    own->slice_used = 0;",
-        "    own->slice_used = 0;",
+        "    state->allotment_used = 0;\n    state->slice_used = 0;",
+        "    state->slice_used = 0;",
         "mlfq: levels_follow_use",
     ),
 }

@@ -61,13 +61,13 @@ static struct simulator_process look(const struct simulator *simulator, int32_t 
     return (struct simulator_process){0};
 }
 
-static bool says(const char *words)
+static bool has_message(const char *words)
 {
-    bool found = strstr(error.text, words);
-    if (!found)
+    bool has_match = strstr(error.text, words);
+    if (!has_match)
         fprintf(stderr, "%s\nexpected: %s\n", error.text, words);
     error.text[0] = '\0';
-    return found;
+    return has_match;
 }
 
 /* ---- added workloads ---- */
@@ -130,21 +130,21 @@ static void test_room(void)
 {
     struct simulator *none = machine("rr", 1, 0);
     check(add(none, "program a\n run 1ms\n") == SIMULATOR_NO_PROGRAM &&
-          says("out of space for a workload"));
+          has_message("out of space for a workload"));
     simulator_destroy(none);
     struct simulator *simulator = machine("rr", 1, 6);
     check(add(simulator, "program a\n run 1ms\n") == 1);
     check(add(simulator, "program a\n run 1ms\nprogram b\n yield\n") == 2);
     check(add(simulator, "program a\n") == SIMULATOR_NO_PROGRAM &&
-          says("out of space for a workload"));
+          has_message("out of space for a workload"));
     check(simulator_fork(simulator, 3, &error) > 0);
-    check(simulator_fork(simulator, 4, &error) == 0 && says("the workload has 4"));
+    check(simulator_fork(simulator, 4, &error) == 0 && has_message("the workload has 4"));
     run_to(simulator, MS);
     simulator_destroy(simulator);
     struct simulator_setup setup = setup_of("rr", 1);
     struct simulator_workload workload = read_text(idle);
     setup.added_steps = SIMULATOR_ADDED_MAX + 1;
-    check(!simulator_create(&setup, &workload, &error) && says("additional steps"));
+    check(!simulator_create(&setup, &workload, &error) && has_message("additional steps"));
     simulator_free_workload(&workload);
 }
 
@@ -156,9 +156,9 @@ static void test_added_are_checked(void)
     const struct simulator_program program = {"a", steps, 2};
     const struct simulator_workload workload = {.programs = &program, .program_count = 1};
     check(simulator_add_workload(simulator, &workload, &error) == SIMULATOR_NO_PROGRAM);
-    check(says("unknown program"));
+    check(has_message("unknown program"));
     check(simulator_finish(simulator, &error));
-    check(add(simulator, idle) == SIMULATOR_NO_PROGRAM && says("is finished"));
+    check(add(simulator, idle) == SIMULATOR_NO_PROGRAM && has_message("is finished"));
     simulator_destroy(simulator);
 }
 
@@ -170,7 +170,7 @@ static void test_added_are_saved(const char *policy)
                                "  give c\n  wait\n end\n"
                                "program b\n run 2ms\n timer shared 1ms\n";
     struct simulator_counts expected;
-    struct simulator_counts found;
+    struct simulator_counts match;
     check(mkstemp(path) >= 0);
     struct simulator *simulator = machine(policy, 2, 1000);
     run_to(simulator, 3 * MS);
@@ -185,8 +185,8 @@ static void test_added_are_saved(const char *policy)
     check(simulator);
     start(simulator, text);
     run_to(simulator, 60 * MS);
-    simulator_count(simulator, &found);
-    check(memcmp(&expected, &found, sizeof(found)) == 0);
+    simulator_count(simulator, &match);
+    check(memcmp(&expected, &match, sizeof(match)) == 0);
     simulator_destroy(simulator);
     unlink(path);
 }
@@ -255,7 +255,7 @@ static void test_flush(void)
     unlink(path);
     setup.trace = "/dev/full"; /* the file takes no data */
     struct simulator_workload workload = read_text(idle);
-    check(!simulator_create(&setup, &workload, &error) && says("cannot be written"));
+    check(!simulator_create(&setup, &workload, &error) && has_message("cannot be written"));
     simulator_free_workload(&workload);
 }
 
@@ -332,12 +332,13 @@ static void test_commands(void)
     };
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         check(!simulator_command(simulator, refused[i].file, refused[i].line, &error));
-        check(says(refused[i].words));
+        check(has_message(refused[i].words));
     }
     char longest[200];
     memset(longest, 'a', sizeof(longest) - 1);
     longest[sizeof(longest) - 1] = '\0';
-    check(!simulator_command(simulator, "sched_status", longest, &error) && says("at most 127"));
+    check(!simulator_command(simulator, "sched_status", longest, &error) &&
+          has_message("at most 127"));
     expect_text(simulator, "sched_status", "Policy: mlfq\n");
     run_to(simulator, 10 * MS);
     simulator_destroy(simulator);

@@ -65,12 +65,12 @@ static void fork_a_family(void)
 }
 
 /* A victim's loop until it is killed. It does not touch `mine`, which belongs to its parent. */
-_Noreturn static void live_until_killed(int way, const int ends[2])
+_Noreturn static void live_until_killed(int method, const int ends[2])
 {
     char name[24];
     snprintf(name, sizeof(name), "v%d", getpid());
     for (;;) {
-        switch (way) {
+        switch (method) {
         case 0:
             spin(1000);
             break;
@@ -105,10 +105,10 @@ static void fork_and_kill(void)
     int status;
     char name[24];
     check(call(pipe(ends)) == 0);
-    int way = number_below(6);
+    int method = number_below(6);
     int pid = storm_fork();
     if (pid == 0)
-        live_until_killed(way, ends);
+        live_until_killed(method, ends);
     if (number_below(2))
         spin(number_below(100000));
     else
@@ -289,7 +289,7 @@ static struct deeds sum_deeds(void)
     return sum;
 }
 
-static void tell(int64_t rounds)
+static void report(int64_t rounds)
 {
     struct deeds sum = sum_deeds();
     struct system_stats stats;
@@ -321,7 +321,7 @@ int main(int argc, char *argv[])
         run_round((uint64_t)(seed + round), workers, steps);
         check(setpolicy(policies[0]) == 0);
         wait_until_alone(processes);
-        tell(round);
+        report(round);
     }
     printf("ok storm\n");
     return 0;

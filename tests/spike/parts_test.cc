@@ -42,10 +42,10 @@ static void a_set_of_harts_is_in_order()
     check(set.is_empty() && set.first(0) == HARTS_MAX);
     for (size_t hart : {255, 0, 64, 63, 130})
         set.add(hart);
-    std::vector<size_t> found;
+    std::vector<size_t> match;
     for (size_t i = set.first(0); i < HARTS_MAX; i = set.first(i + 1))
-        found.push_back(i);
-    check((found == std::vector<size_t>{0, 63, 64, 130, 255}));
+        match.push_back(i);
+    check((match == std::vector<size_t>{0, 63, 64, 130, 255}));
     set.remove(64);
     check(!set.has(64) && set.has(63) && set.first(64) == 130);
 }
@@ -93,9 +93,9 @@ static void the_kernel_reaches_one_file()
     for (uint64_t descriptor : {0, 2, 4, 5, 6, 7, 8, 9})
         check(result_of(calls, {64, descriptor, 2048, 4}) == -EBADF);
     check(result_of(calls, {63, static_cast<uint64_t>(file), 2048, 4}) == -ENOSYS);
-    char found[8] = "";
+    char match[8] = "";
     int again = open("allowed", O_RDONLY);
-    check(read(again, found, sizeof(found)) == 4 && strcmp(found, "four") == 0);
+    check(read(again, match, sizeof(match)) == 4 && strcmp(match, "four") == 0);
     check(access("other", F_OK) != 0);
     close(again);
     unlink("allowed");
@@ -136,16 +136,16 @@ static void what_was_typed_is_read_as_it_was_kept()
     std::vector<typed> list = {{7, " a\\\n "}, {8, all}, {UINT64_MAX, ""}};
     {
         typed_file file("typed");
-        for (const typed &each : list)
-            file.add(each);
+        for (const typed &input : list)
+            file.add(input);
     }
-    std::vector<typed> found = read_typed("typed");
-    check(found.size() == list.size());
+    std::vector<typed> match = read_typed("typed");
+    check(match.size() == list.size());
     for (size_t i = 0; i < list.size(); i++)
-        check(found[i].at_ns == list[i].at_ns && found[i].text == list[i].text);
+        check(match[i].at_ns == list[i].at_ns && match[i].text == list[i].text);
     write_text("1 a\n2\n3 \\x5cb\n");
-    found = read_typed("typed");
-    check(found.size() == 3 && found[1].text.empty() && found[2].text == "\\b");
+    match = read_typed("typed");
+    check(match.size() == 3 && match[1].text.empty() && match[2].text == "\\b");
 }
 
 static std::string complaint_of(const char *text)

@@ -9,7 +9,7 @@
 #include "abi/system_calls.h"
 #include "user/library/user.h"
 
-static void tell(const char *name, uint64_t value)
+static void report(const char *name, uint64_t value)
 {
     uint64_t label = 0;
     memcpy(&label, name, strlen(name));
@@ -17,13 +17,13 @@ static void tell(const char *name, uint64_t value)
     mark(MARK_VALUE, value);
 }
 
-static void tell_cpus(void)
+static void report_cpus(void)
 {
     struct cpu_stats stats;
     for (int cpu = 0; getcpustats(cpu, &stats) == 0; cpu++) {
-        tell("waited", stats.queue_wait_cycles);
-        tell("waits", stats.queue_waits);
-        tell("schedule", stats.scheduler_cycles);
+        report("waited", stats.queue_wait_cycles);
+        report("waits", stats.queue_waits);
+        report("schedule", stats.scheduler_cycles);
     }
 }
 
@@ -37,6 +37,6 @@ int main(int argc, char *argv[])
         become_program("contention", &argv[1]);
     if (pid < 0 || wait(&status) < 0)
         return complain("contention", argv[1]);
-    tell_cpus();
+    report_cpus();
     return status;
 }

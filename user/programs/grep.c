@@ -96,21 +96,21 @@ static bool serve_line(size_t length, const char *prefix)
 static bool serve(int descriptor, const char *prefix)
 {
     size_t length = 0;
-    bool found = false;
+    bool has_match = false;
     int n;
     while ((n = read(descriptor, input, sizeof(input))) > 0) {
         for (int i = 0; i < n; i++) {
             if (input[i] != '\n')
                 line[length++] = input[i];
             if (input[i] == '\n' || length == sizeof(line) - 1) {
-                found |= serve_line(length, prefix);
+                has_match |= serve_line(length, prefix);
                 length = 0;
             }
         }
     }
     if (length > 0)
-        found |= serve_line(length, prefix);
-    return found;
+        has_match |= serve_line(length, prefix);
+    return has_match;
 }
 
 int main(int argc, char *argv[])
@@ -124,7 +124,7 @@ int main(int argc, char *argv[])
     if (argc == 2)
         return serve(0, NULL) ? 0 : 1;
 
-    bool found = false;
+    bool has_match = false;
     bool failed = false;
     for (int i = 2; i < argc; i++) {
         int descriptor = open(argv[i], OPEN_READ);
@@ -133,8 +133,8 @@ int main(int argc, char *argv[])
             failed = true;
             continue;
         }
-        found |= serve(descriptor, argc > 3 ? argv[i] : NULL);
+        has_match |= serve(descriptor, argc > 3 ? argv[i] : NULL);
         close(descriptor);
     }
-    return failed ? 2 : found ? 0 : 1;
+    return failed ? 2 : has_match ? 0 : 1;
 }

@@ -11,8 +11,8 @@
 
 #include "abi/attribute_names.h"
 #include "user/library/user.h"
+#include "user/programs/answer_text.h"
 #include "user/programs/record_cost.h"
-#include "user/programs/told_text.h"
 
 enum { LINE_BYTES = 4000 }; /* of a command; the console keeps 4,096 unread ones */
 
@@ -27,14 +27,14 @@ static void done(void)
 
 static void refuse(int error, const char *what)
 {
-    printf("@@ %ld error %d %.*s\n", id, error, TOLD_BYTES, what);
+    printf("@@ %ld error %d %.*s\n", id, error, ANSWER_BYTES, what);
 }
 
 /* Reports that the last call has failed. */
 static void fail(const char *what)
 {
     int error = last_error();
-    printf("@@ %ld error %d %.*s: %s\n", id, error, TOLD_BYTES / 2, what, error_text(error));
+    printf("@@ %ld error %d %.*s: %s\n", id, error, ANSWER_BYTES / 2, what, error_text(error));
 }
 
 /* ---- commands: each takes the rest of its line; false: wrong syntax ---- */
@@ -84,7 +84,7 @@ static bool obey_read(char *rest)
     if (!is_name(name) || *rest)
         return false;
     int descriptor = open_text(name, OPEN_READ);
-    if (descriptor >= 0 && tell_file(descriptor))
+    if (descriptor >= 0 && report_file(descriptor))
         done();
     else
         fail(name);
@@ -209,7 +209,8 @@ static bool obey_start(char *rest)
         return false;
     int flaw = program_flaw(words[0]);
     if (flaw) {
-        printf("@@ %ld error %d %.*s: %s\n", id, flaw, TOLD_BYTES / 2, words[0], error_text(flaw));
+        printf("@@ %ld error %d %.*s: %s\n", id, flaw, ANSWER_BYTES / 2, words[0],
+               error_text(flaw));
         return true;
     }
     *started = -EINTR;

@@ -21,19 +21,20 @@ int main(int argc, char *argv[])
     int ends[2];
     if (argc > 2)
         usage("stress-fork [PROCESSES]");
-    int wanted = argc == 2 ? (int)number_argument("stress-fork", argv[1], 1, INT32_MAX) : INT32_MAX;
+    int requested =
+        argc == 2 ? (int)number_argument("stress-fork", argv[1], 1, INT32_MAX) : INT32_MAX;
     if (pipe(ends) < 0)
         return complain("stress-fork", "pipe");
 
     int forked = 0;
-    for (; forked < wanted; forked++) {
+    for (; forked < requested; forked++) {
         int pid = fork();
         if (pid == 0)
             wait_for_end(ends);
         if (pid < 0)
             break;
     }
-    int reason = forked < wanted ? last_error() : 0;
+    int reason = forked < requested ? last_error() : 0;
     close(ends[1]);
 
     int ended = 0;

@@ -119,13 +119,13 @@ int workload_choose(int *argc, char *argv[], const char *const names[], int coun
 {
     if (*argc < 2 || argv[1][0] == '-')
         return -1;
-    int found = find_name(argv[1], names, count);
-    if (found < 0)
+    int match = find_name(argv[1], names, count);
+    if (match < 0)
         workload_wrong_usage(argv[0], argv[1], "no such test");
     for (int i = 1; i < *argc; i++)
         argv[i] = argv[i + 1];
     --*argc;
-    return found;
+    return match;
 }
 
 /* The window and its processes */
@@ -211,8 +211,8 @@ void workload_gate_make(void)
 int64_t workload_gate_wait(void)
 {
     int64_t number = 0;
-    char here = 0;
-    if (!host_write(gate_arrivals[1], &here, sizeof(here)) ||
+    char token = 0;
+    if (!host_write(gate_arrivals[1], &token, sizeof(token)) ||
         !host_read(gate_numbers[0], &number, sizeof(number)))
         host_fail("gate");
     return number;
@@ -220,9 +220,9 @@ int64_t workload_gate_wait(void)
 
 void workload_gate_gather(int64_t children)
 {
-    char here;
+    char token;
     for (int64_t i = 0; i < children; i++) {
-        if (!host_read(gate_arrivals[0], &here, sizeof(here)))
+        if (!host_read(gate_arrivals[0], &token, sizeof(token)))
             host_fail("gate");
     }
 }

@@ -27,7 +27,7 @@
 #include "abi/group_names.h"
 
 /* One write is one command. Returns false, with errno, on failure; ENOSYS: no server runs. */
-static bool tell_scheduler(const char *file, const char *command)
+static bool notify_scheduler(const char *file, const char *command)
 {
     char path[4096];
     const char *folder = getenv("WORKLOAD_CONTROL");
@@ -54,15 +54,15 @@ static bool set_linux_attribute(int process, enum attribute_kind kind, uint64_t 
         int32_t nice;
         uint32_t priority;
         uint64_t runtime, deadline, period;
-    } wanted = {.size = sizeof(wanted)};
+    } requested = {.size = sizeof(requested)};
     if (kind == ATTRIBUTE_NICE)
         return setpriority(PRIO_PROCESS, (id_t)process, (int)(int64_t)value) == 0;
     if (kind != ATTRIBUTE_SLICE)
         return true;
-    if (syscall(SYS_sched_getattr, process, &wanted, sizeof(wanted), 0) < 0)
+    if (syscall(SYS_sched_getattr, process, &requested, sizeof(requested), 0) < 0)
         return false;
-    wanted.runtime = value;
-    return syscall(SYS_sched_setattr, process, &wanted, 0) == 0;
+    requested.runtime = value;
+    return syscall(SYS_sched_setattr, process, &requested, 0) == 0;
 }
 
 /* A process that has ended needs no attributes any more. */
@@ -73,7 +73,7 @@ bool host_set_attribute(int process, enum attribute_kind kind, uint64_t value)
     char command[64];
     snprintf(command, sizeof(command), "%d %s %" PRId64, process ? process : gettid(),
              attribute_names[kind], (int64_t)value);
-    return tell_scheduler("sched_status", command) || errno == ENOSYS || errno == ESRCH;
+    return notify_scheduler("sched_status", command) || errno == ENOSYS || errno == ESRCH;
 }
 
 bool host_set_group(uint32_t group, enum group_field field, uint64_t value)
@@ -81,20 +81,20 @@ bool host_set_group(uint32_t group, enum group_field field, uint64_t value)
     char command[64];
     snprintf(command, sizeof(command), "group %u %s %" PRId64, group, group_field_names[field],
              (int64_t)value);
-    return tell_scheduler("sched_status", command);
+    return notify_scheduler("sched_status", command);
 }
 
 bool host_set_policy(const char *text)
 {
-    return tell_scheduler("sched_status", text);
+    return notify_scheduler("sched_status", text);
 }
 
 bool host_set_tunable(const char *text)
 {
-    return tell_scheduler("sched_tunables", text);
+    return notify_scheduler("sched_tunables", text);
 }
 
-static void set_own(const char *what, enum attribute_kind kind, int value)
+static void set_current(const char *what, enum attribute_kind kind, int value)
 {
     if (!host_set_attribute(0, kind, (uint64_t)(int64_t)value))
         host_fail(what);
@@ -102,15 +102,15 @@ static void set_own(const char *what, enum attribute_kind kind, int value)
 
 void workload_priority(int priority)
 {
-    set_own("setpriority", ATTRIBUTE_PRIORITY, priority);
+    set_current("setpriority", ATTRIBUTE_PRIORITY, priority);
 }
 
 void workload_tickets(int tickets)
 {
-    set_own("settickets", ATTRIBUTE_TICKETS, tickets);
+    set_current("settickets", ATTRIBUTE_TICKETS, tickets);
 }
 
 void workload_weight(int weight)
 {
-    set_own("setweight", ATTRIBUTE_WEIGHT, weight);
+    set_current("setweight", ATTRIBUTE_WEIGHT, weight);
 }

@@ -28,10 +28,10 @@
 #include "workloads/api/host.h"
 #include "workloads/api/workload.h"
 
-static uint64_t environment_number(const char *name, uint64_t otherwise)
+static uint64_t environment_number(const char *name, uint64_t fallback)
 {
     const char *text = getenv(name);
-    return text && *text ? strtoull(text, NULL, 10) : otherwise;
+    return text && *text ? strtoull(text, NULL, 10) : fallback;
 }
 
 uint64_t host_tick_ns(void)

@@ -34,7 +34,7 @@ static void end_family(int signal_number)
 }
 
 /* The signal handler of a member. */
-static void end_own_family(int signal_number)
+static void end_descendants(int signal_number)
 {
     (void)signal_number;
     kill(0, SIGKILL);
@@ -48,7 +48,7 @@ void host_begin_family(void)
         host_fail("fork");
     setpgid(family, family ? family : getpid()); /* on both sides: neither waits for the other */
     if (family == 0) {
-        signal(SIGTERM, end_own_family);
+        signal(SIGTERM, end_descendants);
         prctl(PR_SET_PDEATHSIG, SIGTERM); /* a child does not outlive the process that started it */
         return;
     }
@@ -152,20 +152,20 @@ static void await_service(struct channel *channel, uint64_t number)
 bool host_channel_take(uint32_t number, int64_t released, int as)
 {
     (void)as; /* Linux does not need the owner */
-    uint64_t own = draw_number(&channels[number]);
+    uint64_t ticket = draw_number(&channels[number]);
     if (released != RELEASE_NONE)
         host_channel_give((uint32_t)released, 1, GIVE_KEEP);
-    await_service(&channels[number], own);
+    await_service(&channels[number], ticket);
     return true;
 }
 
 /* No other process takes there: so the numbers identify the last one. */
 bool host_channel_meet(uint32_t number, uint64_t processes)
 {
-    uint64_t own = draw_number(&channels[number]);
-    if ((own + 1) % processes == 0)
+    uint64_t ticket = draw_number(&channels[number]);
+    if ((ticket + 1) % processes == 0)
         host_channel_give(number, processes, GIVE_KEEP);
-    await_service(&channels[number], own);
+    await_service(&channels[number], ticket);
     return true;
 }
 

@@ -108,7 +108,7 @@ static void print_mean(struct measure sum)
 }
 
 /* Marks a test by its number in the suite, from 1: one trace may contain several tests. */
-static void tell(int number, struct measure run)
+static void report(int number, struct measure run)
 {
     workload_tell("test", number);
     workload_tell("ticks", run.ticks);
@@ -123,7 +123,7 @@ static void run_test(int number)
         struct measure run = measure_run();
         workload_print("%-10s %4ld %8ld %10ld %9ld\n", test->name, i, run.ticks, run.completion,
                        run.switches);
-        tell(number, run);
+        report(number, run);
         sum.ticks += run.ticks;
         sum.completion += run.completion;
         sum.switches += run.switches;

@@ -89,9 +89,9 @@ static void try_lottery(long child)
     expect(call(GET_TICKETS, child, 0, 0) == 10, "a child's tickets");
     expect(call(GET_PINFO, NOT_MINE, 0, 0) == -1, "getpinfo to a bad address");
     expect(call(GET_PINFO, (long)&table, 0, 0) == 0, "getpinfo");
-    int own = row_of(call(GETPID, 0, 0, 0));
+    int self_pid = row_of(call(GETPID, 0, 0, 0));
     int of_child = row_of(child);
-    expect(own >= 0 && table.tickets[own] == 30, "its own row");
+    expect(self_pid >= 0 && table.tickets[self_pid] == 30, "its own row");
     expect(of_child >= 0 && table.tickets[of_child] == 10, "a child's row");
     expect(of_child >= 0 && table.ticks[of_child] > 0, "a child's ticks");
     int count = 0;
@@ -105,20 +105,21 @@ static void try_lottery(long child)
 /* Equals study 1's version. */
 static void try_rows(long child)
 {
-    int found = 0;
+    int match = 0;
     expect(call(GET_ROWS, NOT_MINE, 0, 0) == -1, "getpinfo of rows to a bad address");
     expect(call(GET_ROWS, (long)rows, 0, 0) == 0, "getpinfo of rows");
     for (int i = 0; i < PROCESSES; i++) {
         if (rows[i].pid == child) {
-            found++;
+            match++;
             expect(rows[i].tickets == 10 && rows[i].ticks_scheduled > 0, "a child's row");
         }
     }
-    expect(found == 1, "each process has one row");
+    expect(match == 1, "each process has one row");
     long now = call(UPTIME, 0, 0, 0);
-    long own = call(LAST_SCHEDULED, 0, 0, 0);
+    long self_pid = call(LAST_SCHEDULED, 0, 0, 0);
     long of_child = call(LAST_SCHEDULED, child, 0, 0);
-    expect(own <= now + 1 && of_child > 0 && of_child <= own, "when both were picked last");
+    expect(self_pid <= now + 1 && of_child > 0 && of_child <= self_pid,
+           "when both were picked last");
     expect(call(LAST_SCHEDULED, 999999, 0, 0) == -1, "when nobody was");
 }
 
@@ -164,11 +165,11 @@ static void try_waiting(long child, int go[2])
 
 static void try_family(void)
 {
-    long own = call(GETPID, 0, 0, 0);
+    long self_pid = call(GETPID, 0, 0, 0);
     int status = 1;
     long pid = call(FORK, 0, 0, 0);
     if (pid == 0)
-        call(EXIT, call(GET_PARENT, 0, 0, 0) != own, 0, 0);
+        call(EXIT, call(GET_PARENT, 0, 0, 0) != self_pid, 0, 0);
     expect(call(WAIT, (long)&status, 0, 0) == pid && status == 0, "the parent's PID");
     expect(call(PS, 0, 0, 0) == 0, "a list on the console");
     expect(call(YIELD, 0, 0, 0) == 0, "yield");

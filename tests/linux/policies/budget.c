@@ -23,7 +23,7 @@ static const struct tunable budget_tunables[] = {
 
 /* The rule that the host broke. */
 enum budget_rule {
-    RULES_KEPT,
+    RULES_MET,
     RULE_STATE,    /* a queue's state is zero at first */
     RULE_TIME,     /* a queue's time never decreases */
     RULE_TURN,     /* turn_over() needs a picked task, and comes no earlier than its time */
@@ -49,8 +49,8 @@ struct budget_task {
 
 struct budget_queue {
     struct task_list ready;
-    struct task_list held; /* sorted by the start of the next period */
-    uint64_t now;          /* time of the latest hook */
+    struct task_list waiting_for_period; /* sorted by the start of the next period */
+    uint64_t now;                        /* time of the latest hook */
     uint32_t count;
     uint32_t blocked;
 };
@@ -131,7 +131,7 @@ POLICY_FUNCTION void budget_charge(task_t *task)
 
 POLICY_FUNCTION void budget_set_alarm(run_queue_t *queue)
 {
-    task_t *first = STATE_OF(queue, struct budget_queue)->held.first;
+    task_t *first = STATE_OF(queue, struct budget_queue)->waiting_for_period.first;
     queue->alarm = first ? STATE_OF(first, struct budget_task)->next : 0;
 }
 
@@ -139,10 +139,10 @@ POLICY_FUNCTION void budget_hold(run_queue_t *queue, task_t *task)
 {
     struct budget_queue SHARED_MEMORY *state = STATE_OF(queue, struct budget_queue);
     uint64_t next = STATE_OF(task, struct budget_task)->next;
-    task_t *later = state->held.first;
+    task_t *later = state->waiting_for_period.first;
     while (later && STATE_OF(later, struct budget_task)->next <= next && LOOP_GUARD)
         later = later->next;
-    task_list_insert_before(&state->held, task, later);
+    task_list_insert_before(&state->waiting_for_period, task, later);
     STATE_OF(task, struct budget_task)->place = BUDGET_HELD;
     queue->held++;
     budget_set_alarm(queue);
@@ -151,15 +151,15 @@ POLICY_FUNCTION void budget_hold(run_queue_t *queue, task_t *task)
 POLICY_FUNCTION void budget_remove(run_queue_t *queue, task_t *task)
 {
     struct budget_queue SHARED_MEMORY *state = STATE_OF(queue, struct budget_queue);
-    struct budget_task SHARED_MEMORY *own = STATE_OF(task, struct budget_task);
-    if (own->place == BUDGET_READY) {
+    struct budget_task SHARED_MEMORY *task_state = STATE_OF(task, struct budget_task);
+    if (task_state->place == BUDGET_READY) {
         task_list_remove(&state->ready, task);
     } else {
-        task_list_remove(&state->held, task);
+        task_list_remove(&state->waiting_for_period, task);
         queue->held--;
         budget_set_alarm(queue);
     }
-    own->place = BUDGET_NOWHERE;
+    task_state->place = BUDGET_NOWHERE;
 }
 
 /* ---- hooks ---- */
@@ -167,22 +167,23 @@ POLICY_FUNCTION void budget_remove(run_queue_t *queue, task_t *task)
 POLICY_FUNCTION void budget_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     struct budget_queue SHARED_MEMORY *state = STATE_OF(queue, struct budget_queue);
-    struct budget_task SHARED_MEMORY *own = STATE_OF(task, struct budget_task);
+    struct budget_task SHARED_MEMORY *task_state = STATE_OF(task, struct budget_task);
     budget_look(queue);
-    budget_hold_to(queue->scheduler, own->place == BUDGET_NOWHERE, RULE_COUNT);
-    if (own->blocked) {
-        budget_hold_to(queue->scheduler, reason == ENQUEUE_WOKEN && own->blocked == queue->cpu + 1,
+    budget_hold_to(queue->scheduler, task_state->place == BUDGET_NOWHERE, RULE_COUNT);
+    if (task_state->blocked) {
+        budget_hold_to(queue->scheduler,
+                       reason == ENQUEUE_WOKEN && task_state->blocked == queue->cpu + 1,
                        RULE_LEAVE);
-        own->blocked = 0;
+        task_state->blocked = 0;
         state->blocked--;
     }
     state->count++;
     budget_refill(queue, task);
-    if (own->left <= 0) {
+    if (task_state->left <= 0) {
         budget_hold(queue, task);
         return;
     }
-    own->place = BUDGET_READY;
+    task_state->place = BUDGET_READY;
     task_list_insert_before(&state->ready, task,
                             reason == ENQUEUE_PREEMPTED ? state->ready.first : NULL);
 }
@@ -196,10 +197,10 @@ POLICY_FUNCTION void budget_dequeue(run_queue_t *queue, task_t *task)
 
 POLICY_FUNCTION uint64_t budget_turn_end(run_queue_t *queue, task_t *task)
 {
-    struct budget_task SHARED_MEMORY *own = STATE_OF(task, struct budget_task);
+    struct budget_task SHARED_MEMORY *state = STATE_OF(task, struct budget_task);
     int64_t turn = budget_nanoseconds(queue->scheduler, BUDGET_TURN);
-    own->turn_end = queue->now + (uint64_t)(turn < own->left ? turn : own->left);
-    return own->turn_end;
+    state->turn_end = queue->now + (uint64_t)(turn < state->left ? turn : state->left);
+    return state->turn_end;
 }
 
 POLICY_FUNCTION task_t *budget_pick(run_queue_t *queue, uint32_t cpu)
@@ -210,7 +211,7 @@ POLICY_FUNCTION task_t *budget_pick(run_queue_t *queue, uint32_t cpu)
     budget_hold_to(queue->scheduler, !queue->current && queue->queued == state->count, RULE_COUNT);
     task_t *task = state->ready.first;
     if (!task && queue->scheduler->ending)
-        task = state->held.first;
+        task = state->waiting_for_period.first;
     if (!task)
         return NULL;
     state->count--;
@@ -249,12 +250,13 @@ POLICY_FUNCTION enum tick_verdict budget_tick(run_queue_t *queue, task_t *task)
 /* A task continues if no other task may run. */
 POLICY_FUNCTION enum tick_verdict budget_turn_over(run_queue_t *queue, task_t *task)
 {
-    struct budget_task SHARED_MEMORY *own = STATE_OF(task, struct budget_task);
+    struct budget_task SHARED_MEMORY *state = STATE_OF(task, struct budget_task);
     budget_see_running(queue, task);
-    budget_hold_to(queue->scheduler, own->turn_end && queue->now >= own->turn_end, RULE_TURN);
-    if (own->left <= 0)
-        SAY(queue, task, "has used its budget, and {} ns more; {} wait", -own->left, queue->queued);
-    if (own->left <= 0 || STATE_OF(queue, struct budget_queue)->ready.first) {
+    budget_hold_to(queue->scheduler, state->turn_end && queue->now >= state->turn_end, RULE_TURN);
+    if (state->left <= 0)
+        SAY(queue, task, "has used its budget, and {} ns more; {} wait", -state->left,
+            queue->queued);
+    if (state->left <= 0 || STATE_OF(queue, struct budget_queue)->ready.first) {
         queue->turn_end = queue->now; /* has no effect after the slice's end */
         return TICK_PREEMPT;
     }
@@ -266,7 +268,7 @@ POLICY_FUNCTION enum tick_verdict budget_turn_over(run_queue_t *queue, task_t *t
 POLICY_FUNCTION task_t *budget_alarm(run_queue_t *queue)
 {
     struct budget_queue SHARED_MEMORY *state = STATE_OF(queue, struct budget_queue);
-    task_t *task = state->held.first;
+    task_t *task = state->waiting_for_period.first;
     budget_look(queue);
     budget_hold_to(queue->scheduler, !queue->alarm, RULE_ALARM);
     if (!task)
@@ -307,10 +309,10 @@ POLICY_FUNCTION void budget_changed(run_queue_t *queue, task_t *task)
 
 POLICY_FUNCTION void budget_leave(run_queue_t *queue, task_t *task)
 {
-    struct budget_task SHARED_MEMORY *own = STATE_OF(task, struct budget_task);
+    struct budget_task SHARED_MEMORY *state = STATE_OF(task, struct budget_task);
     budget_look(queue);
-    budget_hold_to(queue->scheduler, own->blocked == queue->cpu + 1, RULE_LEAVE);
-    own->blocked = 0;
+    budget_hold_to(queue->scheduler, state->blocked == queue->cpu + 1, RULE_LEAVE);
+    state->blocked = 0;
     STATE_OF(queue, struct budget_queue)->blocked--;
 }
 

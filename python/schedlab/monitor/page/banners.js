@@ -27,12 +27,12 @@ export function showConnection(place) {
             return;
         }
         const hint = connection.tries >= 4 ? " If the monitor was ended, restart it: ./schedlab monitor." : "";
-        const tell = () => {
+        const update = () => {
             const seconds = Math.max(0, Math.ceil((connection.next_ms - performance.now()) / 1000));
             setText(words, `Connection to the monitor lost. Next attempt in ${seconds} s.${hint}`);
         };
-        tell();
-        timer = setInterval(tell, 1000);
+        update();
+        timer = setInterval(update, 1000);
     });
 }
 

@@ -6,7 +6,7 @@
 /** Patterns in addition to colours: colours × patterns is the number of distinguishable processes. */
 export const PATTERNS = ["plain", "stripes", "dots", "grid"];
 
-const KEPT = "schedlab-theme";
+const THEME_KEY = "schedlab-theme";
 const dark = matchMedia("(prefers-color-scheme: dark)");
 /** @type {HTMLLinkElement} has the colours of the dark theme */
 const sheet = document.querySelector("#dark");
@@ -64,8 +64,8 @@ export function tokens() {
 
 /** @returns {"auto" | "light" | "dark"} the user's choice */
 export function theme() {
-    const kept = localStorage.getItem(KEPT);
-    return kept === "light" || kept === "dark" ? kept : "auto";
+    const storedTheme = localStorage.getItem(THEME_KEY);
+    return storedTheme === "light" || storedTheme === "dark" ? storedTheme : "auto";
 }
 
 /** @returns {boolean} true if the theme is dark now */
@@ -75,8 +75,8 @@ export function isDark() {
 
 /** @param {"auto" | "light" | "dark"} choice */
 export function setTheme(choice) {
-    if (choice === "auto") localStorage.removeItem(KEPT);
-    else localStorage.setItem(KEPT, choice);
+    if (choice === "auto") localStorage.removeItem(THEME_KEY);
+    else localStorage.setItem(THEME_KEY, choice);
     apply();
 }
 

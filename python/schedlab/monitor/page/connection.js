@@ -3,7 +3,7 @@
 // The connection to the server: it is reopened with growing waits when it is lost, and carries requests with
 // their answers. docs/monitor.md has the messages.
 
-import { openWay } from "./way.js";
+import { openSession } from "./session_connection.js";
 
 /**
  * The connection's state: `opening` before the first hello, `open`, `lost` until the next one.
@@ -15,8 +15,8 @@ const WAITS_MS = [500, 1000, 2000, 4000, 8000, 15000];
 const ANSWER_LIMIT_MS = 180_000; // booting a kernel on a slow host takes a minute
 const QUESTIONS_MAX = 200;
 
-/** @type {ReturnType<typeof openWay> | null} */
-let way = null;
+/** @type {ReturnType<typeof openSession> | null} */
+let session = null;
 let timer = 0;
 let lastId = 0;
 /** @type {ConnectionState} */
@@ -35,11 +35,11 @@ const stateListeners = new Set();
 /** Opens the connection, and keeps it open. */
 export function connect() {
     clearTimeout(timer);
-    way?.close();
-    const opened = openWay(take, () => {
-        if (opened === way) lose();
+    session?.close();
+    const opened = openSession(take, () => {
+        if (opened === session) lose();
     });
-    way = opened;
+    session = opened;
 }
 
 /**
@@ -67,14 +67,14 @@ export function onConnection(listener) {
  * @returns {Promise<any>} the answer's result; rejected with the server's message, or if no answer comes
  */
 export function ask(action, fields = {}, progress = () => {}) {
-    if (!way?.isOpen()) {
+    if (!session?.isOpen()) {
         return Promise.reject(new Error("No connection to the monitor."));
     }
     if (questions.size >= QUESTIONS_MAX) {
         return Promise.reject(new Error("The monitor does not answer."));
     }
     const id = ++lastId;
-    way.send({ id, do: action, ...fields });
+    session.send({ id, do: action, ...fields });
     return new Promise((resolve, reject) => {
         const late = () => settle({ id, ok: false, error: "The monitor does not answer." });
         questions.set(id, { resolve, reject, progress, timer: setTimeout(late, ANSWER_LIMIT_MS) });
@@ -106,7 +106,7 @@ function settle({ id, ok, result, error }) {
 }
 
 function lose() {
-    way = null;
+    session = null;
     for (const id of [...questions.keys()]) {
         settle({ id, ok: false, error: "The connection was lost before the answer came." });
     }

@@ -6,7 +6,7 @@ import { lettersChanged } from "./drawing/paint.js";
 import { announce } from "./elements.js";
 import { allStates, touch } from "./store.js";
 
-const KEPT = "schedlab-lecture";
+const LECTURE_KEY = "schedlab-lecture";
 
 /** @returns {boolean} */
 export function isLecture() {
@@ -14,9 +14,9 @@ export function isLecture() {
 }
 
 /** @param {boolean} on @param {boolean} [kept] also for the next visit */
-export function setLecture(on, kept = true) {
+export function setLecture(on, isStored = true) {
     document.body.dataset.lecture = on ? "on" : "off";
-    if (kept) localStorage.setItem(KEPT, on ? "on" : "off");
+    if (isStored) localStorage.setItem(LECTURE_KEY, on ? "on" : "off");
     announce(on ? "Lecture: four panels in large letters." : "All panels.");
     lettersChanged();
     for (const { id } of allStates()) touch(id);
@@ -24,5 +24,5 @@ export function setLecture(on, kept = true) {
 
 /** Restores the stored mode. */
 export function restoreLecture() {
-    document.body.dataset.lecture = localStorage.getItem(KEPT) === "on" ? "on" : "off";
+    document.body.dataset.lecture = localStorage.getItem(LECTURE_KEY) === "on" ? "on" : "off";
 }

@@ -13,7 +13,7 @@ import { duration } from "./words.js";
 
 const SYSTEM = "a";
 const PACE = 0.1;
-const BEGUN_NS = 100e6; // a machine that is further on starts again
+const STARTED_MAX_NS = 100e6; // a machine that is further on starts again
 const WITHIN_NS = 60e9; // of the system's time: the limit for the event of a step
 const NEAR_NS = 100e3; // an action at a moment takes the scheduler some microseconds
 const UNITS = { ns: 1, us: 1e3, ms: 1e6, s: 1e9 };
@@ -68,10 +68,10 @@ class Player {
 
     async #begin() {
         // A machine that is still starting has frames, too, but ignores requests.
-        const stands = () => this.state.frame && this.state.frame.life !== "starting";
-        await this.#when(stands);
-        if (this.state.frame.now_ns > BEGUN_NS && this.state.can("setup")) await ask("restart");
-        await this.#when(() => stands() && (this.state.frame.now_ns <= BEGUN_NS || !this.state.can("setup")));
+        const isReady = () => this.state.frame && this.state.frame.life !== "starting";
+        await this.#when(isReady);
+        if (this.state.frame.now_ns > STARTED_MAX_NS && this.state.can("setup")) await ask("restart");
+        await this.#when(() => isReady() && (this.state.frame.now_ns <= STARTED_MAX_NS || !this.state.can("setup")));
         if (!this.state.frame.paused) await ask("pause");
         await ask("pace", { speed: this.lesson.pace ?? PACE });
     }
@@ -110,20 +110,20 @@ class Player {
         this.#say("…");
         await ask("resume");
         let moment = time;
-        const found = await this.#when(() => {
+        const event_ns = await this.#when(() => {
             moment = Math.max(begin, Math.min(time, this.#happened(until, last) ?? Infinity));
             return this.state.frame.now_ns >= moment;
         });
         await ask("pause");
-        if (!found) throw new Error(`${until.event} did not occur within ${duration(WITHIN_NS)} of machine time`);
+        if (!event_ns) throw new Error(`${until.event} did not occur within ${duration(WITHIN_NS)} of machine time`);
         // A frame may be some milliseconds late; a question is about one moment.
         if (this.state.frame.now_ns > moment && this.state.can("seek")) {
             // The answer may come before the frame that shows the whole state. The picture until then is
             // later, by less than NEAR_NS.
             const { generation } = this.state;
-            const isAnew = () => this.state.generation !== generation;
+            const hasRestarted = () => this.state.generation !== generation;
             await ask("seek", { time_ns: moment });
-            await this.#when(() => isAnew() && Math.abs(this.state.frame.now_ns - moment) < NEAR_NS);
+            await this.#when(() => hasRestarted() && Math.abs(this.state.frame.now_ns - moment) < NEAR_NS);
         }
         await this.#when(() => this.state.frame.paused);
     }
@@ -134,11 +134,11 @@ class Player {
         const ours = ({ pid }) => !of || this.state.nameOf(pid) === of;
         const later = ({ time_ns: time }) => time > begin;
         if (event === "demotion" || event === "boost") {
-            return story.events.find((each) => each.kind === event && later(each) && (event === "boost" || ours(each)))?.seen_ns;
+            return story.events.find((levelEvent) => levelEvent.kind === event && later(levelEvent) && (event === "boost" || ours(levelEvent)))?.seen_ns;
         }
-        if (event === "choice") return decisions.items.find((each) => each.number > decision && ours(each))?.time_ns;
+        if (event === "choice") return decisions.items.find((choice) => choice.number > decision && ours(choice))?.time_ns;
         if (event === "starvation") return [...starvingSince(this.state)].find(([pid]) => ours({ pid }))?.[1];
-        return marks.items.find((each) => each.kind === event && later(each) && ours(each))?.time_ns;
+        return marks.items.find((mark) => mark.kind === event && later(mark) && ours(mark))?.time_ns;
     }
 
     /** Asks which process is next, and shows the machine's answer. */
@@ -154,11 +154,11 @@ class Player {
         const number = this.state.decisions.items.at(-1)?.number ?? 0;
         await ask("step", { kind: "decision" });
         await this.#when(() => (this.state.decisions.items.at(-1)?.number ?? 0) > number);
-        const { name } = this.state.decisions.items.find((each) => each.number > number);
+        const { name } = this.state.decisions.items.find((decision) => decision.number > number);
         this.answers.push({ answer, picked: name });
-        const said = element("span", { className: `lesson-said ${given === name ? "good" : "failed"}` });
-        said.textContent = given === name ? `Yes: ${name}.` : `No: ${name}.`;
-        this.line.replaceChildren(said);
+        const answerLabel = element("span", { className: `lesson-said ${given === name ? "good" : "failed"}` });
+        answerLabel.textContent = given === name ? `Yes: ${name}.` : `No: ${name}.`;
+        this.line.replaceChildren(answerLabel);
         this.#say(because);
     }
 

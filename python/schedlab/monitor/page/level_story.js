@@ -40,11 +40,11 @@ export class LevelStory {
         if (policy !== this.#policy) this.#last.clear();
         this.#policy = policy;
         if (!levels) return;
-        const says = { rises: rule?.level_order === "highest first", boosts: Boolean(rule?.boost) };
+        const declared = { rises: rule?.level_order === "highest first", boosts: Boolean(rule?.boost) };
         // If a new attribute changed a level, the policy did not choose it.
         const given = marks.filter(({ kind }) => kind === "attribute");
         const runs = timeline.runs.toSorted((one, other) => one[2] - other[2]);
-        for (const run of runs) if (run[4] >= 0) this.#takeRun(run, says, given);
+        for (const run of runs) if (run[4] >= 0) this.#takeRun(run, declared, given);
         while (this.#last.size > PROCESSES_MAX) this.#last.delete(this.#last.keys().next().value);
         if (this.events.length > EVENTS_MAX * 1.25) this.events.splice(0, this.events.length - EVENTS_MAX);
     }

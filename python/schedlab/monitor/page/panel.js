@@ -9,7 +9,7 @@ import { ask } from "./connection.js";
 import { announce, button, element, setIcon, setLabel } from "./elements.js";
 import { stateOf, subscribe } from "./store.js";
 
-const KEPT = "schedlab-layout";
+const LAYOUT_KEY = "schedlab-layout";
 /** @type {Set<Panel>} */
 const panels = new Set();
 let layout = readLayout();
@@ -163,7 +163,7 @@ export function isFolded(name) {
 
 /** Folds a panel, or unfolds it. @param {string} name */
 export function fold(name) {
-    const others = layout.folded.filter((each) => each !== name);
+    const others = layout.folded.filter((other) => other !== name);
     const folded = others.length < layout.folded.length ? others : [...others, name];
     change({ enlarged: layout.enlarged === name ? "" : layout.enlarged, folded });
 }
@@ -175,7 +175,7 @@ export function resetLayout() {
 
 function change(changed) {
     layout = changed;
-    localStorage.setItem(KEPT, JSON.stringify(layout));
+    localStorage.setItem(LAYOUT_KEY, JSON.stringify(layout));
     followAll();
 }
 
@@ -187,9 +187,9 @@ function followAll() {
 
 function readLayout() {
     try {
-        const kept = JSON.parse(localStorage.getItem(KEPT) ?? "{}");
-        const folded = Array.isArray(kept.folded) ? kept.folded.map(String) : [];
-        return { folded, enlarged: typeof kept.enlarged === "string" ? kept.enlarged : "" };
+        const storedLayout = JSON.parse(localStorage.getItem(LAYOUT_KEY) ?? "{}");
+        const folded = Array.isArray(storedLayout.folded) ? storedLayout.folded.map(String) : [];
+        return { folded, enlarged: typeof storedLayout.enlarged === "string" ? storedLayout.enlarged : "" };
     } catch {
         return { folded: [], enlarged: "" };
     }

@@ -15,7 +15,7 @@ export function tunableOf(state, name) {
     const rule = ruleOf(policy);
     const preset = rule?.presets[policy.split(":")[1]];
     const known = Object.values(preset?.tunables ?? {}).length ? preset.tunables : rule?.tunables ?? {};
-    const tunable = Object.values(known).find((each) => each.name === name);
+    const tunable = Object.values(known).find((candidate) => candidate.name === name);
     if (!tunable) return undefined;
     const marks = state.marks.items;
     const since = marks.findLastIndex(({ kind }) => kind === "policy");
@@ -43,8 +43,8 @@ export function allotmentOf(state, level) {
  * @returns {string} "": it has none, or it is not known
  */
 export function allotmentLeft(state, pid, level) {
-    const whole = level < 0 ? 0 : allotmentOf(state, level);
+    const allotment = level < 0 ? 0 : allotmentOf(state, level);
     const ran = state.story.atLevel(pid);
-    if (!whole || ran?.level !== level) return "";
-    return `demoted after ${duration(Math.max(0, whole - ran.ran))} of ${duration(whole)}`;
+    if (!allotment || ran?.level !== level) return "";
+    return `demoted after ${duration(Math.max(0, allotment - ran.ran))} of ${duration(allotment)}`;
 }

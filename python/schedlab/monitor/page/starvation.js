@@ -20,16 +20,16 @@ export function starvingSince(state) {
 }
 
 function longWaits({ frame, info }) {
-    const { pid, state, wait_now_ns: waits, cpu, own } = frame.processes;
+    const { pid, state, wait_now_ns: waits, cpu, own: isMonitor } = frame.processes;
     const limit = TICKS * (info?.tick_ns || STANDARD_TICK_NS);
     const shared = frame.shared_queue;
-    const found = [];
+    const starvingPids = [];
     for (let at = 0; at < pid.length; at++) {
-        if (state[at] !== 0 || own[at]) continue;
+        if (state[at] !== 0 || isMonitor[at]) continue;
         const queue = frame.cpus[shared ? 0 : cpu[at]]?.queue.length ?? 0;
         const runs = shared ? frame.cpus.length : 1;
         const most = limit * Math.max(2, (queue + runs) / runs);
-        if (waits[at] > most) found.push({ pid: pid[at], waits: waits[at], limit: most });
+        if (waits[at] > most) starvingPids.push({ pid: pid[at], waits: waits[at], limit: most });
     }
-    return found.sort((one, other) => other.waits - one.waits);
+    return starvingPids.sort((one, other) => other.waits - one.waits);
 }

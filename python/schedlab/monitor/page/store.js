@@ -179,14 +179,14 @@ export class SystemState {
 
     /** @param {any} frame the next one: of a session in this page, so none is missed */
     take(frame) {
-        if (frame.anew) this.#beginAnew();
+        if (frame.anew) this.#restart();
         if (frame.whole) this.#clear();
         this.#takeHappened(frame);
         this.frame = frame;
         this.rows = null;
         this.#takeNames(frame.processes);
         const { now_ns: time_ns, metrics, cost, policy } = frame;
-        if (frame.whole) this.series.items = this.series.items.filter((each) => each.time_ns < time_ns);
+        if (frame.whole) this.series.items = this.series.items.filter((point) => point.time_ns < time_ns);
         this.series.add({ time_ns, metrics, cost, policy });
     }
 
@@ -196,7 +196,7 @@ export class SystemState {
         for (const list of [this.marks, this.decisions, this.log, this.story]) list.clear();
     }
 
-    #beginAnew() {
+    #restart() {
         this.epoch += 1;
         this.series.clear();
         this.names = new Map([[0, "idle"]]);

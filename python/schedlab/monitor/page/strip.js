@@ -49,7 +49,7 @@ export function createStrip(system) {
         const wrong = troublesOf(state).join(" · ");
         setText(events, wrong ? "" : `${count(frame.events_per_s)} events/s`);
         setText(troubles, wrong);
-        tell(state, before);
+        describe(state, before);
         before = { policy: frame.policy, life: frame.life };
     });
     return { element: made, titleId, end };
@@ -69,7 +69,7 @@ function troublesOf(state) {
     return troubles;
 }
 
-function tell({ id, info, frame }, before) {
+function describe({ id, info, frame }, before) {
     const name = `${info?.title ?? id}:`;
     if (before.policy && before.policy !== frame.policy) announce(`${name} policy is now ${frame.policy}.`);
     else if (before.life && before.life !== frame.life) announce(`${name} ${frame.life}.`);

@@ -19,12 +19,12 @@ export function showTips() {
         tip.textContent = of.dataset.tip;
         tip.hidden = false;
         const at = of.getBoundingClientRect();
-        const own = tip.getBoundingClientRect();
+        const box = tip.getBoundingClientRect();
         const { clientWidth, clientHeight } = document.documentElement;
-        const left = Math.min(at.left + at.width / 2 - own.width / 2, clientWidth - own.width - 8);
-        const below = at.bottom + own.height + 14 < clientHeight;
+        const left = Math.min(at.left + at.width / 2 - box.width / 2, clientWidth - box.width - 8);
+        const below = at.bottom + box.height + 14 < clientHeight;
         tip.style.left = `${Math.max(8, left)}px`;
-        tip.style.top = `${below ? at.bottom + 7 : at.top - own.height - 7}px`;
+        tip.style.top = `${below ? at.bottom + 7 : at.top - box.height - 7}px`;
     };
     const show = (event, delay) => {
         const over = event.target.closest?.("[data-tip]");

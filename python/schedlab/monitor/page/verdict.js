@@ -62,15 +62,15 @@ export function createVerdict(place) {
 
 /** Returns the metrics that differ most. */
 function figuresOf(states) {
-    const found = METRICS.filter(({ better }) => better).map((metric) => {
+    const differences = METRICS.filter(({ better }) => better).map((metric) => {
         const values = states.map(({ frame }) => frame.metrics[metric.key]);
         return { metric, values, spread: spreadOf(values) };
     });
     const differ = ({ metric, values }) => new Set(values.map((value) => metric.format(value))).size > 1;
-    const telling = found.filter((each) => each.spread >= LEAST && differ(each));
-    telling.sort((one, other) => other.spread - one.spread);
-    if (!telling.length) return ["No metric differs by more than 5 % so far."];
-    return telling.slice(0, FIGURES).map((each) => figure(each, states));
+    const notable = differences.filter((difference) => difference.spread >= LEAST && differ(difference));
+    notable.sort((one, other) => other.spread - one.spread);
+    if (!notable.length) return ["No metric differs by more than 5 % so far."];
+    return notable.slice(0, FIGURES).map((difference) => figure(difference, states));
 }
 
 /** Returns the spread of values: 0 to 1. */
@@ -94,9 +94,9 @@ function figure({ metric, values }, states) {
 
 function fill(table, states) {
     const [first] = states;
-    const { pid, name, own, share, state } = first.frame.processes;
+    const { pid, name, own: isMonitor, share, state } = first.frame.processes;
     const places = [...pid.keys()].filter((at) =>
-        !own[at] && (state[at] !== BLOCKED || share[at] >= LEAST_SHARE) && states.every((each) => each.row(pid[at]) >= 0));
+        !isMonitor[at] && (state[at] !== BLOCKED || share[at] >= LEAST_SHARE) && states.every((view) => view.row(pid[at]) >= 0));
     const rows = places.slice(0, ROWS);
     const key = `${states.map(({ id }) => id)} ${rows.map((at) => `${pid[at]} ${name[at]}`)}`;
     if (table.dataset.key !== key) {
@@ -107,7 +107,7 @@ function fill(table, states) {
         const cells = table.tBodies[0].rows[place].cells;
         let cell = 1;
         for (const [, words] of COLUMNS) {
-            for (const each of states) setText(cells[cell++], words(each.frame.processes, each.row(pid[at])));
+            for (const view of states) setText(cells[cell++], words(view.frame.processes, view.row(pid[at])));
         }
     });
 }

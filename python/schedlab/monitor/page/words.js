@@ -3,7 +3,7 @@
 // Numbers and times for display, like base/display/numbers.py for Python: tests/numbers/cases.json tests both
 // with one table of cases.
 
-const whole = new Intl.NumberFormat("en");
+const integerFormat = new Intl.NumberFormat("en");
 const UNITS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]];
 const NOTHING = "–";
 
@@ -21,7 +21,7 @@ function fixed(value, digits) {
 
 /** @param {number} value @returns {string} such as 4,096 */
 export function count(value) {
-    return whole.format(Math.round(value));
+    return integerFormat.format(Math.round(value));
 }
 
 /** @param {number | null} value @returns {string} of three significant digits, such as 12.3 */
@@ -47,8 +47,8 @@ export function percent(part, digits) {
 export function duration(ns) {
     if (isNothing(ns)) return NOTHING;
     // A value that would be rounded up to 1000 of a unit is shown as 1 of the next.
-    const found = UNITS.find(([size]) => Math.abs(ns) >= 0.9995 * size);
-    return found ? `${threeDigits(ns / found[0])} ${found[1]}` : `${fixed(ns, 0)} ns`;
+    const unit = UNITS.find(([size]) => Math.abs(ns) >= 0.9995 * size);
+    return unit ? `${threeDigits(ns / unit[0])} ${unit[1]}` : `${fixed(ns, 0)} ns`;
 }
 
 /** @param {number | null} perSecond @returns {string} such as 12.3 /s */

@@ -115,7 +115,11 @@ def make_policy(name: str, place: Path) -> Path:
 
 def page_of(module: bytes) -> str:
     """Returns the page with this build of the simulator."""
-    replacements = {MONITOR / "way.js": PAGE / "way.js", MONITOR / HAND_OVER: TEMPLATES / HAND_OVER}
+    connection = "session_connection.js"
+    replacements = {
+        MONITOR / connection: PAGE / connection,
+        MONITOR / HAND_OVER: TEMPLATES / HAND_OVER,
+    }
     scripts = [vega_bundle(), bundled(PAGE / "main.js", replacements)]
     scripts = [script.replace("</script", "<\\/script") for script in scripts]
     carried = {

@@ -19,13 +19,13 @@ const ATTEMPTS = 4; // a new width can change an axis's labels, and thus the nee
 // Returns the specification with changed numbers: `change(name, number, above)` returns the new
 // number, where `above` is the name of the parent object.
 function adapted(value, change, above = "") {
-    if (Array.isArray(value)) return value.map((each) => adapted(each, change, above));
+    if (Array.isArray(value)) return value.map((element) => adapted(element, change, above));
     if (value === null || typeof value !== "object") return value;
     return Object.fromEntries(
-        Object.entries(value).map(([name, each]) => {
-            if (name === "datasets" || name === "values") return [name, each];
-            if (typeof each === "number") return [name, change(name, each, above)];
-            return [name, adapted(each, change, name)];
+        Object.entries(value).map(([name, entry]) => {
+            if (name === "datasets" || name === "values") return [name, entry];
+            if (typeof entry === "number") return [name, change(name, entry, above)];
+            return [name, adapted(entry, change, name)];
         }),
     );
 }
@@ -54,8 +54,8 @@ function forPlace(specification, width, columns) {
 // Returns the signals of the plots' widths: one for all plots, or one for each.
 function widthSignals(view, specification) {
     const parts = specification.vconcat ?? specification.hconcat ?? specification.concat ?? [];
-    const each = parts.map((_, number) => `concat_${number}_width`);
-    const names = ["childWidth", "child_width", ...each, "width"];
+    const partPaths = parts.map((_, number) => `concat_${number}_width`);
+    const names = ["childWidth", "child_width", ...partPaths, "width"];
     const known = names.filter((name) => {
         try {
             return typeof view.signal(name) === "number";
@@ -107,7 +107,7 @@ async function useRoom({ place, view, signals, columns }) {
 
 function legendFits(place) {
     const legends = [...place.querySelectorAll(".role-legend")];
-    return legends.every((each) => each.getBoundingClientRect().width <= place.clientWidth);
+    return legends.every((legend) => legend.getBoundingClientRect().width <= place.clientWidth);
 }
 
 async function draw(figure) {
@@ -220,10 +220,10 @@ function csvOf(view) {
 }
 
 function* drawnIn(mark, width = Infinity) {
-    const own = mark.role === "mark" && mark.marktype !== "group";
+    const isMark = mark.role === "mark" && mark.marktype !== "group";
     for (const item of mark.items ?? []) {
         const { x1, x2 } = item.bounds;
-        if (own && item.datum && x2 >= 0 && x1 <= width) yield item.datum;
+        if (isMark && item.datum && x2 >= 0 && x1 <= width) yield item.datum;
         if (mark.role?.startsWith("legend") || mark.role?.startsWith("axis")) continue;
         for (const below of mark.marktype === "group" ? item.items : []) yield* drawnIn(below, item.width || width);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Passes a run's trace to the page in the frame on request (page/around.js). The target origin is
+// Passes a run's trace to the page in the frame on request (page/embedding.js). The target origin is
 // "*", since pages that were opened as files have no origin.
 
 const frame = document.querySelector("iframe");

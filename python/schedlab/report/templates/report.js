@@ -26,7 +26,7 @@ function followReading() {
     const headings = [...links.keys()].map((id) => document.getElementById(id));
     let current = null;
     const mark = () => {
-        const passed = headings.filter((each) => each.getBoundingClientRect().top < 120);
+        const passed = headings.filter((heading) => heading.getBoundingClientRect().top < 120);
         const link = links.get((passed.at(-1) ?? headings[0])?.id);
         if (link === current) return;
         current?.removeAttribute("aria-current");
@@ -61,11 +61,11 @@ function showNotes() {
         bubble.replaceChildren(...words.cloneNode(true).childNodes);
         bubble.hidden = false;
         const at = mark.getBoundingClientRect();
-        const own = bubble.getBoundingClientRect();
-        const left = Math.min(at.left, document.documentElement.clientWidth - own.width - 12);
-        const above = at.top > own.height + 16;
+        const box = bubble.getBoundingClientRect();
+        const left = Math.min(at.left, document.documentElement.clientWidth - box.width - 12);
+        const above = at.top > box.height + 16;
         bubble.style.left = `${Math.max(12, left)}px`;
-        bubble.style.top = `${above ? at.top - own.height - 8 : at.bottom + 8}px`;
+        bubble.style.top = `${above ? at.top - box.height - 8 : at.bottom + 8}px`;
     };
     const hide = () => {
         bubble.hidden = true;
@@ -108,7 +108,7 @@ function addSorting(head, heads, body, column, follow) {
     head.append(button);
     button.addEventListener("click", () => {
         const descending = head.getAttribute("aria-sort") === "ascending";
-        for (const each of heads) each.removeAttribute("aria-sort");
+        for (const head of heads) head.removeAttribute("aria-sort");
         head.setAttribute("aria-sort", descending ? "descending" : "ascending");
         const rows = [...body.rows].map((row) => ({ row, cell: row.cells[column] }));
         rows.sort((one, other) => inOrder(one.cell, other.cell) * (descending ? -1 : 1));
@@ -144,17 +144,17 @@ function addFilter(figure, body) {
     let room = LIST_ROWS;
     const follow = () => {
         const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-        let found = 0;
+        let matchCount = 0;
         for (const row of body.rows) {
             const text = [...row.cells].map(cellText).join(" ").toLowerCase();
             const fits = words.every((word) => text.includes(word));
-            found += fits;
-            row.hidden = !fits || found > room;
+            matchCount += fits;
+            row.hidden = !fits || matchCount > room;
         }
-        const among = words.length ? `${found} of ${total} rows` : `${total} rows`;
-        count.textContent = found > room ? `${among}, the first ${room} shown` : among;
-        more.hidden = found <= room;
-        more.textContent = `Show all ${found}`;
+        const among = words.length ? `${matchCount} of ${total} rows` : `${total} rows`;
+        count.textContent = matchCount > room ? `${among}, the first ${room} shown` : among;
+        more.hidden = matchCount <= room;
+        more.textContent = `Show all ${matchCount}`;
     };
     field.addEventListener("input", follow);
     more.addEventListener("click", () => {

@@ -17,8 +17,8 @@ export class Lanes {
         this.cpus = cpus;
         this.levels = levels;
         const [least, most] = levels.length ? LEVEL_HEIGHTS : LANE_HEIGHTS;
-        const each = ROOM / Math.max(1, cpus * Math.max(1, levels.length));
-        this.rowHeight = Math.round(Math.min(most, Math.max(least, each)) * scale);
+        const laneHeight = ROOM / Math.max(1, cpus * Math.max(1, levels.length));
+        this.rowHeight = Math.round(Math.min(most, Math.max(least, laneHeight)) * scale);
         this.laneHeight = this.rowHeight * Math.max(1, levels.length);
         this.gap = cpus > 16 ? 3 : 6;
         this.height = this.#sum();
@@ -59,23 +59,23 @@ export class Lanes {
 export class LevelsSeen {
     #seen = new Set();
     #key = "";
-    #kept;
+    #history;
 
     /** @param {boolean} kept also from the time before the active policy */
-    constructor(kept) {
-        this.#kept = kept;
+    constructor(history) {
+        this.#history = history;
     }
 
     /** @param {import("../store.js").SystemState} state @returns {number[]} in the order of service */
     take({ frame, epoch, runs }) {
-        const key = this.#kept ? String(epoch) : `${epoch} ${frame.policy}`;
+        const key = this.#history ? String(epoch) : `${epoch} ${frame.policy}`;
         if (key !== this.#key) {
             this.#seen.clear();
             this.#key = key;
-            if (this.#kept) for (const track of runs) this.#addTrack(track);
+            if (this.#history) for (const track of runs) this.#addTrack(track);
         }
         if (frame.levels) {
-            if (this.#kept) for (const run of frame.timeline.runs) this.#seen.add(run[4]);
+            if (this.#history) for (const run of frame.timeline.runs) this.#seen.add(run[4]);
             for (const level of frame.processes.level) this.#seen.add(level);
             for (const { level, queue } of frame.cpus) {
                 this.#seen.add(level);

@@ -33,14 +33,14 @@ export class Layer {
      * @param {(context: CanvasRenderingContext2D, span: Span, home: number) => void} draw `home`: the pixel
      * of `span` where the view begins
      */
-    paint(context, wish, draw) {
-        const { span, top, height } = wish;
+    paint(context, request, draw) {
+        const { span, top, height } = request;
         const ratio = window.devicePixelRatio || 1;
         const scale = (span.right - span.left) / (span.end - span.begin);
-        const key = `${wish.key} ${scale} ${span.right - span.left} ${height} ${ratio}`;
-        const stale = wish.frame !== this.#frame && this.#end > this.#now;
+        const key = `${request.key} ${scale} ${span.right - span.left} ${height} ${ratio}`;
+        const stale = request.frame !== this.#frame && this.#end > this.#now;
         if (key !== this.#key || stale || span.begin < this.#begin || span.end > this.#end) {
-            this.#draw(wish, scale, ratio, draw);
+            this.#draw(request, scale, ratio, draw);
             this.#key = key;
         }
         const from = Math.round((span.begin - this.#begin) * scale * ratio);

@@ -56,9 +56,9 @@ function rank({ kind }) {
 }
 
 function placed(context, mark, x, right, taken) {
-    const whole = `${signOf(mark.kind)} ${mark.text}`;
+    const fullText = `${signOf(mark.kind)} ${mark.text}`;
     for (let row = 0; row < taken.length; row++) {
-        const text = fitted(context, whole, LABEL_MOST * letterScale());
+        const text = fitted(context, fullText, LABEL_MOST * letterScale());
         const width = widthOf(context, text) + 10;
         const from = x + width <= right ? x : x - width; // at the right edge it is before its line
         const until = from + width;

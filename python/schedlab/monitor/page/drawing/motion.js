@@ -43,8 +43,8 @@ export class Motion {
      */
     now(wall_ms) {
         const part = this.#part(wall_ms);
-        const tiles = [...this.#tiles.values()].map((each) => {
-            return { ...this.#between(each, wall_ms), alpha: Math.max(each.alpha, part) };
+        const tiles = [...this.#tiles.values()].map((tile) => {
+            return { ...this.#between(tile, wall_ms), alpha: Math.max(tile.alpha, part) };
         });
         return tiles.sort((one, other) => Number(one.runs) - Number(other.runs));
     }

@@ -67,8 +67,8 @@ export function hatching(context, colour) {
  */
 export function fitted(context, text, room) {
     if (widthOf(context, text) <= room) return text;
-    const each = widthOf(context, text) / text.length;
-    const characters = Math.floor(room / each) - 1;
+    const letterWidth = widthOf(context, text) / text.length;
+    const characters = Math.floor(room / letterWidth) - 1;
     return characters >= 3 ? `${text.slice(0, characters)}…` : "";
 }
 

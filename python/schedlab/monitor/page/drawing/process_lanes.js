@@ -37,13 +37,13 @@ export class ProcessLanes {
         if (state.epoch !== this.#epoch) this.#seen.clear();
         this.#epoch = state.epoch;
         this.#scale = scale;
-        const { pid, own, share, state: is, reason } = processes;
+        const { pid, own: isMonitor, share, state: is, reason } = processes;
         for (let at = 0; at < pid.length; at++) {
             const takesPart = is[at] !== BLOCKED || (share[at] >= LEAST_SHARE && REASONS[reason[at]] !== "child");
-            if (!own[at] && takesPart) this.#seen.add(pid[at]);
+            if (!isMonitor[at] && takesPart) this.#seen.add(pid[at]);
         }
-        for (const each of this.#seen) if (state.row(each) < 0) this.#seen.delete(each);
-        this.names = (each) => state.nameOf(each);
+        for (const seenPid of this.#seen) if (state.row(seenPid) < 0) this.#seen.delete(seenPid);
+        this.names = (namedPid) => state.nameOf(namedPid);
         this.pids = [...this.#seen].sort((one, other) => one - other).slice(0, MOST);
         this.key = this.pids.join();
         this.#starving = starving(state);
@@ -119,10 +119,10 @@ export class ProcessLanes {
         const waits = this.#starving.get(pid);
         const lines = ["bar: running; pale: waiting for a CPU; line: blocked"];
         if (waits) lines.unshift(`starving: waiting for ${duration(waits)}`);
-        const found = { title: named(state, pid), lines, pid, place: null };
-        if (state.info?.no_blame !== "" || time > state.frame.now_ns || runsAt(state, pid, time)) return found;
+        const tip = { title: named(state, pid), lines, pid, place: null };
+        if (state.info?.no_blame !== "" || time > state.frame.now_ns || runsAt(state, pid, time)) return tip;
         lines.push("press: the panel Waiting, explained shows why it did not run");
-        return { ...found, waits_ns: Math.round(time) };
+        return { ...tip, waits_ns: Math.round(time) };
     }
 }
 

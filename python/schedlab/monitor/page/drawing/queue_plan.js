@@ -131,28 +131,28 @@ function planCard({ x, y, width }, title, cpu, levels, measures, hasSeat) {
 function fill(card, queue, cpu, tiles, measures) {
     for (const shelf of card.shelves) {
         const top = shelf === card.shelves[0];
-        const here = queue.filter(([, level]) => shelf.level < 0 || level === shelf.level || (level < 0 && top));
-        fillShelf(shelf, here, cpu, tiles, measures);
+        const shelfEntries = queue.filter(([, level]) => shelf.level < 0 || level === shelf.level || (level < 0 && top));
+        fillShelf(shelf, shelfEntries, cpu, tiles, measures);
     }
 }
 
-function fillShelf(shelf, here, cpu, tiles, { tileHeight, scale }) {
+function fillShelf(shelf, shelfEntries, cpu, tiles, { tileHeight, scale }) {
     const lines = shelf.level < 0 ? LINES : 1;
     const room = (taken) => Math.floor((shelf.width - taken + TILE_GAP) / (TILE_LEAST * scale + TILE_GAP));
-    const all = here.length <= lines * room(0);
-    const shown = all ? here.length : Math.max(0, lines * room(MORE * scale));
-    shelf.more = here.length - shown;
+    const all = shelfEntries.length <= lines * room(0);
+    const shown = all ? shelfEntries.length : Math.max(0, lines * room(MORE * scale));
+    shelf.more = shelfEntries.length - shown;
     const width = shelf.width - (shelf.more ? MORE * scale : 0);
     const wide = Math.floor(width / (TILE_MOST * scale + TILE_GAP));
     const perLine = Math.max(Math.ceil(shown / lines), Math.min(shown, wide));
-    const each = Math.min(TILE_MOST * scale, (width + TILE_GAP) / Math.max(1, perLine) - TILE_GAP);
+    const tileWidth = Math.min(TILE_MOST * scale, (width + TILE_GAP) / Math.max(1, perLine) - TILE_GAP);
     const used = Math.max(1, Math.ceil(shown / Math.max(1, perLine)));
     const top = shelf.y + (shelf.height - 2 - used * (tileHeight + TILE_GAP) + TILE_GAP) / 2;
     for (let at = 0; at < shown; at++) {
-        const [pid, level, since] = here[at];
-        const x = shelf.x + shelf.width - ((at % perLine) + 1) * (each + TILE_GAP) + TILE_GAP;
+        const [pid, level, since] = shelfEntries[at];
+        const x = shelf.x + shelf.width - ((at % perLine) + 1) * (tileWidth + TILE_GAP) + TILE_GAP;
         const y = top + Math.floor(at / perLine) * (tileHeight + TILE_GAP);
-        tiles.push({ pid, cpu, level, since, runs: false, x, y, width: each, height: tileHeight });
+        tiles.push({ pid, cpu, level, since, runs: false, x, y, width: tileWidth, height: tileHeight });
     }
 }
 

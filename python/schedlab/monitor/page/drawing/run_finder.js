@@ -66,7 +66,7 @@ export function indexOf(state, { cpu, begin }) {
  * @returns {{total: number, runs: {cpu: number, at: number}[]}} of all CPUs, in the order of time
  */
 export function runsBetween(state, begin, end, most) {
-    const found = [];
+    const matches = [];
     let total = 0;
     state.runs.forEach((track, cpu) => {
         const first = track.firstAfter(begin);
@@ -74,10 +74,10 @@ export function runsBetween(state, begin, end, most) {
         while (at < track.length && track.begin[at] < end) at++;
         total += at - first;
         // The latest of each CPU are sufficient: the latest of all are among them.
-        for (let each = Math.max(first, at - most); each < at; each++) found.push({ cpu, at: each });
+        for (let index = Math.max(first, at - most); index < at; index++) matches.push({ cpu, at: index });
     });
-    found.sort((one, other) => state.runs[one.cpu].begin[one.at] - state.runs[other.cpu].begin[other.at]);
-    return { total, runs: found.slice(-most) };
+    matches.sort((one, other) => state.runs[one.cpu].begin[one.at] - state.runs[other.cpu].begin[other.at]);
+    return { total, runs: matches.slice(-most) };
 }
 
 /** @param {SystemState} state @param {number} pid @returns {string} such as sh (3) */
@@ -104,7 +104,7 @@ function summed(state, cpu, from, until) {
         times.set(pid[at], (times.get(pid[at]) ?? 0) + end[at] - begin[at]);
     }
     const most = [...times].sort((one, other) => other[1] - one[1]);
-    const lines = most.slice(0, SUMMED_MOST).map(([each, time]) => `${named(state, each)}: ${duration(time)}`);
+    const lines = most.slice(0, SUMMED_MOST).map(([pid, time]) => `${named(state, pid)}: ${duration(time)}`);
     if (most.length > SUMMED_MOST) lines.push(`and ${most.length - SUMMED_MOST} more`);
     const title = `${until - from} runs in ${duration(end[until - 1] - begin[from])}`;
     return { title, lines: [`CPU ${cpu}`, ...lines], pid: most[0][0], place: null };

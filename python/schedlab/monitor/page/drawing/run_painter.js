@@ -98,7 +98,7 @@ export class RunPainter {
         return batch;
     }
 
-    #addBar(x, right, pid, row, how, whole, { rowHeight, laneHeight }, top) {
+    #addBar(x, right, pid, row, how, isWide, { rowHeight, laneHeight }, top) {
         const y = row < 0 ? top : top + row * rowHeight;
         const height = row < 0 ? laneHeight : rowHeight - (rowHeight > 6 ? 1 : 0);
         // A fine gap separates two runs of one process.
@@ -106,7 +106,7 @@ export class RunPainter {
         this.#batch(pid).bars.push(x, y, width, height);
         this.bars += 1;
         if (width >= LABEL_LEAST || (width >= ENDING_LEAST && how)) {
-            this.#texts.push({ x, y, width, height, pid, how: whole ? how : 0 });
+            this.#texts.push({ x, y, width, height, pid, how: isWide ? how : 0 });
         }
     }
 
@@ -164,9 +164,9 @@ function fillAll(context, rectangles, least, below = Infinity) {
     }
 }
 
-function paintText(context, { x: begin, y, width: whole, height, pid, how }, home, nameOf) {
-    const x = begin < home && begin + whole > home + LABEL_LEAST ? home : begin;
-    const width = begin + whole - x;
+function paintText(context, { x: begin, y, width: barWidth, height, pid, how }, home, nameOf) {
+    const x = begin < home && begin + barWidth > home + LABEL_LEAST ? home : begin;
+    const width = begin + barWidth - x;
     const colour = colourOf(pid);
     context.fillStyle = context.strokeStyle = inkOn(colour);
     const size = Math.min(8, height * 0.55);
@@ -190,8 +190,8 @@ function paintText(context, { x: begin, y, width: whole, height, pid, how }, hom
  */
 export function labelOf(context, pid, name, room, exact = false) {
     const number = String(pid);
-    const whole = name ? `${name} ${number}` : number;
-    if (widthOf(context, whole) <= room) return whole;
+    const label = name ? `${name} ${number}` : number;
+    if (widthOf(context, label) <= room) return label;
     if (exact) return widthOf(context, number) <= room ? number : "";
     if (widthOf(context, name) <= room) return name;
     if (widthOf(context, number) > room) return "";

@@ -46,16 +46,16 @@ export class Scrolled {
     }
 
     /** @param {number} whole pixels of the whole drawing @param {number} scale of the letters */
-    resize(whole, scale) {
+    resize(total, scale) {
         if (this.fills) {
             set(this.canvas, this.room);
-            set(this.rest, Math.max(0, Math.round(whole) - this.room));
+            set(this.rest, Math.max(0, Math.round(total) - this.room));
             return;
         }
         const most = this.roomOf(scale) || Math.min(MOST * scale, window.innerHeight * MOST_PART);
-        const height = Math.round(Math.min(whole, Math.max(LEAST, most)));
+        const height = Math.round(Math.min(total, Math.max(LEAST, most)));
         set(this.canvas, height);
-        set(this.rest, Math.round(whole) - height);
+        set(this.rest, Math.round(total) - height);
         set(this.element, height);
     }
 
@@ -70,11 +70,11 @@ export class Scrolled {
      * @param {{title: string, lines: string[]} | null} found null: nothing
      * @param {{x: number, y: number} | null} place
      */
-    showTip(found, place) {
-        this.tip.hidden = !found;
-        if (!found || !place) return;
-        this.tip.replaceChildren(element("strong", { textContent: found.title }),
-            ...found.lines.map((line) => element("div", { textContent: line })));
+    showTip(tip, place) {
+        this.tip.hidden = !tip;
+        if (!tip || !place) return;
+        this.tip.replaceChildren(element("strong", { textContent: tip.title }),
+            ...tip.lines.map((line) => element("div", { textContent: line })));
         const { offsetWidth: width, offsetHeight: height } = this.tip;
         const x = Math.max(4, Math.min(place.x + 14, this.canvas.clientWidth - width - 4));
         const below = place.y + 16 + height <= this.canvas.clientHeight || place.y - height - 10 < 0;

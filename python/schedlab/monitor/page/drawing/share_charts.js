@@ -13,7 +13,7 @@ const LABEL_LEAST = 0.3; // radians of a slice that has its PID in it
 export function pies(tokens, width, room, scale) {
     const radius = Math.max(40, Math.min(width * 0.22, (room - TITLE * scale) / 2 - 4));
     const height = 2 * radius + 8 + TITLE * scale;
-    const apart = Math.min(width / 4, radius * 1.6);
+    const offset = Math.min(width / 4, radius * 1.6);
     const pie = (name, x) => ({
         type: "group",
         encode: { update: { x: { signal: x }, y: { value: radius + 4 } } },
@@ -42,8 +42,8 @@ export function pies(tokens, width, room, scale) {
         signals: [{ name: "held", value: "" }, { name: "received", value: "CPU time received" }],
         data: [{ name: "slices" }],
         marks: [
-            pie("held", `width / 2 - ${apart}`), pie("received", `width / 2 + ${apart}`),
-            title("held", `width / 2 - ${apart}`), title("received", `width / 2 + ${apart}`),
+            pie("held", `width / 2 - ${offset}`), pie("received", `width / 2 + ${offset}`),
+            title("held", `width / 2 - ${offset}`), title("received", `width / 2 + ${offset}`),
         ],
     };
 }

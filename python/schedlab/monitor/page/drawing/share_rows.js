@@ -35,7 +35,7 @@ export function shareRows(state, byGroup, before = []) {
 }
 
 /** @param {any} frame @returns {(row: number) => number} the attribute that determines shares */
-function heldOf({ shares_by: by, processes }) {
+function holdingsOf({ shares_by: by, processes }) {
     if (by === "tickets" || by === "currencies") return (row) => processes.tickets[row];
     if (by === "weight") return (row) => processes.weight[row];
     if (by === "nice" || by === "groups") return (row) => Math.round(1024 * 1.25 ** -processes.nice[row]); // nearly the weights of nice levels
@@ -44,7 +44,7 @@ function heldOf({ shares_by: by, processes }) {
 
 function gather(state, byGroup) {
     const { processes, ...frame } = state.frame;
-    const held = heldOf({ ...frame, processes });
+    const holdings = holdingsOf({ ...frame, processes });
     /** @type {Map<string, Row>} */
     const rows = new Map();
     for (let row = 0; row < processes.pid.length; row++) {
@@ -55,7 +55,7 @@ function gather(state, byGroup) {
         const key = byGroup ? `group ${processes.group[row]}` : String(pid);
         const label = byGroup ? key : `${processes.name[row]} ${pid}`;
         const known = rows.get(key) ?? { key, label, pid, held: 0, share: 0, ideal: 0, run: 0, count: 0 };
-        const holds = competes(ideal, processes.state[row]) ? held(row) : 0;
+        const holds = competes(ideal, processes.state[row]) ? holdings(row) : 0;
         rows.set(key, added(known, { held: holds, share, ideal, run: processes.run_ns[row], count: 1 }));
     }
     return rows;
@@ -71,9 +71,9 @@ function competes(ideal, state) {
     return state !== BLOCKED || ideal >= COMPETES;
 }
 
-function added(row, { held, share, ideal, run, count }) {
+function added(row, { held: holdings, share, ideal, run, count }) {
     return {
-        ...row, held: row.held + held, share: row.share + share, run: row.run + run, count: row.count + count,
+        ...row, held: row.held + holdings, share: row.share + share, run: row.run + run, count: row.count + count,
         ideal: ideal < 0 || row.ideal < 0 ? -1 : row.ideal + ideal,
     };
 }
@@ -106,15 +106,15 @@ export class Convergence {
      * @param {number} now_ns @returns {Map<string, number>} share by key; empty: none has run yet
      */
     take(rows, key, now_ns) {
-        const whole = `${key} ${rows.map((row) => `${row.key}:${row.held}`).join()}`;
-        if (whole !== this.#key || now_ns < this.since_ns) {
-            this.#key = whole;
+        const signature = `${key} ${rows.map((row) => `${row.key}:${row.held}`).join()}`;
+        if (signature !== this.#key || now_ns < this.since_ns) {
+            this.#key = signature;
             this.#base = new Map(rows.map((row) => [row.key, row.run]));
             this.segment += 1;
             this.since_ns = now_ns;
         }
         const runs = rows.map((row) => [row.key, Math.max(0, row.run - (this.#base.get(row.key) ?? row.run))]);
         const total = runs.reduce((sum, [, run]) => sum + run, 0);
-        return new Map(total > 0 ? runs.map(([each, run]) => [each, run / total]) : []);
+        return new Map(total > 0 ? runs.map(([key, run]) => [key, run / total]) : []);
     }
 }

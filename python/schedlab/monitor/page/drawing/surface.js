@@ -6,7 +6,7 @@
 const MOVING_GAP_MS = 30; // half of the screens' frames are enough for animations
 
 export class Surface {
-    #wanted = 0;
+    #requestedFrame = 0;
     #urgent = false;
     #last = 0;
     #sized;
@@ -60,13 +60,13 @@ export class Surface {
     }
 
     end() {
-        cancelAnimationFrame(this.#wanted);
+        cancelAnimationFrame(this.#requestedFrame);
         this.#sized.disconnect();
     }
 
     #want() {
-        this.#wanted ||= requestAnimationFrame((wall_ms) => {
-            this.#wanted = 0;
+        this.#requestedFrame ||= requestAnimationFrame((wall_ms) => {
+            this.#requestedFrame = 0;
             if (!this.panel.visible) return;
             if (this.#urgent || wall_ms - this.#last >= MOVING_GAP_MS) this.draw(wall_ms);
             else this.#want();

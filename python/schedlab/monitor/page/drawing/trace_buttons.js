@@ -25,7 +25,7 @@ export function traceButtons(panel, state) {
     };
     const without = "Download the file for ui.perfetto.dev, for a machine without a network";
     return [
-        button("perfetto", "Open the same data in ui.perfetto.dev", guarded((each) => openInPerfetto(() => load(each)))),
+        button("perfetto", "Open the same data in ui.perfetto.dev", guarded((signal) => openInPerfetto(() => load(signal)))),
         button("", without, guarded(download), "⤓"),
     ];
 }

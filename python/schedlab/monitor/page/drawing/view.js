@@ -33,7 +33,7 @@ export class View {
      * Updates a system's times.
      * @param {string} system @param {number} now @param {number} first time of the oldest kept data
      */
-    tell(system, now, first) {
+    report(system, now, first) {
         const before = this.#clocks.get(system);
         this.#clocks.set(system, { now, first });
         if (before && now >= before.now) return;

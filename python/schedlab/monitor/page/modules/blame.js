@@ -20,7 +20,7 @@ const AFTER = {
 
 export class Blame {
     #pid = 0;
-    #asked = 0; // requests so far: only the last answer is shown
+    #requestCount = 0; // requests so far: only the last answer is shown
 
     /** @param {import("../panel.js").Panel} panel @param {import("../store.js").SystemState} state */
     constructor(panel, state) {
@@ -34,8 +34,8 @@ export class Blame {
         this.why = element("p", { className: "blame-why" });
         this.head = element("p", { className: "blame-head" });
         this.list = element("div", { className: "blame-list" });
-        this.found = element("div", { className: "blame-found" }, this.head, this.list);
-        this.element = element("section", { "aria-label": "Longest waits, broken down" }, this.line, this.why, this.found);
+        this.results = element("div", { className: "blame-found" }, this.head, this.list);
+        this.element = element("section", { "aria-label": "Longest waits, broken down" }, this.line, this.why, this.results);
     }
 
     /** True if waits can be broken down here. */
@@ -46,7 +46,7 @@ export class Blame {
     /** @param {number} pid the selected process; 0: none */
     about(pid) {
         this.#pid = pid;
-        this.#asked += 1;
+        this.#requestCount += 1;
         this.element.hidden = !pid;
         this.line.hidden = !this.able;
         setText(this.why, this.state.info?.no_blame ?? "");
@@ -56,31 +56,31 @@ export class Blame {
     /** @param {number | null} at_ns asks for the wait at that time; null: for the longest */
     async ask(at_ns) {
         if (!this.#pid || !this.able) return;
-        const asked = ++this.#asked;
+        const request = ++this.#requestCount;
         const kinds = at_ns === null ? this.kinds.value : KINDS.map(([value]) => value).join();
         this.#say("…");
-        const found = await this.panel.asks("blame", { system: this.state.id, pid: this.#pid, kinds: kinds.split(","), at_ns });
-        if (asked !== this.#asked) return;
+        const breakdown = await this.panel.asks("blame", { system: this.state.id, pid: this.#pid, kinds: kinds.split(","), at_ns });
+        if (request !== this.#requestCount) return;
         this.#say("");
-        if (found) this.#show(found, at_ns);
+        if (breakdown) this.#show(breakdown, at_ns);
     }
 
     #say(text) {
         setText(this.head, text);
-        this.found.hidden = !text;
+        this.results.hidden = !text;
         this.list.replaceChildren();
         this.panel.body.blamed = null;
     }
 
-    #show(found, at_ns) {
-        const waits = found.longest.filter(({ duration_ns }) => duration_ns);
-        const told = at_ns === null ? ofLongest(found, waits.length) : ofMoment(at_ns, waits.length);
-        const untold = found.wakeups_untold ? " The trace does not record wake-ups, so waits after a wake-up are not included." : "";
-        setText(this.head, told + untold);
-        this.found.hidden = false;
-        announce(told);
+    #show(results, at_ns) {
+        const waits = results.longest.filter(({ duration_ns }) => duration_ns);
+        const summary = at_ns === null ? ofLongest(results, waits.length) : ofMoment(at_ns, waits.length);
+        const missingWakeups = results.wakeups_untold ? " The trace does not record wake-ups, so waits after a wake-up are not included." : "";
+        setText(this.head, summary + missingWakeups);
+        this.results.hidden = false;
+        announce(summary);
         this.list.replaceChildren(...waits.map((wait, place) => this.#wait(wait, place === 0)));
-        this.panel.body.blamed = found; // for tests
+        this.panel.body.blamed = breakdown; // for tests
         this.panel.body.scrollTop = 0;
     }
 
@@ -88,11 +88,11 @@ export class Blame {
         const { kind, begin_ns: begin, duration_ns: length, parts } = wait;
         const title = `${moment(begin, 6)}, ${AFTER[kind] ?? kind}: ${duration(length)}`;
         return element("details", { className: "blame-wait", open },
-            element("summary", {}, title, bar(parts, length, "small")), partList(parts, length), ...idleWords(wait), ...choiceList(wait), this.#goThere(begin));
+            element("summary", {}, title, bar(parts, length, "small")), partList(parts, length), ...idleWords(wait), ...choiceList(wait), this.#seekTo(begin));
     }
 
     /** A wait's start is where it could have gone differently. */
-    #goThere(begin) {
+    #seekTo(begin) {
         const go = async () => {
             const done = await this.panel.asks("look", { system: this.state.id, time_ns: begin });
             if (done === false) return;
@@ -109,8 +109,8 @@ export class Blame {
 function ofLongest({ waits, waited_ns: waited, beside_idle_ns: idle, begin_ns: begin, end_ns: end }, seen) {
     const when = `From ${moment(begin, 6)} to ${moment(end, 6)}`;
     if (!seen) return `${when}: no such wait.`;
-    const beside = idle ? `, ${duration(idle)} of it while a CPU idled` : "";
-    return `${when}: ${count(waits)} ${waits === 1 ? "wait" : "waits"}, ${duration(waited)} in all${beside}. The longest, with their causes:`;
+    const idleText = idle ? `, ${duration(idle)} of it while a CPU idled` : "";
+    return `${when}: ${count(waits)} ${waits === 1 ? "wait" : "waits"}, ${duration(waited)} in all${idleText}. The longest, with their causes:`;
 }
 
 function ofMoment(at, seen) {
@@ -119,10 +119,10 @@ function ofMoment(at, seen) {
 }
 
 /** Returns a bar of parts, by time. It shows nothing that their list does not show. */
-export function bar(parts, whole, size = "") {
+export function bar(parts, total, size = "") {
     const pieces = parts.map(({ pid, cause, duration_ns: part }) => {
         const made = mark(pid, cause);
-        made.style.width = `${(100 * part) / whole}%`;
+        made.style.width = `${(100 * part) / total}%`;
         return made;
     });
     return element("div", { className: `waits-bar ${size}`, "aria-hidden": "true" }, ...pieces);
@@ -133,21 +133,21 @@ function mark(pid, cause) {
     return pid || cause === "idle" ? marked(pid) : swatch();
 }
 
-export function partList(parts, whole) {
+export function partList(parts, total) {
     const seen = parts.slice(0, PARTS_SEEN);
-    const rows = seen.map(({ words, pid, cause, times, duration_ns: part }) => row(mark(pid, cause), words, times, part, whole));
+    const rows = seen.map(({ words, pid, cause, times, duration_ns: part }) => row(mark(pid, cause), words, times, part, total));
     const rest = parts.slice(PARTS_SEEN);
     const left = rest.reduce((sum, { duration_ns: part }) => sum + part, 0);
-    if (rest.length) rows.push(row("", `${count(rest.length)} more`, 0, left, whole));
-    rows.push(row("", "all of it", 0, whole, whole));
+    if (rest.length) rows.push(row("", `${count(rest.length)} more`, 0, left, total));
+    rows.push(row("", "all of it", 0, total, total));
     rows.at(-1).className = "blame-sum";
     return element("ul", { className: "blame-parts" }, ...rows);
 }
 
-function row(mark, words, times, part, whole) {
+function row(mark, words, times, part, total) {
     const time = cell("time", duration(part));
     time.title = `${count(part)} ns`;
-    return element("li", {}, mark || element("span"), cell("words", words), cell("runs", times > 1 ? `${count(times)} times` : ""), time, cell("part", percent(part / whole)));
+    return element("li", {}, mark || element("span"), cell("words", words), cell("runs", times > 1 ? `${count(times)} times` : ""), time, cell("part", percent(part / total)));
 }
 
 function cell(name, text) {

@@ -8,7 +8,7 @@ import { dress, name, process, swatch } from "../swatch.js";
 import { count } from "../words.js";
 
 /** While the list is held, users can look further back. */
-const HELD_ROWS = 200;
+const PAUSED_ROWS = 200;
 const CANDIDATES = 8;
 
 /**
@@ -17,10 +17,10 @@ const CANDIDATES = 8;
  */
 export function create(panel, system) {
     const hold = button("pause", "Hold the list", () => {
-        held = !held;
-        setIcon(hold, held ? "play" : "pause");
-        setLabel(hold, held ? "Continue the list" : "Hold the list");
-        hold.setAttribute("aria-pressed", String(held));
+        isPaused = !isPaused;
+        setIcon(hold, isPaused ? "play" : "pause");
+        setLabel(hold, isPaused ? "Continue the list" : "Hold the list");
+        hold.setAttribute("aria-pressed", String(isPaused));
         shown = { newest: -1, wanted: 0 };
         panel.redraw();
     });
@@ -31,7 +31,7 @@ export function create(panel, system) {
     panel.body.append(element("table", { className: "decisions" }, element("thead", {}, element("tr", {}, ...head)), body));
     /** @type {Row[]} */
     const rows = [];
-    let held = false;
+    let isPaused = false;
     let shown = { newest: -1, wanted: 0 };
 
     body.addEventListener("click", (event) => {
@@ -42,15 +42,15 @@ export function create(panel, system) {
     panel.draws((state) => {
         const list = state.decisions.items;
         const newest = list.at(-1)?.number ?? -1;
-        const wanted = held ? HELD_ROWS : fitting(panel.body, rows[0]);
-        const same = wanted === shown.wanted && (held || newest === shown.newest);
+        const rowCount = isPaused ? PAUSED_ROWS : fitting(panel.body, rows[0]);
+        const same = rowCount === shown.wanted && (isPaused || newest === shown.newest);
         if (same) {
             for (const row of rows) row.select(state.selected);
             return;
         }
-        shown = { newest, wanted };
+        shown = { newest, wanted: rowCount };
         panel.note(newest > 0 ? `${count(newest)} in all` : "");
-        const seen = Math.min(wanted, list.length);
+        const seen = Math.min(rowCount, list.length);
         while (rows.length < seen) {
             rows.push(new Row());
             body.append(rows.at(-1).element);
@@ -76,7 +76,7 @@ class Row {
         this.text = element("span");
         this.candidates = Array.from({ length: CANDIDATES }, () => new Candidate());
         this.more = element("span", { className: "soft" });
-        const others = element("td", { className: "candidates" }, ...this.candidates.map((each) => each.element), this.more);
+        const others = element("td", { className: "candidates" }, ...this.candidates.map((candidate) => candidate.element), this.more);
         this.element = element("tr", {}, this.time, this.cpu, element("td", {}, this.picked), element("td", { className: "why" }, this.text), others);
     }
 
@@ -88,7 +88,7 @@ class Row {
         setText(this.text, decision.text);
         this.text.title = decision.text;
         const others = decision.candidates;
-        this.candidates.forEach((each, place) => each.show(others[place], state));
+        this.candidates.forEach((candidate, place) => candidate.show(others[place], state));
         const more = Math.max(decision.waited, others.length) - CANDIDATES;
         setText(this.more, others.length === 0 ? "none" : more > 0 ? `and ${count(more)} more` : "");
         this.pid = decision.pid;

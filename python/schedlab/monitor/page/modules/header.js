@@ -55,7 +55,7 @@ export function create(place, page) {
 }
 
 /** Sends a request, and shows a refusal. */
-function tell(action, fields, progress) {
+function send(action, fields, progress) {
     return ask(action, fields, progress).catch((error) => notice(error.message, "bad"));
 }
 
@@ -84,7 +84,7 @@ function timeControls() {
     function setPace(place) {
         chosen_ms = performance.now();
         showPace(PACES[place]);
-        tell("pace", { speed: PACES[place] });
+        send("pace", { speed: PACES[place] });
     }
     function showPace(pace) {
         const words = paceWords(pace);
@@ -94,15 +94,15 @@ function timeControls() {
     async function toggle() {
         if (play.disabled) return;
         if (over) {
-            await tell("seek", { time_ns: 0 });
-            tell("resume");
-        } else tell(paused ? "resume" : "pause");
+            await send("seek", { time_ns: 0 });
+            send("resume");
+        } else send(paused ? "resume" : "pause");
     }
     function step() {
-        if (!stepButton.hidden) tell("step", { kind: stepKind.value });
+        if (!stepButton.hidden) send("step", { kind: stepKind.value });
     }
     function stepBack() {
-        tell("step", { kind: stepKind.value, back: true });
+        send("step", { kind: stepKind.value, back: true });
     }
     function faster(by) {
         if (pacing.hidden) return;
@@ -136,7 +136,7 @@ function paceWords(pace) {
 
 function nearest(pace) {
     if (pace === 0) return PACES.length - 1;
-    const distances = PACES.map((each) => (each ? Math.abs(Math.log(each / pace)) : Infinity));
+    const distances = PACES.map((choice) => (choice ? Math.abs(Math.log(choice / pace)) : Infinity));
     return distances.indexOf(Math.min(...distances));
 }
 
@@ -148,22 +148,22 @@ function seekControl() {
     place.dataset.tip = "Position in the recording";
     const form = element("form", { className: "bar-group", hidden: true, noValidate: true }, place, field);
     let end_ns = 0;
-    let held = false;
-    place.addEventListener("pointerdown", () => { held = true; });
+    let isPressed = false;
+    place.addEventListener("pointerdown", () => { isPressed = true; });
     place.addEventListener("change", () => {
-        held = false;
-        tell("seek", { time_ns: Math.round((Number(place.value) / 1000) * end_ns) });
+        isPressed = false;
+        send("seek", { time_ns: Math.round((Number(place.value) / 1000) * end_ns) });
     });
     form.addEventListener("submit", (event) => {
         event.preventDefault();
-        if (field.value !== "" && field.validity.valid) tell("seek", { time_ns: Math.round(Number(field.value) * 1e9) });
+        if (field.value !== "" && field.validity.valid) send("seek", { time_ns: Math.round(Number(field.value) * 1e9) });
     });
     const follow = (states) => {
         form.hidden = !states.some((state) => state.can("seek"));
         end_ns = Math.max(0, ...states.map((state) => state.info?.end_ns ?? 0));
         place.hidden = !end_ns;
         const now_ns = states[0]?.frame?.now_ns;
-        if (!end_ns || held || now_ns === undefined) return;
+        if (!end_ns || isPressed || now_ns === undefined) return;
         place.value = String(Math.round((1000 * now_ns) / end_ns));
         place.setAttribute("aria-valuetext", `${moment(now_ns)} of ${moment(end_ns)}`);
     };
@@ -180,9 +180,9 @@ function savingControls() {
 
     async function toggle() {
         record.disabled = true;
-        const folders = await tell("record", { on: !recording });
+        const folders = await send("record", { on: !recording });
         record.disabled = false;
-        for (const folder of each(folders)) notice(`Recorded: ${folder}`, "good");
+        for (const folder of choice(folders)) notice(`Recorded: ${folder}`, "good");
     }
     async function makeReport() {
         report.disabled = true;
@@ -191,14 +191,14 @@ function savingControls() {
             setText(words, "Report …");
             announce(text);
         };
-        offer(await tell("report", {}, progress), "The report is made: ", "open it");
+        offer(await send("report", {}, progress), "The report is made: ", "open it");
         setText(words, "Report");
         report.disabled = false;
     }
     async function perfetto() {
         trace.disabled = true;
         for (const { id, info } of allStates()) {
-            offer(await tell("perfetto", { system: id }), `For ui.perfetto.dev, from ${info.title}: `, "save it", true);
+            offer(await send("perfetto", { system: id }), `For ui.perfetto.dev, from ${info.title}: `, "save it", true);
         }
         trace.disabled = false;
     }
@@ -217,7 +217,7 @@ function savingControls() {
 }
 
 function offer(addresses, words, verb, saved = false) {
-    for (const address of each(addresses).filter(isOurs)) {
+    for (const address of choice(addresses).filter(isOurs)) {
         const link = element("a", { href: address, target: "_blank", rel: "noopener", textContent: verb });
         if (saved) link.download = "";
         notice(element("span", {}, words, link), "good");
@@ -225,9 +225,9 @@ function offer(addresses, words, verb, saved = false) {
 }
 
 /** Returns an answer's texts for one system, or for each. @returns {string[]} */
-function each(answer) {
-    const found = typeof answer === "object" && answer ? Object.values(answer) : [answer];
-    return found.filter((value) => typeof value === "string" && value);
+function choice(answer) {
+    const results = typeof answer === "object" && answer ? Object.values(answer) : [answer];
+    return results.filter((value) => typeof value === "string" && value);
 }
 
 // An address that leads elsewhere does not come from the monitor.

@@ -176,10 +176,10 @@ function pointsOf(series, key) {
 
 /** Compares a metric with another system's, in a text with an arrow. */
 function comparison({ key, better, format }, metrics, other) {
-    const own = metrics[key];
+    const current = metrics[key];
     const theirs = other.frame.metrics[key];
-    if (own === null || theirs === null) return { text: `${other.id}: ${format(theirs)}`, verdict: "" };
-    const difference = theirs ? (own - theirs) / Math.abs(theirs) : own ? Infinity : 0;
+    if (current === null || theirs === null) return { text: `${other.id}: ${format(theirs)}`, verdict: "" };
+    const difference = theirs ? (current - theirs) / Math.abs(theirs) : current ? Infinity : 0;
     if (Math.abs(difference) < SAME) return { text: `= ${other.id}: ${format(theirs)}`, verdict: "same" };
     const arrow = difference > 0 ? "▲" : "▼";
     const size = Number.isFinite(difference) ? ` ${amount(difference)}` : "";

@@ -19,8 +19,8 @@ export function create(panel, system) {
     const place = element("div", { className: "policy-choice" });
     const meaning = element("p", { className: "policy-meaning" });
     const list = element("div", { className: "tunables" });
-    const otherwise = element("div");
-    panel.body.append(place, meaning, list, otherwise);
+    const fallback = element("div");
+    panel.body.append(place, meaning, list, fallback);
     let branching = null;
     /** @type {HTMLSelectElement} */
     let choice = null;
@@ -36,7 +36,7 @@ export function create(panel, system) {
         choice.addEventListener("change", choose);
         place.replaceChildren(choice);
         branching ??= whatIf(panel, system, greeting.policies);
-        otherwise.replaceChildren(branching.element);
+        fallback.replaceChildren(branching.element);
     }
 
     async function choose() {
@@ -58,11 +58,11 @@ export function create(panel, system) {
         if (names !== [...tunables.keys()].join() || list.dataset.policy !== policy) {
             list.dataset.policy = policy;
             tunables = new Map(values.map((value) => [value.name, new Tunable(system, value)]));
-            list.replaceChildren(...[...tunables.values()].map((each) => each.element));
+            list.replaceChildren(...[...tunables.values()].map((tunable) => tunable.element));
         }
         const standard = standardValues(policy);
         for (const value of values) tunables.get(value.name).show(value, standard[value.name]);
-        const changed = [...tunables.values()].filter((each) => each.changed).length;
+        const changed = [...tunables.values()].filter((tunable) => tunable.changed).length;
         panel.note(changed ? `${changed} changed` : "");
     }
 
@@ -100,7 +100,7 @@ function parts(policy) {
 function standardValues(policy) {
     const { rule, preset } = parts(policy);
     if (preset) return preset.values;
-    return Object.fromEntries(Object.values(rule?.tunables ?? {}).map((each) => [each.name, each.default]));
+    return Object.fromEntries(Object.values(rule?.tunables ?? {}).map((tunable) => [tunable.name, tunable.default]));
 }
 
 function sentence(words) {

@@ -11,11 +11,11 @@ import { REASONS, STATES } from "../words.js";
  *     rank: Map<number, number> | null, folded: Set<number>}} wish `rank`: of PIDs that keep their order
  * @returns {{items: number[], groups: Group[]}} `items`: a process's index, or -1 - a group's
  */
-export function arrange(columns, { filter, own, grouped, sort, rank, folded }) {
+export function arrange(columns, { filter, own: showsMonitor, grouped, sort, rank, folded }) {
     const places = [];
     const words = filter.trim().toLowerCase();
     for (let at = 0; at < columns.pid.length; at++) {
-        if ((own || !columns.own[at]) && (!words || matches(columns, at, words))) places.push(at);
+        if ((showsMonitor || !columns.own[at]) && (!words || matches(columns, at, words))) places.push(at);
     }
     places.sort(rank ? ranking(columns, rank) : comparison(columns, sort));
     if (!grouped) return { items: places, groups: [] };
@@ -51,14 +51,14 @@ function ranking({ pid }, rank) {
 
 /** In the order of their first members. */
 function groupsOf(columns, places) {
-    const found = new Map();
+    const membersByGroup = new Map();
     for (const at of places) {
         const group = columns.group[at];
-        if (!found.has(group)) found.set(group, { group, title: "", members: [] });
-        found.get(group).members.push(at);
+        if (!membersByGroup.has(group)) membersByGroup.set(group, { group, title: "", members: [] });
+        membersByGroup.get(group).members.push(at);
     }
-    for (const group of found.values()) group.title = titleOf(columns, group.members);
-    return [...found.values()];
+    for (const group of membersByGroup.values()) group.title = titleOf(columns, group.members);
+    return [...membersByGroup.values()];
 }
 
 function titleOf({ name }, members) {

@@ -23,7 +23,7 @@ export class ProcessRow {
         this.killWords = this.kill.appendChild(element("span", { className: "kill-words" }));
         this.element.append(element("div", { className: "cell", role: "gridcell" }, this.kill));
         /** The text of each cell: reading it from the document would cost layout. */
-        this.said = columns.map(() => "");
+        this.shownTexts = columns.map(() => "");
         this.place = -1;
         this.pid = undefined;
         this.group = undefined;
@@ -105,16 +105,16 @@ export class ProcessRow {
     }
 
     #say(place, words) {
-        if (this.said[place] === words) return;
-        this.said[place] = words;
+        if (this.shownTexts[place] === words) return;
+        this.shownTexts[place] = words;
         this.cells[place].text.data = words;
     }
 
     #share(share, ideal, scale) {
         if (!this.fill) return;
         const words = `${share.toFixed(4)} ${ideal.toFixed(4)} ${scale}`;
-        if (this.shareSaid === words) return;
-        this.shareSaid = words;
+        if (this.shownShare === words) return;
+        this.shownShare = words;
         this.fill.style.transform = `scaleX(${Math.min(1, share / scale).toFixed(4)})`;
         this.tick.style.left = ideal < 0 ? "-1rem" : `${(100 * Math.min(1, ideal / scale)).toFixed(2)}%`;
         const cell = this.fill.parentElement.parentElement;
@@ -129,8 +129,8 @@ export class ProcessRow {
         }
         if (this.kill.hidden === can) this.kill.hidden = !can;
         const label = armed ? `Press again to kill ${name}` : `Kill ${name}`;
-        if (this.killSaid !== label) {
-            this.killSaid = label;
+        if (this.killLabel !== label) {
+            this.killLabel = label;
             this.kill.setAttribute("aria-label", label);
         }
     }

@@ -17,7 +17,7 @@ import { arrange, itemOfPid, totals } from "./process_order.js";
 const SPARE_ROWS = 4;
 /** The columns that fit in a lecture. */
 const LECTURE = new Set(["name", "state", "level", "tickets", "waiting_ns"]);
-const KEPT = "schedlab-columns";
+const COLUMNS_KEY = "schedlab-columns";
 const SCALES = [1, 0.5, 0.25, 0.1, 0.05, 0.025, 0.01, 0.005, 0.0025, 0.001];
 /** The attribute that determines shares; for other policies, users set the priority. */
 const MAIN_ATTRIBUTE = { tickets: "tickets", weight: "weight" };
@@ -37,7 +37,7 @@ class ProcessTable {
         this.system = system;
         this.sort = { key: "pid", down: false };
         /** @type {import("./process_columns.js").Column[] | null} the user's choice */
-        this.chosen = keptColumns();
+        this.chosen = storedColumns();
         this.columns = this.chosen ?? COLUMNS.filter(({ hidden }) => !hidden);
         /** @type {number[]} the shown items, in order: a process's index in the columns, or -1 - a group's */
         this.items = [];
@@ -58,9 +58,9 @@ class ProcessTable {
 
     #build() {
         this.filter = element("input", { type: "search", placeholder: "filter   /", "aria-label": "Processes with this name, PID or state" });
-        this.own = checkbox("own", "Show the monitor's processes");
+        this.monitorBox = checkbox("own", "Show the monitor's processes");
         this.grouped = checkbox("groups", "Group rows by workload");
-        this.panel.tools.append(this.filter, this.grouped.label, this.own.label, this.#columnMenu());
+        this.panel.tools.append(this.filter, this.grouped.label, this.monitorBox.label, this.#columnMenu());
         this.head = element("div", { className: "row row-head", role: "row", "aria-rowindex": "1" });
         this.rowGroup = element("div", { className: "rows", role: "rowgroup" });
         this.space = element("div", { className: "rows-space", role: "presentation" }, this.rowGroup);
@@ -69,7 +69,7 @@ class ProcessTable {
         this.empty = element("p", { className: "empty", hidden: true });
         this.panel.body.append(this.grid, this.empty);
         this.#buildHead();
-        for (const field of [this.filter, this.own.box, this.grouped.box]) {
+        for (const field of [this.filter, this.monitorBox.box, this.grouped.box]) {
             field.addEventListener("input", () => {
                 this.grid.scrollTop = 0;
                 this.panel.redraw();
@@ -112,8 +112,8 @@ class ProcessTable {
     }
 
     #choose(column, on) {
-        this.chosen = COLUMNS.filter((each) => (each === column ? on : this.columns.includes(each)));
-        localStorage.setItem(KEPT, JSON.stringify(this.chosen.map(({ key }) => key)));
+        this.chosen = COLUMNS.filter((other) => (other === column ? on : this.columns.includes(other)));
+        localStorage.setItem(COLUMNS_KEY, JSON.stringify(this.chosen.map(({ key }) => key)));
         this.panel.redraw();
     }
 
@@ -121,9 +121,9 @@ class ProcessTable {
     #layOutColumns({ frame }) {
         if (this.editor.open) return;
         const used = () => usedColumns(frame, ruleOf(frame.policy));
-        const wanted = isLecture() ? used().filter(({ key }) => LECTURE.has(key)) : this.chosen ?? used();
-        if (wanted.length === this.columns.length && wanted.every((each, at) => each === this.columns[at])) return;
-        this.columns = wanted;
+        const newColumns = isLecture() ? used().filter(({ key }) => LECTURE.has(key)) : this.chosen ?? used();
+        if (newColumns.length === this.columns.length && newColumns.every((column, at) => column === this.columns[at])) return;
+        this.columns = newColumns;
         this.#buildHead();
         this.rows = [];
         this.rowGroup.replaceChildren();
@@ -170,7 +170,7 @@ class ProcessTable {
         this.state = state;
         this.#layOutColumns(state);
         const { processes } = state.frame;
-        const wish = { filter: this.filter.value, own: this.own.box.checked, grouped: this.grouped.box.checked };
+        const request = { filter: this.filter.value, own: this.monitorBox.box.checked, grouped: this.grouped.box.checked };
         // During an edit, rows keep their places.
         const rank = this.editor.open ? new Map(this.pids.map((pid, place) => [pid, place])) : null;
         const { items, groups } = arrange(processes, { ...wish, sort: this.sort, rank, folded: this.foldedGroups });
@@ -188,8 +188,8 @@ class ProcessTable {
         this.render();
     }
 
-    #counts({ own }) {
-        const all = this.own.box.checked ? own.length : own.reduce((sum, each) => sum + (each ? 0 : 1), 0);
+    #counts({ own: monitorFlags }) {
+        const all = this.monitorBox.box.checked ? monitorFlags.length : monitorFlags.reduce((sum, isMonitor) => sum + (isMonitor ? 0 : 1), 0);
         const shown = this.items.reduce((sum, item) => sum + (item >= 0 ? 1 : 0), 0);
         const folded = this.groups.reduce((sum, group) => sum + (this.foldedGroups.has(group.group) ? group.members.length : 0), 0);
         return { all, shown: shown + folded };
@@ -213,7 +213,7 @@ class ProcessTable {
         const height = this.grid.clientHeight;
         const first = Math.max(0, Math.floor(this.grid.scrollTop / this.rowHeight) - SPARE_ROWS);
         const room = Math.ceil(height / this.rowHeight) + 2 * SPARE_ROWS;
-        const wanted = Math.min(this.items.length - first, room);
+        const rowCount = Math.min(this.items.length - first, room);
         const space = `${this.items.length * this.rowHeight}px`;
         if (this.space.style.height !== space) this.space.style.height = space;
         // More than there are processes: otherwise a new process would assign all places to other elements.
@@ -346,7 +346,7 @@ function rowAround(inner) {
 /** @param {string} widths of columns, each with one or two lengths @returns {number} rem in all */
 function leastWidth(widths) {
     const least = widths.match(/[\d.]+rem/g).map(parseFloat);
-    return least.reduce((sum, each) => sum + each, 0);
+    return least.reduce((sum, width) => sum + width, 0);
 }
 
 /** Returns the maximum of a share's bar: a round number that all shares fit in. */
@@ -363,10 +363,10 @@ function checkbox(words, tip) {
 }
 
 /** @returns {import("./process_columns.js").Column[] | null} null: the user has chosen none */
-function keptColumns() {
+function storedColumns() {
     let keys = null;
     try {
-        keys = JSON.parse(localStorage.getItem(KEPT) ?? "null");
+        keys = JSON.parse(localStorage.getItem(COLUMNS_KEY) ?? "null");
     } catch {
         // unreadable settings count as none
     }

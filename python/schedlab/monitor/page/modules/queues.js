@@ -181,7 +181,7 @@ class Queues {
     /** Returns true if it was demoted recently. */
     #sank(pid) {
         const since = this.state.frame.now_ns - SHOWN_TICKS * this.state.info.tick_ns;
-        const event = this.state.story.events.findLast((each) => each.pid === pid);
+        const event = this.state.story.events.findLast((levelEvent) => levelEvent.pid === pid);
         return event?.kind === "demotion" && event.time_ns >= since;
     }
 
@@ -257,9 +257,9 @@ class Queues {
     #ticketParts({ pid, candidates, waited, text }) {
         const { processes } = this.state.frame;
         const row = this.state.row(pid);
-        const own = candidates.find(([each]) => each === pid)?.[1] ?? (row < 0 ? 1 : processes.tickets[row]);
-        const others = candidates.filter(([each]) => each !== pid);
-        const winner = [pid, Math.max(1, own)];
+        const chances = candidates.find(([candidate]) => candidate === pid)?.[1] ?? (row < 0 ? 1 : processes.tickets[row]);
+        const others = candidates.filter(([candidate]) => candidate !== pid);
+        const winner = [pid, Math.max(1, chances)];
         const mean = others.reduce((sum, part) => sum + part[1], winner[1]) / (others.length + 1);
         const more = waited - others.length;
         // The annotation's number may count parts of tickets; its text has the ticket.
@@ -379,10 +379,10 @@ class Queues {
         const place = this.scrolled.placeOf(event);
         const tile = this.#tileAt(place);
         this.scrolled.element.style.cursor = tile ? "pointer" : "";
-        this.scrolled.showTip(tile ? this.#tell(tile) : null, place);
+        this.scrolled.showTip(tile ? this.#describe(tile) : null, place);
     }
 
-    #tell({ pid, cpu, level, since, runs }) {
+    #describe({ pid, cpu, level, since, runs }) {
         const { frame } = this.state;
         const long = duration(Math.max(0, frame.now_ns - since));
         const lines = [`${runs ? "runs on" : "waits at"} CPU ${cpu} for ${long}`];

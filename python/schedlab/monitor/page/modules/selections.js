@@ -10,7 +10,7 @@ import { count } from "../words.js";
 const ROWS = 40;
 const RATE_NS = 2e9;
 /** Counts that are kept to compute rates; more frequent frames are not needed for that. */
-const KEPT_MAX = 12;
+const SAMPLES_MAX = 12;
 
 /**
  * @param {import("../panel.js").Panel} panel
@@ -26,7 +26,7 @@ export function create(panel, system) {
     panel.body.append(list, rest);
     const rows = [];
     /** @type {{time_ns: number, epoch: number, counts: Map<number, number>}[]} */
-    let kept = [];
+    let samples = [];
 
     list.addEventListener("click", (event) => {
         const pid = Number(event.target.closest("[data-of]")?.dataset.of ?? 0);
@@ -35,8 +35,8 @@ export function create(panel, system) {
 
     panel.draws((state) => {
         const columns = state.frame.processes;
-        kept = remember(kept, state);
-        const values = kind.value === "all" ? columns.selections : rates(columns, kept, state);
+        samples = remember(samples, state);
+        const values = kind.value === "all" ? columns.selections : rates(columns, samples, state);
         const order = [];
         for (let at = 0; at < values.length; at++) if (!columns.own[at] && values[at] > 0) order.push(at);
         order.sort((one, two) => values[two] - values[one] || columns.pid[one] - columns.pid[two]);
@@ -56,19 +56,19 @@ export function create(panel, system) {
     });
 }
 
-function remember(kept, { epoch, frame }) {
-    const last = kept.at(-1);
-    if (last?.epoch === epoch && last.time_ns === frame.now_ns) return kept;
+function remember(samples, { epoch, frame }) {
+    const last = samples.at(-1);
+    if (last?.epoch === epoch && last.time_ns === frame.now_ns) return samples;
     const { pid, selections } = frame.processes;
     const counts = new Map();
     for (let at = 0; at < pid.length; at++) counts.set(pid[at], selections[at]);
-    const all = [...kept.filter((each) => each.epoch === epoch), { time_ns: frame.now_ns, epoch, counts }];
-    const old = all.findLastIndex((each) => frame.now_ns - each.time_ns >= RATE_NS);
-    return all.slice(Math.max(0, old, all.length - KEPT_MAX));
+    const all = [...samples.filter((sample) => sample.epoch === epoch), { time_ns: frame.now_ns, epoch, counts }];
+    const old = all.findLastIndex((sample) => frame.now_ns - sample.time_ns >= RATE_NS);
+    return all.slice(Math.max(0, old, all.length - SAMPLES_MAX));
 }
 
-function rates({ pid, selections }, kept, { frame }) {
-    const first = kept[0];
+function rates({ pid, selections }, samples, { frame }) {
+    const first = samples[0];
     const seconds = (frame.now_ns - first.time_ns) / 1e9;
     if (seconds <= 0) return selections.map(() => 0);
     return selections.map((value, at) => (value - (first.counts.get(pid[at]) ?? 0)) / seconds);

@@ -21,7 +21,7 @@ const LINES_LEAST = 110; // pixels
 const LEAST_HIGH = 0.05; // the axis covers at least this share
 const LABEL_GAP = 13; // pixels between two names at the right
 const COLUMNS = { tickets: "Tickets", weight: "Weight", nice: "Weight", groups: "Weight", equal: "Parts" };
-const HELD = { tickets: "Tickets held", weight: "Weights", nice: "Weights", groups: "Weights in their groups", equal: "Equal parts" };
+const HOLDINGS_TITLES = { tickets: "Tickets held", weight: "Weights", nice: "Weights", groups: "Weights in their groups", equal: "Equal parts" };
 
 /**
  * A point of a line. `segment`: a change starts another line.
@@ -156,8 +156,8 @@ class Shares {
 
     async #draw() {
         const slices = this.#slices();
-        const held = HELD[this.state.frame.shares_by] ?? HELD.equal;
-        await this.pieChart.update((view) => view.signal("held", held).data("slices", slices));
+        const title = HOLDINGS_TITLES[this.state.frame.shares_by] ?? HOLDINGS_TITLES.equal;
+        await this.pieChart.update((view) => view.signal("held", title).data("slices", slices));
         const chosen = this.#byGroup || !this.state.selected ? "" : String(this.state.selected);
         if (!this.#linesAreDrawn || chosen !== this.#chosen) await this.#drawLines(chosen);
         this.panel.body.drawn = { ...this.panel.body.drawn, slices: slices.length };

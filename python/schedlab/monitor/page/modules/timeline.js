@@ -30,7 +30,7 @@ const MARK_HEIGHT = 17;
 const MARK_ROWS = 2;
 const TICK_GAP = 92; // pixels between two ticks, about
 const LABEL_GAP_MS = 2000;
-const THIN_SAID = 20; // merged runs, beyond this number, are reported
+const THIN_REPORTED = 20; // merged runs, beyond this number, are reported
 const REST_MS = 150; // after a move, until names are moved into the view
 const GUTTER = 78; // pixels, for the CPUs' names
 const GUTTER_NARROW = 38;
@@ -123,7 +123,7 @@ class Timeline {
     #take() {
         const { frame, runs } = this.state;
         const firsts = runs.filter((track) => track.length).map((track) => track.begin[0]);
-        view.tell(this.state.id, frame.now_ns, Math.min(frame.now_ns, ...firsts));
+        view.report(this.state.id, frame.now_ns, Math.min(frame.now_ns, ...firsts));
         this.#fitRecording();
         this.#layOut();
         this.#changed();
@@ -180,7 +180,7 @@ class Timeline {
         this.labels = paintMarks(context, [...this.state.marks.items, ...boostMarks(this.state)], this.#span, place);
         this.#paintNow(context, height);
         this.#paintFocus(context);
-        this.#tell();
+        this.#report();
         this.#label();
     }
 
@@ -188,11 +188,11 @@ class Timeline {
         const top = this.#top();
         const { frame, selected, epoch } = this.state;
         const { cpus, levels, rowHeight } = this.#lanes;
-        const wish = {
+        const request = {
             span: this.#span, top, height: height - top, live: view.live, frame: frame.number, now: frame.now_ns,
             key: [this.scrolled.offset, cpus, levels, rowHeight, selected, epoch, this.#processes.key].join(" "),
         };
-        this.#layer.paint(context, wish, (layer, span, home) => this.#paintRuns(layer, span, home, height - top));
+        this.#layer.paint(context, request, (layer, span, home) => this.#paintRuns(layer, span, home, height - top));
         this.#putNamesRight();
         context.save();
         context.beginPath();
@@ -265,7 +265,7 @@ class Timeline {
     }
 
     /** Exposes the visible content, for tests and for the notice below. */
-    #tell() {
+    #report() {
         const { bars, thin } = this.#painter;
         const { begin, end } = view.range();
         const { frame } = this.state;
@@ -275,7 +275,7 @@ class Timeline {
         };
         const notes = [];
         if (!view.live) notes.push(`Frozen; the machine is ${duration(Math.max(0, frame.now_ns - end))} ahead.`);
-        if (thin > THIN_SAID) notes.push("Runs narrower than two pixels are merged: columns show how their time was shared.");
+        if (thin > THIN_REPORTED) notes.push("Runs narrower than two pixels are merged: columns show how their time was shared.");
         const { thinned } = frame.timeline;
         if (thinned) notes.push(`${count(thinned)} recent short runs were merged.`);
         setText(this.notice, notes.join(" "));
@@ -296,12 +296,12 @@ class Timeline {
 
     #hover(event) {
         this.#pointer = event && this.scrolled.placeOf(event);
-        const found = this.#pointer && this.#found();
-        this.scrolled.showTip(found, this.#pointer);
-        this.scroll.style.cursor = found?.pid ? "pointer" : "grab";
+        const tip = this.#pointer && this.#findTip();
+        this.scrolled.showTip(tip, this.#pointer);
+        this.scroll.style.cursor = tip?.pid ? "pointer" : "grab";
     }
 
-    #found() {
+    #findTip() {
         const { left, right, begin, end } = this.#span;
         const { x, y } = this.#pointer;
         if (x < left) return null;
@@ -315,7 +315,7 @@ class Timeline {
 
     #press(event) {
         this.#hover(event);
-        const { pid = 0, waits_ns: at = null } = this.#found() ?? {};
+        const { pid = 0, waits_ns: at = null } = this.#findTip() ?? {};
         select(this.state.id, pid === this.state.selected && at === null ? 0 : pid, at);
     }
 

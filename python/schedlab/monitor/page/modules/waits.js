@@ -24,8 +24,8 @@ export function create(panel, system) {
 }
 
 class Waits {
-    #asked_ms = -Infinity;
-    #askedFor = 0;
+    #requested_ms = -Infinity;
+    #requestedPid = 0;
     #waitingForAnswer = false;
     /** @type {any} the last Explanation */
     #explanation = null;
@@ -49,11 +49,11 @@ class Waits {
         const idled = `CPUs idled for ${duration(idle)} while a process waited on another CPU`;
         setText(this.total, `In the last ${duration(window)}, ${idled}.`);
         this.total.classList.toggle("bad", idle > window * NOTEWORTHY);
-        if (selected !== this.#askedFor) {
+        if (selected !== this.#requestedPid) {
             this.#explanation = null;
             this.#trouble = "";
-            this.#asked_ms = -Infinity;
-            this.#askedFor = selected;
+            this.#requested_ms = -Infinity;
+            this.#requestedPid = selected;
             this.blame.about(selected);
             this.#draw();
         }
@@ -71,10 +71,10 @@ class Waits {
 
     #ask() {
         const now = performance.now();
-        if (this.#waitingForAnswer || now - this.#asked_ms < GAP_MS) return;
-        this.#asked_ms = now;
+        if (this.#waitingForAnswer || now - this.#requested_ms < GAP_MS) return;
+        this.#requested_ms = now;
         this.#waitingForAnswer = true;
-        const pid = this.#askedFor;
+        const pid = this.#requestedPid;
         ask("explain", { system: this.state.id, pid }).then(
             (explanation) => this.#answer(pid, explanation, ""),
             (error) => this.#answer(pid, null, error.message),
@@ -83,7 +83,7 @@ class Waits {
 
     #answer(pid, explanation, trouble) {
         this.#waitingForAnswer = false;
-        if (pid !== this.#askedFor) return;
+        if (pid !== this.#requestedPid) return;
         this.#explanation = explanation;
         this.#trouble = trouble;
         this.#draw();
@@ -108,8 +108,8 @@ class Waits {
 
     /** If no process is selected, suggests the processes with the longest present waits. */
     #drawChoice({ processes }) {
-        const { wait_now_ns: waits, own } = processes;
-        const waiting = [...waits.keys()].filter((row) => waits[row] > 0 && !own[row]);
+        const { wait_now_ns: waits, own: isMonitor } = processes;
+        const waiting = [...waits.keys()].filter((row) => waits[row] > 0 && !isMonitor[row]);
         waiting.sort((one, other) => waits[other] - waits[one]);
         setText(this.head, waiting.length ? SOME_WAIT : NONE_WAITS);
         const pids = waiting.slice(0, LONGEST_SEEN);
@@ -132,19 +132,19 @@ class Waits {
         return made;
     }
 
-    #drawExplanation({ pid, name, waits, total_ns: total, parts, beside_idle_ns: beside }, window) {
+    #drawExplanation({ pid, name, waits, total_ns: total, parts, beside_idle_ns: idle_ns }, window) {
         delete this.content.dataset.key;
         const title = name ? `${name} (${pid})` : named(this.state, pid);
         const waited = total ? `waited ${duration(total)}${ofWindow(total, window)}. Causes:` : "never waited.";
         setText(this.head, `In the last ${duration(window)}, ${title} ${waited}`);
         const scrolled = this.content.querySelector(".waits-list")?.scrollTop ?? 0;
-        const here = parts.reduce((sum, part) => sum + (part.name === "(idle)" ? part.duration_ns : 0), 0);
-        const isBad = beside - here > total * NOTEWORTHY; // while another CPU idled, and its own did not
+        const idlePart_ns = parts.reduce((sum, part) => sum + (part.name === "(idle)" ? part.duration_ns : 0), 0);
+        const isBad = idle_ns - idlePart_ns > total * NOTEWORTHY; // while another CPU idled, and its own did not
         const idle = element("p", { className: isBad ? "waits-idle bad" : "waits-idle" });
-        const warning = `${isBad ? "⚠ " : ""}A CPU idled for ${duration(beside)} of this time.`;
-        idle.textContent = beside ? warning : "No CPU idled in this time.";
+        const warning = `${isBad ? "⚠ " : ""}A CPU idled for ${duration(idle_ns)} of this time.`;
+        idle.textContent = idle_ns ? warning : "No CPU idled in this time.";
         this.content.replaceChildren(
-            ...(total ? [bar(parts.map(told), total), partList(parts.map(told), total), idle] : []),
+            ...(total ? [bar(parts.map(describe), total), partList(parts.map(describe), total), idle] : []),
             ...(waits.length ? [element("h4", { textContent: "Its last waits" }), this.#waitList(waits)] : []),
         );
         const list = this.content.querySelector(".waits-list");
@@ -155,7 +155,7 @@ class Waits {
         const longest = Math.max(...waits.map(({ begin_ns: begin, end_ns: end }) => end - begin), 1);
         const rows = waits.slice(-WAITS_SEEN).reverse().map((wait) => {
             const length = wait.end_ns - wait.begin_ns;
-            const drawn = bar(wait.parts.map(told), length, "small");
+            const drawn = bar(wait.parts.map(describe), length, "small");
             drawn.style.width = `${Math.max(1, (100 * length) / longest)}%`;
             return element("li", {},
                 this.#moment(wait), cell("why", wait.why), cell("cpu", `CPU ${wait.cpu}`),
@@ -186,7 +186,7 @@ function ofWindow(total, window) {
 }
 
 /** Returns a part in the words of `./schedlab explain`. */
-function told({ pid, name, cpu, ...part }) {
+function describe({ pid, name, cpu, ...part }) {
     const others = { "(idle)": `CPU ${cpu} idled`, "(scheduler)": `CPU ${cpu} was in the scheduler`, "(unknown)": `CPU ${cpu}: unknown, not in the trace` };
     return { ...part, pid, words: pid ? `${name} ${pid} ran on CPU ${cpu}` : others[name], cause: name.slice(1, -1) };
 }

@@ -28,14 +28,14 @@ export function whatIf(panel, system, policies) {
         asking = true;
         show();
         const fields = { system, policy: choice.value, settings: field.value };
-        const found = await panel.asks("branch", fields, "Both branches are ready.");
+        const answer = await panel.asks("branch", fields, "Both branches are ready.");
         asking = false;
         show();
-        if (found) notice(`From the same moment: ${found.unchanged} unchanged, ${found.changed} changed. Kept in ${found.folder}`, "good");
+        if (answer) notice(`From the same moment: ${answer.unchanged} unchanged, ${answer.changed} changed. Kept in ${answer.folder}`, "good");
     }
 
     function show() {
-        for (const each of [choice, field, ask]) each.disabled = asking || reason !== "";
+        for (const control of [choice, field, ask]) control.disabled = asking || reason !== "";
         ask.title = reason;
         setText(why, asking ? "Repeating the run, then both branches …" : reason);
     }

@@ -60,13 +60,13 @@ export function create(panel, system) {
             buildPalette(state);
             again.build(state);
         }
-        const found = groupsOf(state);
-        setText(groupTitle, found.length ? "What runs" : "Nothing runs");
-        while (rows.length < Math.min(found.length, GROUPS_MAX)) {
+        const taskGroups = groupsOf(state);
+        setText(groupTitle, taskGroups.length ? "What runs" : "Nothing runs");
+        while (rows.length < Math.min(taskGroups.length, GROUPS_MAX)) {
             rows.push(new GroupRow());
             groups.append(rows.at(-1).element);
         }
-        rows.forEach((row, place) => row.show(found[place], state.can("start")));
+        rows.forEach((row, place) => row.show(taskGroups[place], state.can("start")));
     });
 }
 
@@ -79,18 +79,18 @@ function startButton({ name, title }, can, start) {
 
 /** Returns the living processes by group, except the monitor's own. */
 function groupsOf({ frame }) {
-    const { pid, name, group, own } = frame.processes;
-    const found = new Map();
+    const { pid, name, group, own: isMonitor } = frame.processes;
+    const taskGroups = new Map();
     for (let at = 0; at < pid.length; at++) {
-        if (own[at]) continue;
-        const entry = found.get(group[at]);
-        if (!entry) found.set(group[at], { group: group[at], pid: pid[at], names: new Set([name[at]]), count: 1 });
+        if (isMonitor[at]) continue;
+        const entry = taskGroups.get(group[at]);
+        if (!entry) taskGroups.set(group[at], { group: group[at], pid: pid[at], names: new Set([name[at]]), count: 1 });
         else {
             entry.count += 1;
             if (entry.names.size < 4) entry.names.add(name[at]);
         }
     }
-    return [...found.values()];
+    return [...taskGroups.values()];
 }
 
 class GroupRow {

@@ -14,6 +14,6 @@ export function asCatalogue(policy) {
 /** @param {any[]} policies @param {string} choice name or name:preset @returns {number} enum attribute_kind, or 0 */
 export function sharesBy(policies, choice) {
     const [name, preset] = choice.split(":");
-    const found = policies.find((each) => each.name === name);
-    return SHARES[found?.presets[preset]?.shares_by ?? found?.shares_by] ?? 0;
+    const known = policies.find((policy) => policy.name === name);
+    return SHARES[known?.presets[preset]?.shares_by ?? known?.shares_by] ?? 0;
 }

@@ -15,10 +15,10 @@ const WINDOW_S = [0.1, 600];
  * @returns {Promise<any>} the result; of several systems, by system
  */
 export async function perform(session, message) {
-    const { do: wanted } = message;
-    if (Object.hasOwn(TOGETHER, wanted)) return TOGETHER[wanted](session, message);
-    if (!Object.hasOwn(EACH, wanted)) throw new Refused(`${wanted}: not supported by this page; use ./schedlab monitor`);
-    return forAll(systemsOf(session, message), (system) => EACH[wanted](session, system, message));
+    const { do: action } = message;
+    if (Object.hasOwn(TOGETHER, action)) return TOGETHER[action](session, message);
+    if (!Object.hasOwn(PER_SYSTEM, action)) throw new Refused(`${action}: not supported by this page; use ./schedlab monitor`);
+    return forAll(systemsOf(session, message), (system) => PER_SYSTEM[action](session, system, message));
 }
 
 /**
@@ -26,9 +26,9 @@ export async function perform(session, message) {
  * panel may still ask for it
  */
 export function systemsOf({ systems }, { system: letter }) {
-    const found = systems.filter((each) => !letter || letter === "*" || each.letter === letter);
-    if (!found.length && letter && letter !== "*") throw new Refused(`system ${letter} no longer exists`);
-    return found;
+    const matches = systems.filter((system) => !letter || letter === "*" || system.letter === letter);
+    if (!matches.length && letter && letter !== "*") throw new Refused(`system ${letter} no longer exists`);
+    return matches;
 }
 
 /** @returns {Promise<any>} the systems' answers; for a single system, its answer */
@@ -38,10 +38,10 @@ export async function forAll(systems, doing) {
 }
 
 /** Answers a page's requests. @param {(message: any) => Promise<any>} asked gives the result */
-export async function answer(message, asked) {
+export async function answer(message, ask) {
     const { id } = message;
     try {
-        postMessage({ type: "answer", id, ok: true, result: await asked(message) });
+        postMessage({ type: "answer", id, ok: true, result: await ask(message) });
     } catch (error) {
         const known = error instanceof Refused || error instanceof WebAssembly.CompileError;
         postMessage({ type: "answer", id, ok: false, error: known ? error.message : `internal error: ${error.message}` });
@@ -49,19 +49,19 @@ export async function answer(message, asked) {
     }
 }
 
-const EACH = {
+const PER_SYSTEM = {
     policy: (session, system, { policy }) => void command(system, `policy ${policy}`),
     tunable: (session, system, { name, value }) => void command(system, `tunable ${name}=${value}`),
     tunables: (session, system) => (can(system, "policy") ? readTunables(system.source.text("sched_tunables")) : []),
     attribute: (session, system, { kind, value, ...which }) => {
         if (!Object.hasOwn(ATTRIBUTES, kind) || !Number.isInteger(value)) throw new Refused(`${kind}: expected a whole number for ${Object.keys(ATTRIBUTES).join(", ")}`);
-        return forEach(system, which, (pid) => system.source.act(`${kind} ${pid} ${value}`));
+        return forMembers(system, which, (pid) => system.source.act(`${kind} ${pid} ${value}`));
     },
     start: (session, system, { workload }) => {
         need(system, "start");
         return session.start(system, workload);
     },
-    kill: (session, system, which) => forEach(system, which, (pid) => system.source.act(`kill ${pid}`)),
+    kill: (session, system, which) => forMembers(system, which, (pid) => system.source.act(`kill ${pid}`)),
     pause: (session, system) => { system.paused = true; },
     resume: (session, system) => {
         if (system.isOver) throw new Refused("it has ended; step back, or go to another time");
@@ -84,22 +84,22 @@ const TOGETHER = {
     step: (session, { kind, back = false }) => session.step(kind, back),
     seek: (session, { time_ns }) => session.seek(time_ns),
     look: (session, { time_ns }) => {
-        for (const each of session.played) each.paused = true;
+        for (const system of session.played) system.paused = true;
         return session.seek(time_ns);
     },
     window: (session, { seconds }) => {
         if (!(seconds >= WINDOW_S[0] && seconds <= WINDOW_S[1])) throw new Refused(`window: out of range; choose ${WINDOW_S[0]} to ${WINDOW_S[1]} s`);
         session.windowNs = seconds * 1e9;
-        for (const each of session.systems) each.setWindow(session.windowNs);
+        for (const system of session.systems) system.setWindow(session.windowNs);
         session.changed();
     },
     // Only of this page:
     begin: (session, { systems, pace, own, lesson }) => {
         if (pace !== undefined) session.pace = pace;
-        if (own) session.palette = [...session.palette.filter(({ kind }) => kind !== "own"), ...own.map((each) => ({ ...each, kind: "own", tick_bound: false }))];
+        if (own) session.palette = [...session.palette.filter(({ kind }) => kind !== "own"), ...own.map((workload) => ({ ...workload, kind: "own", tick_bound: false }))];
         return session.begin(systems, lesson);
     },
-    play: (session, { file, ...told }) => session.play(file, told),
+    play: (session, { file, ...facts }) => session.play(file, facts),
     learn: (session, { module }) => {
         const names = session.learn(new WebAssembly.Module(module));
         session.changed();
@@ -122,7 +122,7 @@ function command(system, words) {
 }
 
 // In a group, a process that has just ended is not an error.
-function forEach(system, { pid, group }, act) {
+function forMembers(system, { pid, group }, act) {
     need(system, "attributes");
     if (group === undefined || group === null) {
         system.act(() => act(pid));
@@ -130,9 +130,9 @@ function forEach(system, { pid, group }, act) {
     }
     const pids = system.pidsOf(group);
     if (!pids.length) throw new Refused(`group ${group}: no process is alive`);
-    return pids.filter((each) => {
+    return pids.filter((member) => {
         try {
-            return system.act(() => act(each));
+            return system.act(() => act(member));
         } catch (error) {
             if (error instanceof Refused) return false;
             throw error;

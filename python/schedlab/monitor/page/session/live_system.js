@@ -14,8 +14,8 @@ const SEEN_MAX = 10_000;
 function headerOf({ cpus, tick_ns }) {
     const header = new DataView(new ArrayBuffer(HEADER_BYTES));
     new Uint8Array(header.buffer).set(new TextEncoder().encode(MAGIC));
-    const own = { version: VERSION, header_bytes: HEADER_BYTES, record_bytes: RECORD_BYTES, cpus };
-    Object.entries(own).forEach(([name, value]) => header.setUint32(HEADER[name], value, true));
+    const fields = { version: VERSION, header_bytes: HEADER_BYTES, record_bytes: RECORD_BYTES, cpus };
+    Object.entries(fields).forEach(([name, value]) => header.setUint32(HEADER[name], value, true));
     header.setBigUint64(HEADER.tick_ns, BigInt(tick_ns), true);
     header.setBigUint64(HEADER.cycles_per_second, 1_000_000_000n, true);
     return new Uint8Array(header.buffer);
@@ -37,7 +37,7 @@ export class LiveSystem extends WatchedSystem {
         const source = new LiveSource(module, tape, info.tick_ns || 1e6);
         source.own = told.own;
         super(info.system, { policy: info.setup.policy, tick_ns: info.tick_ns }, source, terms, told);
-        this.source.tell = (rows) => rows.forEach((row) => this.tellRow(row));
+        this.source.tell = (rows) => rows.forEach((row) => this.setRow(row));
         this.introduce();
         this.#follow();
     }

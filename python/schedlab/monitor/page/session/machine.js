@@ -10,8 +10,8 @@ import { readStatus } from "./texts.js";
 import { workloadOf } from "./words.js";
 
 /** The first process's program: the machine would end with it. */
-const OWN_PROGRAM = "program monitor\nloop\nsleep 1000000000s\nend\n";
-const OWN_PROCESSES = 2;
+const MONITOR_PROGRAM = "program monitor\nloop\nsleep 1000000000s\nend\n";
+const MONITOR_PROCESSES = 2;
 const NEVER_NS = 900_000_000 * 1e9;
 const PROCESSES = 4096; // with more, copying all memory takes long
 const SEPARATE_PROCESSES = 1024; // APART_TASKS of sim/apart/message.h
@@ -47,13 +47,13 @@ export class SimulatedMachine {
         if (!this.instance.has("machine_play")) throw new Refused("the policy's module was compiled for another version of schedlab; compile it again");
         const { policy, settings, cpus, tick_ns, seed, costs } = setup;
         const tunables = Object.entries(settings).map((pair) => pair.join("=")).join(",");
-        const own = workloadOf(OWN_PROGRAM, tick_ns, "monitor");
+        const monitorWorkload = workloadOf(MONITOR_PROGRAM, tick_ns, "monitor");
         this.instance.obey(
             "machine_play", policy, tunables, cpus, separate ? SEPARATE_PROCESSES : PROCESSES, BigInt(tick_ns), BigInt(seed), costs,
-            own, own.length, true, ADDED_STEPS,
+            monitorWorkload, monitorWorkload.length, true, ADDED_STEPS,
         );
         // The machine runs until its first tick: then init has forked the sleeping process.
-        while (this.instance.call("machine_processes") < OWN_PROCESSES) this.#run(this.#nextTick());
+        while (this.instance.call("machine_processes") < MONITOR_PROCESSES) this.#run(this.#nextTick());
     }
 
     /** @returns {number} nanoseconds */

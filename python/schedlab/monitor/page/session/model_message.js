@@ -47,7 +47,7 @@ function readColumn(view, place) {
 // Returns the list whose name is the longest prefix of the column's.
 function ownerOf(lists, name) {
     let owner = "";
-    for (const each of lists.keys()) if (each.length > owner.length && name.startsWith(`${each}.`)) owner = each;
+    for (const listName of lists.keys()) if (listName.length > owner.length && name.startsWith(`${listName}.`)) owner = listName;
     return owner;
 }
 
@@ -85,6 +85,6 @@ function textAt(view, place, bytes) {
 }
 
 function put(record, path, value) {
-    for (const each of path.slice(0, -1)) record = record[each] ??= {};
+    for (const part of path.slice(0, -1)) record = record[part] ??= {};
     record[path.at(-1)] = value;
 }

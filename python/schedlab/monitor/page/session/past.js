@@ -60,7 +60,7 @@ class Times {
 export class Past {
     #events = new Times();
     #decisions = new Times();
-    #told = new Decisions();
+    #decisions = new Decisions();
     /**
      * @type {{time: number, records: number, copy: any}[]} in the order of time; `records`: how many came
      * before
@@ -91,9 +91,9 @@ export class Past {
     note(words, before = this.#records) {
         for (let at = 0; at < words.length; at += WORDS) {
             const time = timeAt(words, at);
-            this.#told.note(words, at);
+            this.#decisions.note(words, at);
             this.#events.add(time);
-            if (this.#told.has(words, at)) this.#decisions.add(time);
+            if (this.#decisions.has(words, at)) this.#decisions.add(time);
         }
         this.#records = before + words.length / WORDS;
     }
@@ -121,7 +121,7 @@ export class Past {
             this.forget(this.#copies[0].copy);
             return;
         }
-        this.#copies = this.#copies.filter((each, place) => place % 2 === 0);
+        this.#copies = this.#copies.filter((copy, place) => place % 2 === 0);
         this.stretch *= 2;
     }
 
@@ -140,14 +140,14 @@ export class Past {
      * none.
      */
     copyAt(time, most = Infinity) {
-        const found = this.#copies.findLast((each) => each.time <= time && each.records <= most);
-        if (!found) throw new Refused("this time is no longer stored");
-        return found;
+        const snapshot = this.#copies.findLast((copy) => copy.time <= time && copy.records <= most);
+        if (!snapshot) throw new Refused("this time is no longer stored");
+        return snapshot;
     }
 
     /** Later data belong to another branch now. */
     forgetAfter(time) {
-        this.#copies = this.#copies.filter((each) => each.time <= time);
+        this.#copies = this.#copies.filter((copy) => copy.time <= time);
         this.#events.forgetAfter(time);
         this.#decisions.forgetAfter(time);
     }

@@ -54,8 +54,8 @@ export class Recording {
     after(kind) {
         if (kind === "millisecond") return this.#now + 1e6;
         if (kind === "tick") return (Math.floor(this.#now / this.tick_ns) + 1) * this.tick_ns;
-        const isWanted = (words, at) => kind === "event" || this.tape.decisions.has(words, at);
-        return this.tape.next(this.#at, this.#now, isWanted) ?? this.endNs;
+        const isIncluded = (words, at) => kind === "event" || this.tape.decisions.has(words, at);
+        return this.tape.next(this.#at, this.#now, isIncluded) ?? this.endNs;
     }
 
     /** The number of records so far. */
@@ -80,9 +80,9 @@ export class Recording {
     /** Returns the first policy's name, if its record contains it; else "". */
     policy() {
         const words = this.tape.until(0, PIECE_RECORDS, Infinity);
-        const found = words.findIndex((_, at) => at % WORDS === 0 && kindAt(words, at) === POLICY);
-        if (found < 0) return "";
-        const text = new Uint8Array(words.slice(found, found + WORDS).buffer);
+        const policyWord = words.findIndex((_, at) => at % WORDS === 0 && kindAt(words, at) === POLICY);
+        if (policyWord < 0) return "";
+        const text = new Uint8Array(words.slice(policyWord, policyWord + WORDS).buffer);
         return String.fromCharCode(...[...text.subarray(24, 32), ...text.subarray(20, 24)].filter(Boolean));
     }
 

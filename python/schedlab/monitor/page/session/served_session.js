@@ -58,15 +58,15 @@ export class ServedSession extends Session {
         this.policies = hello.policies;
         this.lesson = hello.lesson;
         this.windowNs = hello.window_ns;
-        const known = new Map(this.systems.map((each) => [each.letter + each.key, each]));
-        this.systems = hello.systems.map((info) => known.get(info.system + keyOf(info)) ?? this.#begun(info));
-        for (const each of this.systems) if (each.windowNs !== hello.window_ns) each.setWindow(hello.window_ns);
+        const known = new Map(this.systems.map((system) => [system.letter + system.key, system]));
+        this.systems = hello.systems.map((info) => known.get(info.system + keyOf(info)) ?? this.#startLive(info));
+        for (const system of this.systems) if (system.windowNs !== hello.window_ns) system.setWindow(hello.window_ns);
         this.changed();
         this.#greet();
     }
 
     // Systems that are played here take a while to create.
-    #begun(info) {
+    #startLive(info) {
         const system = this.#live(info);
         system.key = keyOf(info);
         if (info.plays) this.#made = Promise.all([this.#made, this.#play(info, system)]);
@@ -106,11 +106,11 @@ export class ServedSession extends Session {
     }
 
     #replace(old, system) {
-        this.systems = this.systems.map((each) => (each === old ? system : each));
+        this.systems = this.systems.map((other) => (other === old ? system : other));
     }
 
     hello() {
-        const told = new Map(this.played.map((each) => [each.letter, introduced(each)]));
+        const told = new Map(this.played.map((system) => [system.letter, introduced(system)]));
         const systems = this.#hello.systems.map((info) => {
             const played = told.get(info.system);
             return played ? { ...played, no_branches: info.no_branches, no_blame: info.no_blame } : info;
@@ -119,50 +119,50 @@ export class ServedSession extends Session {
     }
 
     #hearState({ type: _, system: letter, starts, own, record_cost_ns, log, marks, status, reached_ns, origin_ns, ...state }) {
-        let each = this.systems.find((system) => system.letter === letter);
-        if (!each) return;
-        if (each.key !== LIVE) {
-            each.told.log.add(log);
-            each.told.marks.add(marks);
-            each.told.state = { ...each.told.state, recording: state.recording };
+        let watched = this.systems.find((system) => system.letter === letter);
+        if (!watched) return;
+        if (watched.key !== LIVE) {
+            watched.told.log.add(log);
+            watched.told.marks.add(marks);
+            watched.told.state = { ...watched.told.state, recording: state.recording };
             return;
         }
-        if (each.told.starts !== starts) {
-            const begun = this.#live(this.#infoOf(letter));
-            [begun.number, begun.key] = [each.number, each.key];
-            begun.anew = true;
-            this.#replace(each, begun);
-            each = begun;
+        if (watched.told.starts !== starts) {
+            const restarted = this.#live(this.#infoOf(letter));
+            [restarted.number, restarted.key] = [watched.number, watched.key];
+            restarted.anew = true;
+            this.#replace(watched, restarted);
+            watched = restarted;
         }
-        const { told } = each;
+        const { told } = watched;
         told.starts = starts;
         told.log.add(log);
         told.marks.add(marks);
         told.state = { ...told.state, ...state };
-        each.originNs = origin_ns;
+        watched.originNs = origin_ns;
         if (String(told.own) !== String(own) || told.recordCostNs !== record_cost_ns) {
-            [told.own, told.recordCostNs, each.source.own] = [own, record_cost_ns, own];
-            each.introduce();
+            [told.own, told.recordCostNs, watched.source.own] = [own, record_cost_ns, own];
+            watched.introduce();
         }
-        if (status) each.hear(status);
-        if (reached_ns !== null) each.reach(reached_ns);
-        this.tell(each.frame());
+        if (status) watched.hear(status);
+        if (reached_ns !== null) watched.reach(reached_ns);
+        this.tell(watched.frame());
     }
 
     /** @param {ArrayBuffer} message records, or a trace's header and its first records */
     hearRecords(message) {
         const [letter, begins] = new Uint8Array(message, 0, 2);
         const system = String.fromCharCode(letter);
-        const each = this.systems.find((found) => found.letter === system);
+        const watched = this.systems.find((found) => found.letter === system);
         const at = HEAD_BYTES + (begins ? HEADER_BYTES : 0);
         const words = new Uint32Array(message, at);
-        if (each && begins) {
+        if (watched && begins) {
             const tape = new Tape(new Uint8Array(message, HEAD_BYTES, HEADER_BYTES));
             tape.append(words);
-            const begun = this.#live(this.#infoOf(system), each.told, tape);
-            [begun.number, begun.key, begun.originNs, begun.anew] = [each.number, each.key, each.originNs, each.anew];
-            this.#replace(each, begun);
-        } else if (each) each.append(words);
+            const restarted = this.#live(this.#infoOf(system), watched.told, tape);
+            [restarted.number, restarted.key, restarted.originNs, restarted.anew] = [watched.number, watched.key, watched.originNs, watched.anew];
+            this.#replace(watched, restarted);
+        } else if (watched) watched.append(words);
         this.send({ do: "took", records: words.byteLength / RECORD_BYTES });
     }
 
@@ -174,39 +174,39 @@ export class ServedSession extends Session {
 
     /** @param {any} message @returns {Promise<any>} the result. Refused: it failed */
     async perform(message) {
-        const { do: wanted } = message;
+        const { do: command } = message;
         await this.#greeted;
         await this.#made;
         const systems = systemsOf(this, message);
         const isAll = systems.every(({ isPlayed }) => isPlayed);
-        if (OF_SERVER.includes(wanted)) return this.#askServer(systems, message);
-        if (wanted === "window") return this.ask(message);
+        if (OF_SERVER.includes(command)) return this.#askServer(systems, message);
+        if (command === "window") return this.ask(message);
         // Branches step together with their live system.
-        if (OF_PLAYED.includes(wanted) && systems.some(({ isPlayed }) => isPlayed)) return perform(this, message);
-        if (wanted === "look" || wanted === "step") return this.#look(systems, message);
-        if (isAll || wanted === "explain") return perform(this, message);
-        return forAll(systems, (each) => {
-            const own = { ...message, system: each.letter };
-            return each.isPlayed ? perform(this, own) : this.#askLive(each, own);
+        if (OF_PLAYED.includes(command) && systems.some(({ isPlayed }) => isPlayed)) return perform(this, message);
+        if (command === "look" || command === "step") return this.#look(systems, message);
+        if (isAll || command === "explain") return perform(this, message);
+        return forAll(systems, (system) => {
+            const request = { ...message, system: system.letter };
+            return system.isPlayed ? perform(this, request) : this.#askLive(system, request);
         });
     }
 
     async #askServer(systems, message) {
         const isAlone = message.do === "branch" || message.do === "blame";
-        for (const each of isAlone ? systems.slice(0, 1) : systems) await this.#follow(each);
+        for (const system of isAlone ? systems.slice(0, 1) : systems) await this.#follow(system);
         if (!isAlone) return this.ask(message);
-        const [each] = systems;
-        const result = await this.ask({ ...message, time_ns: each.now });
+        const [system] = systems;
+        const result = await this.ask({ ...message, time_ns: system.now });
         await this.#made;
-        if (message.do === "branch") each.look?.(Infinity);
+        if (message.do === "branch") system.look?.(Infinity);
         return result;
     }
 
     /** A request to a live system concerns the present, unless it asks for the state. */
-    #askLive(each, { group, ...message }) {
-        if (each.isBack && !STAYING.includes(message.do)) each.look(Infinity);
+    #askLive(system, { group, ...message }) {
+        if (system.isBack && !STAYING.includes(message.do)) system.look(Infinity);
         if (group === undefined || group === null) return this.ask(message);
-        const pids = each.pidsOf(group);
+        const pids = system.pidsOf(group);
         if (!pids.length) throw new Refused(`group ${group}: no process is alive`);
         return this.ask({ ...message, pids });
     }
@@ -215,11 +215,11 @@ export class ServedSession extends Session {
     async #look([leader], { kind, back = false, time_ns }) {
         const together = this.systems.filter(({ isPlayed }) => !isPlayed);
         if (time_ns === undefined && !back && !together.some(({ isBack }) => isBack)) throw new Refused("it runs in real time and has no steps");
-        await Promise.all(together.map((each) => this.#stand(each)));
+        await Promise.all(together.map((system) => this.#stand(system)));
         const time = time_ns ?? leader.moment(kind, back);
-        for (const each of together) {
-            each.look(time + each.originNs - leader.originNs);
-            this.tell(each.frame());
+        for (const system of together) {
+            system.look(time + system.originNs - leader.originNs);
+            this.tell(system.frame());
         }
         return leader.now;
     }
@@ -252,9 +252,9 @@ export class ServedSession extends Session {
     }
 
     /** Brings the server to a system's time. */
-    async #follow(each) {
-        if (!each.isPlayed) return;
-        const { letter, setup: { policy, settings, cpus, seed, tick_ns, workloads }, source, now } = each;
+    async #follow(system) {
+        if (!system.isPlayed) return;
+        const { letter, setup: { policy, settings, cpus, seed, tick_ns, workloads }, source, now } = system;
         const message = {
             do: "follow", system: letter, time_ns: now, acts: source.acts,
             policy, settings: Object.entries(settings).map((pair) => pair.join("=")).join(" "), cpus, seed, tick_ns, workloads,
@@ -268,8 +268,8 @@ export class ServedSession extends Session {
         try {
             await this.#greeted;
             await this.#made;
-            for (const each of this.played) {
-                if (this.#hello.keeps_all || each.told.state.recording) await this.#follow(each);
+            for (const system of this.played) {
+                if (this.#hello.keeps_all || system.told.state.recording) await this.#follow(system);
             }
         } catch (error) {
             if (!(error instanceof Refused)) throw error; // the server's state shows it

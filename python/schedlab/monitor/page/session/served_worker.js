@@ -10,7 +10,7 @@ import { ServedSession } from "./served_session.js";
 let session;
 
 addEventListener("message", ({ data: message }) => {
-    if (session) answer(message, async (asked) => (await session).perform(asked));
+    if (session) answer(message, async (request) => (await session).perform(request));
     else session = begin(message.address);
 });
 

@@ -50,8 +50,8 @@ export class Session {
      * Adds the policies of a module, replacing policies of the same names. @returns {string[]} their names
      */
     learn(module) {
-        const found = JSON.parse(new Instance(module).printed("print_policies")).map(asCatalogue);
-        for (const policy of found) {
+        const catalogue = JSON.parse(new Instance(module).printed("print_policies")).map(asCatalogue);
+        for (const policy of catalogue) {
             this.policies = [...this.policies.filter(({ name }) => name !== policy.name), policy];
             this.#modules.set(policy.name, module);
         }
@@ -67,15 +67,15 @@ export class Session {
     async begin(setups, lesson = null) {
         if (!setups.length || setups.length > LETTERS.length) throw new Refused(`number of systems: out of range; choose 1 to ${LETTERS.length}`);
         const systems = await Promise.all(setups.map((setup, place) => this.simulated(LETTERS[place], { ...STANDARD, ...setup })));
-        for (const each of systems) each.paused = lesson !== null;
+        for (const system of systems) system.paused = lesson !== null;
         this.systems = systems;
         this.lesson = lesson;
         this.#introduce();
     }
 
     /** Plays a trace. @param {ArrayBuffer} file @param {{title: string, policy?: string}} told of it */
-    play(file, told) {
-        const system = this.recorded(LETTERS[0], file, told);
+    play(file, facts) {
+        const system = this.recorded(LETTERS[0], file, facts);
         system.paused = true;
         this.systems = [system];
         this.lesson = null;
@@ -99,13 +99,13 @@ export class Session {
     /** Restarts a system, in step with the others. @param {WatchedSystem} system */
     async restart(system, changes) {
         if (!system.source.abilities.includes("setup")) throw new Refused("a recording cannot be changed");
-        const begun = await this.simulated(system.letter, { ...system.setup, ...changes });
-        const others = this.played.filter((each) => each !== system);
-        begun.told = system.told;
-        begun.anew = true;
-        begun.paused = system.paused;
-        if (others.length) begun.originNs = begun.now - Math.min(...others.map((each) => each.commonNs));
-        this.systems = this.systems.map((each) => (each === system ? begun : each));
+        const restarted = await this.simulated(system.letter, { ...system.setup, ...changes });
+        const others = this.played.filter((other) => other !== system);
+        restarted.told = system.told;
+        restarted.anew = true;
+        restarted.paused = system.paused;
+        if (others.length) restarted.originNs = restarted.now - Math.min(...others.map((other) => other.commonNs));
+        this.systems = this.systems.map((other) => (other === system ? restarted : other));
         this.#introduce();
     }
 
@@ -141,12 +141,12 @@ export class Session {
      * {number} draw random number
      */
     async textOf(name, { setup: { tick_ns } }, draw) { // eslint-disable-line no-unused-vars
-        const found = this.palette.find((each) => each.name === name);
-        if (!found) throw new Refused(`${name}: unknown workload`);
-        if (found.tick_bound && tick_ns !== STANDARD.tick_ns) {
+        const entry = this.palette.find((workload) => workload.name === name);
+        if (!entry) throw new Refused(`${name}: unknown workload`);
+        if (entry.tick_bound && tick_ns !== STANDARD.tick_ns) {
             throw new Refused(`${name} needs a tick of 10 ms; choose this tick, or another workload`);
         }
-        return found.text;
+        return entry.text;
     }
 
     /** @returns {Promise<number>} the PID of its first process */
@@ -167,7 +167,7 @@ export class Session {
         return {
             type: "hello",
             version: "",
-            systems: this.systems.map((each) => introduced(each)),
+            systems: this.systems.map((system) => introduced(system)),
             policies: this.policies,
             palette: this.palette.map(({ name, title, kind }) => ({ name, title, kind })),
             window_ns: this.windowNs,
@@ -184,7 +184,7 @@ export class Session {
     /** Shows the present state of all systems. */
     #show() {
         this.#shown_ms = performance.now();
-        for (const each of this.played) this.tell(each.frame(this.pace));
+        for (const system of this.played) this.tell(system.frame(this.pace));
         if (this.#titles() !== this.#told) this.changed(); // a policy was switched
     }
 
@@ -212,21 +212,21 @@ export class Session {
     // Advances all systems to one time: a little beyond the time that the slowest has reached. The step
     // adapts to its measured duration.
     #advance(since_ms) {
-        const going = this.played.filter((each) => each.goesOn);
+        const going = this.played.filter((system) => system.goesOn);
         if (!going.length) return;
         const began_ms = performance.now();
-        const before = Math.min(...going.map((each) => each.commonNs));
-        const wanted = this.pace ? Math.min(this.#farNs, since_ms * this.pace * 1e6) : this.#farNs;
-        this.#advanceTo(going, before + Math.max(Math.round(wanted), 1), AIM_MS);
+        const before = Math.min(...going.map((system) => system.commonNs));
+        const budget = this.pace ? Math.min(this.#farNs, since_ms * this.pace * 1e6) : this.#farNs;
+        this.#advanceTo(going, before + Math.max(Math.round(budget), 1), AIM_MS);
         const took_ms = performance.now() - began_ms;
-        const went = Math.min(...going.map((each) => each.commonNs)) - before;
+        const went = Math.min(...going.map((system) => system.commonNs)) - before;
         if (went > 0) this.#farNs = Math.min((went * AIM_MS) / Math.max(took_ms, AIM_MS / 8), this.#farNs * 2, 60e9);
         else if (took_ms > AIM_MS) this.#farNs = Math.max(this.#farNs / 2, 1000);
     }
 
     #advanceTo(systems, commonNs, patience_ms) {
-        const behind = systems.filter((each) => each.commonNs < commonNs);
-        for (const each of behind) each.advance(commonNs + each.originNs, patience_ms / behind.length);
+        const behind = systems.filter((system) => system.commonNs < commonNs);
+        for (const system of behind) system.advance(commonNs + system.originNs, patience_ms / behind.length);
     }
 
     /**
@@ -234,13 +234,13 @@ export class Session {
      * time
      */
     step(kind, back) {
-        const leader = this.played.find((each) => !each.isOver || back);
+        const leader = this.played.find((system) => !system.isOver || back);
         if (!leader) throw new Refused("all have ended");
-        for (const each of this.played) each.paused = true;
+        for (const system of this.played) system.paused = true;
         if (back) leader.stepBack(kind);
         else leader.step(kind);
-        const others = this.played.filter((each) => each !== leader && !each.failed);
-        if (back) for (const each of others) each.seek(Math.max(leader.commonNs + each.originNs, 0));
+        const others = this.played.filter((system) => system !== leader && !system.failed);
+        if (back) for (const other of others) other.seek(Math.max(leader.commonNs + other.originNs, 0));
         else this.#advanceTo(others, leader.commonNs, Infinity);
         this.#show();
         return leader.now;
@@ -248,7 +248,7 @@ export class Session {
 
     seek(time_ns) {
         const { played } = this;
-        for (const each of played) each.seek(time_ns);
+        for (const system of played) system.seek(time_ns);
         this.#show();
         return played[0].now;
     }

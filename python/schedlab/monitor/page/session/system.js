@@ -194,14 +194,14 @@ export class WatchedSystem {
         this.introduce();
     }
 
-    tellRow({ pid, priority, tickets, slice_ns: slice }) {
+    setRow({ pid, priority, tickets, slice_ns: slice }) {
         this.source.instance.call("watch_status", ...[pid, priority, tickets, slice ?? -1].map(BigInt));
     }
 
     /** @param {number} pace @returns {any} the present state, and the events since the last frame */
     frame(pace) {
         this.number += 1;
-        for (const row of this.source.status()) this.tellRow(row);
+        for (const row of this.source.status()) this.setRow(row);
         const shown = this.#message("watch_frame", RUNS_MAX);
         this.#shown = shown;
         const { whole, anew } = this;
@@ -224,13 +224,13 @@ export class WatchedSystem {
     /** @param {string} group @returns {number[]} its living members, as last shown */
     pidsOf(group) {
         const { pid, group: groups } = this.#shown?.processes ?? { pid: [], group: [] };
-        return [...pid].filter((each, place) => groups[place] === group);
+        return [...pid].filter((member, place) => groups[place] === group);
     }
 
     explain(pid) {
-        const found = this.#message("watch_explain", pid);
-        if (!found) throw new Refused(`pid ${pid}: no such process in the window`);
-        return found;
+        const explanation = this.#message("watch_explain", pid);
+        if (!explanation) throw new Refused(`pid ${pid}: no such process in the window`);
+        return explanation;
     }
 
     #message(name, ...given) {

@@ -106,8 +106,8 @@ export class Tape {
 
     /** Drops the records before this one, in whole pieces. */
     forgetBefore(record) {
-        const kept = this.#pieces.findIndex(({ first, words }) => first + words.length / WORDS > record);
-        if (kept > 0) this.#pieces.splice(0, kept);
+        const firstPiece = this.#pieces.findIndex(({ first, words }) => first + words.length / WORDS > record);
+        if (firstPiece > 0) this.#pieces.splice(0, firstPiece);
     }
 
     /**
@@ -126,11 +126,11 @@ export class Tape {
      * isWanted
      * @returns {number | undefined} the time of the first matching later record, starting with `record`
      */
-    next(record, time, isWanted) {
+    next(record, time, isIncluded) {
         while (record < this.length) {
             const words = this.#from(record);
             for (let at = 0; at < words.length; at += WORDS) {
-                if (timeAt(words, at) > time && isWanted(words, at)) return timeAt(words, at);
+                if (timeAt(words, at) > time && isIncluded(words, at)) return timeAt(words, at);
             }
             record += words.length / WORDS;
         }
@@ -157,11 +157,11 @@ function inOrder(words) {
     let sorted = true;
     for (let record = 1; record < count && sorted; record++) sorted = sequence(record) >= sequence(record - 1);
     if (sorted) return words;
-    const found = new Uint32Array(words.length);
+    const offsets = new Uint32Array(words.length);
     placesBy(sequence, count).forEach((record, place) => {
-        found.set(words.subarray(record * WORDS, (record + 1) * WORDS), place * WORDS);
+        offsets.set(words.subarray(record * WORDS, (record + 1) * WORDS), place * WORDS);
     });
-    return found;
+    return offsets;
 }
 
 // If sequence numbers have few gaps, each record has a slot; a damaged trace is sorted.

@@ -10,7 +10,7 @@ import { Session } from "./session.js";
 let session;
 
 addEventListener("message", async ({ data: message }) => {
-    if (session) return answer(message, (asked) => perform(session, asked));
-    session = new Session(await WebAssembly.compile(message.module), message.palette, (told) => postMessage(told));
+    if (session) return answer(message, (request) => perform(session, request));
+    session = new Session(await WebAssembly.compile(message.module), message.palette, (message_) => postMessage(message_));
     postMessage({ type: "ready" });
 });

@@ -7,7 +7,7 @@
 #include "user/library/user.h"
 
 enum {
-    TOLD_BYTES = 480, /* of a line of text; the rest is truncated */
+    ANSWER_BYTES = 480, /* of a line of text; the rest is truncated */
     TOGETHER_BYTES = PRINT_BYTES,
 };
 
@@ -29,22 +29,22 @@ static void give_way(int64_t *since)
 /* Lines that wait to be written together, and the incomplete one. */
 static struct {
     char text[TOGETHER_BYTES + 1];
-    int whole;  /* bytes of whole lines */
-    int length; /* and of the last one so far, which begins with its number */
+    int line_bytes; /* bytes of whole lines */
+    int length;     /* and of the last one so far, which begins with its number */
 } told;
 
 static void flush(void)
 {
-    if (told.whole > 0)
-        write(1, told.text, told.whole);
-    told.length -= told.whole;
-    memmove(told.text, told.text + told.whole, (size_t)told.length);
-    told.whole = 0;
+    if (told.line_bytes > 0)
+        write(1, told.text, told.line_bytes);
+    told.length -= told.line_bytes;
+    memmove(told.text, told.text + told.line_bytes, (size_t)told.length);
+    told.line_bytes = 0;
 }
 
-static bool line_begun(void)
+static bool line_started(void)
 {
-    return told.length > told.whole;
+    return told.length > told.line_bytes;
 }
 
 static void put(char c)
@@ -63,25 +63,25 @@ static void begin_line(void)
 }
 
 /* Merges consecutive blanks into one. */
-static void tell(char c)
+static void put_char(char c)
 {
-    if (!line_begun())
+    if (!line_started())
         begin_line();
     bool again = c == ' ' && told.text[told.length - 1] == ' ';
-    if (!again && told.length - told.whole < TOLD_BYTES)
+    if (!again && told.length - told.line_bytes < ANSWER_BYTES)
         put(c);
 }
 
-static void tell_line(void)
+static void report_line(void)
 {
-    if (!line_begun())
+    if (!line_started())
         begin_line();
     put('\n');
-    told.whole = told.length;
+    told.line_bytes = told.length;
 }
 
 /* Returns false if it cannot be read. */
-static bool tell_file(int descriptor)
+static bool report_file(int descriptor)
 {
     static char piece[4096];
     int64_t since = clock_ns();
@@ -89,14 +89,14 @@ static bool tell_file(int descriptor)
     while ((n = read(descriptor, piece, sizeof(piece))) > 0) {
         for (int i = 0; i < n; i++) {
             if (piece[i] == '\n')
-                tell_line();
+                report_line();
             else
-                tell(piece[i]);
+                put_char(piece[i]);
         }
         give_way(&since);
     }
-    if (line_begun())
-        tell_line();
+    if (line_started())
+        report_line();
     flush();
     return n == 0;
 }

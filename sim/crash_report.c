@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "sim/last_words.h"
+#include "sim/crash_report.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -43,7 +43,7 @@ static _Noreturn void say(const char *what, const siginfo_t *information, const 
     void *frames[FRAMES_MAX];
     uint64_t pc = program_counter(context);
     int count = backtrace(frames, FRAMES_MAX);
-    bool begun = false;
+    bool has_started = false;
     fprintf(stderr,
             "schedlab-sim: policy %s at %" PRIu64 " ns: %s in schedlab-sim at pc 0x%" PRIx64,
             watched->policy_name, watched->now, what, address_in_program(pc));
@@ -52,9 +52,9 @@ static _Noreturn void say(const char *what, const siginfo_t *information, const 
     fprintf(stderr, "\n");
     for (int i = 0; i < count; i++) {
         uint64_t address = (uint64_t)frames[i];
-        if (begun)
+        if (has_started)
             fprintf(stderr, "  0x%" PRIx64 "\n", address_in_program(address - 1));
-        begun |= address == pc;
+        has_started |= address == pc;
     }
     _exit(MACHINE_BROKEN);
 }

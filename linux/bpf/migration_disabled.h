@@ -8,8 +8,8 @@
  * A BPF program that runs on a thread also forbids moves: it counts as one reason. */
 static bool is_held(struct task_struct *thread)
 {
-    int held = thread->migration_disabled;
-    return held > 1 || (held == 1 && thread != bpf_get_current_task_btf());
+    int disabled = thread->migration_disabled;
+    return disabled > 1 || (disabled == 1 && thread != bpf_get_current_task_btf());
 }
 
 #endif

@@ -37,20 +37,20 @@ static bool is_impossible(const struct model *model, const struct trace_record *
 
 /* ---- short handlers ---- */
 
-static void tell_start(struct model *model, const struct trace_record *record)
+static void apply_start(struct model *model, const struct trace_record *record)
 {
     struct cpu *cpu = cpu_of(model, record->cpu);
     cpu->started_at = cpu->since = (int64_t)record->time;
     cpu->idle_since = later(model->clock, cpu->since);
 }
 
-static void tell_end(struct model *model, const struct trace_record *record)
+static void apply_end(struct model *model, const struct trace_record *record)
 {
     cpu_of(model, record->cpu)->ended_at = (int64_t)record->time;
     stop_idling(model, record->cpu, (int64_t)record->time);
 }
 
-static void tell_lost(struct model *model, const struct trace_record *record)
+static void apply_lost(struct model *model, const struct trace_record *record)
 {
     struct cpu *cpu = cpu_of(model, record->cpu);
     int64_t time = (int64_t)record->time;
@@ -68,7 +68,7 @@ static void tell_lost(struct model *model, const struct trace_record *record)
     }
 }
 
-static void tell_scheduler_enter(struct model *model, const struct trace_record *record)
+static void apply_scheduler_enter(struct model *model, const struct trace_record *record)
 {
     struct cpu *cpu = cpu_of(model, record->cpu);
     cpu->entered = true;
@@ -76,7 +76,7 @@ static void tell_scheduler_enter(struct model *model, const struct trace_record 
     cpu->entered_cycles = (int64_t)record->second;
 }
 
-static void tell_block(struct model *model, const struct trace_record *record)
+static void apply_block(struct model *model, const struct trace_record *record)
 {
     uint32_t slot = process_find(model, record->process);
     if (slot != NONE)
@@ -92,12 +92,12 @@ static void will_stop(struct model *model, uint32_t pid, enum stop stop, enum wh
     process_of(model, slot)->why = (uint8_t)why;
 }
 
-static void tell_yield(struct model *model, const struct trace_record *record)
+static void apply_yield(struct model *model, const struct trace_record *record)
 {
     will_stop(model, record->process, STOPPED_YIELDED, YIELDED);
 }
 
-static void tell_preempt(struct model *model, const struct trace_record *record)
+static void apply_preempt(struct model *model, const struct trace_record *record)
 {
     will_stop(model, record->process, STOPPED_PREEMPTED,
               record->first == PREEMPT_SLICE ? EXPIRED : PREEMPTED);
@@ -105,7 +105,7 @@ static void tell_preempt(struct model *model, const struct trace_record *record)
 
 /* ---- queues ---- */
 
-static void tell_wakeup(struct model *model, const struct trace_record *record)
+static void apply_wakeup(struct model *model, const struct trace_record *record)
 {
     int64_t time = (int64_t)record->time;
     uint32_t slot = process_find(model, record->process);
@@ -124,13 +124,13 @@ static void tell_wakeup(struct model *model, const struct trace_record *record)
     queue_add(model, slot, has_shared_queue(model) ? 0 : place, time);
 }
 
-static void tell_queued(struct model *model, const struct trace_record *record)
+static void apply_queued(struct model *model, const struct trace_record *record)
 {
     uint32_t slot = process_find(model, record->process);
     if (slot == NONE || record->first >= model->header.cpus)
         return;
     struct process *process = process_of(model, slot);
-    model->tells_queues = true;
+    model->has_queue_records = true;
     model->policy.levels_seen |= record->second != 0;
     process->next_level = record->second < INT32_MAX ? (uint32_t)record->second : INT32_MAX;
     if (process->state == RUNNABLE) {
@@ -139,7 +139,7 @@ static void tell_queued(struct model *model, const struct trace_record *record)
     } else {
         process->queue = record->first;
     }
-    process->told = true;
+    process->is_queue_known = true;
 }
 
 static void migrate(struct model *model, uint32_t slot, uint32_t from, uint32_t to, int64_t time)
@@ -149,7 +149,7 @@ static void migrate(struct model *model, uint32_t slot, uint32_t from, uint32_t 
         process->queue = to;
         return;
     }
-    if (!process->placed && !process->told && from < model->header.cpus)
+    if (!process->placed && !process->is_queue_known && from < model->header.cpus)
         queue_move(model, slot, from, time);
     process->placed = true;
     if (process->queue != to)
@@ -161,14 +161,14 @@ static void move_stay(struct model *model, uint32_t slot, uint32_t from, uint32_
     struct process *process = process_of(model, slot);
     if (process->state != RUNNABLE)
         return;
-    bool told = !(process->why & MOVED) && from < model->header.cpus;
-    stay_end(model, slot, told ? from : process->waits_at, time);
+    bool is_known = !(process->why & MOVED) && from < model->header.cpus;
+    stay_end(model, slot, is_known ? from : process->waits_at, time);
     process->waits_at = to;
     process->placed = true;
     process->why |= MOVED;
 }
 
-static void tell_migrate(struct model *model, const struct trace_record *record)
+static void apply_migrate(struct model *model, const struct trace_record *record)
 {
     uint32_t slot = process_find(model, record->process);
     if (slot == NONE)
@@ -184,36 +184,36 @@ static void tell_migrate(struct model *model, const struct trace_record *record)
 
 /* ---- all ---- */
 
-typedef void tell_t(struct model *model, const struct trace_record *record);
+typedef void apply_t(struct model *model, const struct trace_record *record);
 
-static tell_t *const tellers[] = {
-    [TRACE_START] = tell_start,
-    [TRACE_END] = tell_end,
-    [TRACE_LOST] = tell_lost,
-    [TRACE_FORK] = tell_fork,
-    [TRACE_EXEC] = tell_exec,
-    [TRACE_TEXT] = tell_text,
-    [TRACE_EXIT] = tell_exit,
-    [TRACE_WAKEUP] = tell_wakeup,
-    [TRACE_BLOCK] = tell_block,
-    [TRACE_SWITCH] = tell_switch,
-    [TRACE_YIELD] = tell_yield,
-    [TRACE_PREEMPT] = tell_preempt,
-    [TRACE_MIGRATE] = tell_migrate,
-    [TRACE_POLICY] = tell_policy,
-    [TRACE_TUNABLE] = tell_tunable,
-    [TRACE_ATTRIBUTE] = tell_attribute,
-    [TRACE_SCHEDULER_ENTER] = tell_scheduler_enter,
-    [TRACE_SCHEDULER_EXIT] = tell_scheduler_exit,
-    [TRACE_DECISION] = tell_decision,
-    [TRACE_MARK] = tell_mark,
-    [TRACE_FOUND] = tell_found,
-    [TRACE_QUEUED] = tell_queued,
-    [TRACE_SAID] = tell_said,
-    [TRACE_TASK_GROUP] = tell_task_group,
+static apply_t *const tellers[] = {
+    [TRACE_START] = apply_start,
+    [TRACE_END] = apply_end,
+    [TRACE_LOST] = apply_lost,
+    [TRACE_FORK] = apply_fork,
+    [TRACE_EXEC] = apply_exec,
+    [TRACE_TEXT] = apply_text,
+    [TRACE_EXIT] = apply_exit,
+    [TRACE_WAKEUP] = apply_wakeup,
+    [TRACE_BLOCK] = apply_block,
+    [TRACE_SWITCH] = apply_switch,
+    [TRACE_YIELD] = apply_yield,
+    [TRACE_PREEMPT] = apply_preempt,
+    [TRACE_MIGRATE] = apply_migrate,
+    [TRACE_POLICY] = apply_policy,
+    [TRACE_TUNABLE] = apply_tunable,
+    [TRACE_ATTRIBUTE] = apply_attribute,
+    [TRACE_SCHEDULER_ENTER] = apply_scheduler_enter,
+    [TRACE_SCHEDULER_EXIT] = apply_scheduler_exit,
+    [TRACE_DECISION] = apply_decision,
+    [TRACE_MARK] = apply_mark,
+    [TRACE_FOUND] = apply_existing,
+    [TRACE_QUEUED] = apply_queued,
+    [TRACE_SAID] = apply_annotation,
+    [TRACE_TASK_GROUP] = apply_task_group,
 };
 
-static void tell(struct model *model, const struct trace_record *record)
+static void apply(struct model *model, const struct trace_record *record)
 {
     if (record->kind >= sizeof(tellers) / sizeof(tellers[0]) || !tellers[record->kind])
         return;
@@ -231,12 +231,12 @@ static void take(struct model *model, const struct trace_record *records, size_t
         first = earlier(first, (int64_t)records[i].time);
         last = later(last, (int64_t)records[i].time);
     }
-    if (!model->has_begun && first != NEVER) {
-        model->has_begun = true;
+    if (!model->has_started && first != NEVER) {
+        model->has_started = true;
         model->begin = first;
     }
     for (size_t i = 0; i < count; i++)
-        tell(model, &records[i]);
+        apply(model, &records[i]);
     model->events += count;
     happen(model, BATCHES, last, (int64_t)count, 0);
     model_reach(model, last);
@@ -255,7 +255,7 @@ void model_feed(struct model *model, const void *records, size_t count)
 
 void model_reach(struct model *model, int64_t time)
 {
-    if (!model->has_begun || time > TIME_MAX)
+    if (!model->has_started || time > TIME_MAX)
         return;
     model->now = later(model->now, time);
     model->clock = later(model->clock, model->now);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // The connection to the server: by a session in a worker, which makes frames of the server's messages. The
-// standalone page replaces it (page/way.js).
+// standalone page replaces it (page/session_connection.js).
 
 /**
  * @param {(message: any) => void} take receives each message
  * @param {() => void} lose is called when the connection has ended
  * @returns {{send: (message: any) => void, isOpen: () => boolean, close: () => void}}
  */
-export function openWay(take, lose) {
+export function openSession(take, lose) {
     const address = new URL("socket", location.href);
     address.protocol = location.protocol.replace("http", "ws");
     address.search = location.search;

@@ -9,40 +9,40 @@
 #define TICKS_COMPARED 8
 #define TICKS_MOST     40
 
-static uint8_t kept[IMAGE_BYTES_MOST];
-static uint32_t kept_bytes;
+static uint8_t saved_image[IMAGE_BYTES_MOST];
+static uint32_t saved_bytes;
 
 static void keep_state(void)
 {
     machine_open();
-    kept_bytes = image_take(kept);
+    saved_bytes = image_take(saved_image);
     machine_close();
 }
 
-static bool state_is_as_kept(void)
+static bool state_is_unchanged(void)
 {
     static uint8_t now[IMAGE_BYTES_MOST];
     machine_open();
     make_plain();
     uint32_t bytes = image_take(now);
     machine_close();
-    return bytes == kept_bytes && memcmp(now, kept, bytes) == 0;
+    return bytes == saved_bytes && memcmp(now, saved_image, bytes) == 0;
 }
 
 static void take_state_back(void)
 {
     machine_open();
-    image_restore(kept, kept_bytes);
+    image_restore(saved_image, saved_bytes);
     machine_close();
 }
 
 /* Makes an idle CPU pick, or take a task from another queue. */
 static void find_work(uint32_t cpu)
 {
-    bool found = enter_picked(cpu);
-    for (uint32_t i = 0; i < machine.scheduler.queues && !found; i++) {
+    bool has_match = enter_picked(cpu);
+    for (uint32_t i = 0; i < machine.scheduler.queues && !has_match; i++) {
         if (i != queue_number(cpu) && machine.queues[i].queued > 0 && steal(cpu, i))
-            found = enter_picked(cpu);
+            has_match = enter_picked(cpu);
     }
 }
 
@@ -85,7 +85,7 @@ static uint32_t ticks_until_turn(const struct member *member)
 /* Lets each CPU ask a queue that has no task for it. Returns true if there is such a CPU. */
 static bool ask_in_vain(bool asks)
 {
-    bool found = false;
+    bool has_match = false;
     for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++) {
         for (uint32_t i = 0; i < machine.scheduler.queues; i++) {
             struct run_queue *queue = &machine.queues[i];
@@ -94,7 +94,7 @@ static bool ask_in_vain(bool asks)
             for (uint32_t task = 0; task < setup.tasks; task++)
                 useful |= waits_in(&machine.tasks[task], queue) &&
                           task_may_run_on(&machine.tasks[task].task, cpu);
-            found |= !useful;
+            has_match |= !useful;
             if (useful || !asks)
                 continue;
             queue->now = machine.now;
@@ -104,14 +104,14 @@ static bool ask_in_vain(bool asks)
                 run_queue_steal_for(policy, queue, cpu);
         }
     }
-    return found;
+    return has_match;
 }
 
-static void check_asks_in_vain(uint64_t otherwise)
+static void check_asks_in_vain(uint64_t fallback)
 {
     draws_choose(NULL, 0);
     ask_in_vain(true);
-    if (draws_made() > 0 || (!state_is_as_kept() && go_on(TICKS_COMPARED) != otherwise))
+    if (draws_made() > 0 || (!state_is_unchanged() && go_on(TICKS_COMPARED) != fallback))
         watch_broken("pick() or steal() for a CPU that no queued task may use changed what runs "
                      "later");
     take_state_back();
@@ -124,10 +124,10 @@ static void check_going_on(void)
     uint32_t ticks[TASKS_MOST];
     uint64_t selections[TASKS_MOST];
     uint32_t most = TICKS_COMPARED;
-    bool was_told = told;
+    bool printed_before = prints_acts;
     keep_state();
-    tell("     then all continue:");
-    told = false;
+    print_act("     then all continue:");
+    prints_acts = false;
     going_on = true;
     for (uint32_t i = 0; i < setup.tasks; i++) {
         ticks[i] = ticks_until_turn(&machine.tasks[i]);
@@ -147,9 +147,9 @@ static void check_going_on(void)
     take_state_back();
     if (ask_in_vain(false))
         check_asks_in_vain(hash);
-    told = was_told;
+    prints_acts = printed_before;
     going_on = false;
-    tell("\n");
+    print_act("\n");
 }
 
 #endif

@@ -6,7 +6,7 @@
 
 void settle(struct model *model)
 {
-    if (!model->has_begun)
+    if (!model->has_started)
         return;
     model->now = later(model->now, model->clock);
     idle_search(model, model->now);
@@ -21,7 +21,7 @@ void settle_for_room(struct model *model)
 {
     if (!processes_full(model) || model->ended_first == NONE)
         return;
-    int64_t gone = process_of(model, model->ended_first)->gone_at;
-    model->forgotten_until = later(model->forgotten_until, gone + 1);
+    int64_t removed_at = process_of(model, model->ended_first)->removed_at;
+    model->forgotten_until = later(model->forgotten_until, removed_at + 1);
     settle(model);
 }

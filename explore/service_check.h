@@ -58,10 +58,10 @@ void machine_serve(void)
     uint32_t waiting = 0;
     if (setup.acting || !have_equal_shares())
         return;
-    tell("     then all compute for %d ticks\n", SERVED_TICKS);
+    print_act("     then all compute for %d ticks\n", SERVED_TICKS);
     machine_close();
-    const bool wanted = told;
-    told = false;
+    const bool requested = prints_acts;
+    prints_acts = false;
     served_draw = 1;
     stop_unknown();
     for (uint32_t i = 0; i < setup.tasks; i++)
@@ -73,7 +73,7 @@ void machine_serve(void)
                      "its share",
                      __builtin_ctz(waiting) + 1, SERVED_TICKS);
     served_draw = 0;
-    told = wanted;
+    prints_acts = requested;
     machine_open();
 }
 

@@ -15,7 +15,7 @@ static void add(struct member *member, enum enqueue_reason reason, const struct 
         reason = task_introduce(policy, &machine.scheduler, &member->task, reason,
                                 parent ? &parent->task : NULL);
     }
-    tell(" enqueue(task %d, %s) on queue %u;", member->task.pid, reasons[reason], queue->cpu);
+    print_act(" enqueue(task %d, %s) on queue %u;", member->task.pid, reasons[reason], queue->cpu);
     rank_as_last(member, queue, reason == ENQUEUE_PREEMPTED);
     if (reason != ENQUEUE_PREEMPTED)
         member->ticks = 0;
@@ -30,7 +30,7 @@ static void add(struct member *member, enum enqueue_reason reason, const struct 
 static void take_out(struct member *member)
 {
     struct run_queue *queue = queue_of(member->task.cpu);
-    tell(" dequeue(task %d) from queue %u;", member->task.pid, queue->cpu);
+    print_act(" dequeue(task %d) from queue %u;", member->task.pid, queue->cpu);
     run_queue_remove(policy, queue, &member->task);
     rank_no_more(member, queue);
 }
@@ -39,21 +39,21 @@ static struct member *pick(uint32_t cpu)
 {
     uint64_t levels[TASKS_MOST] = {0};
     struct run_queue *queue = queue_of(cpu);
-    const uint32_t held = queue->held;
+    const uint32_t ineligible = queue->held;
     asking = cpu;
     if (POLICY.level_order != LEVELS_NONE)
         levels_in(queue, levels);
     task_t *task = run_queue_pick_for(policy, queue, cpu);
-    tell(" pick() of queue %u gives ", queue->cpu);
+    print_act(" pick() of queue %u gives ", queue->cpu);
     if (!task) {
-        tell("none;");
+        print_act("none;");
         return NULL;
     }
-    tell("task %d;", task->pid);
+    print_act("task %d;", task->pid);
     struct member *member = member_of(task);
     if (law.of_pick && !going_on)
         law.of_pick(queue, member);
-    if (POLICY.level_order != LEVELS_NONE && held == 0)
+    if (POLICY.level_order != LEVELS_NONE && ineligible == 0)
         check_levels(queue, member, levels);
     rank_no_more(member, queue);
     return member;
@@ -81,10 +81,10 @@ static struct member *steal(uint32_t cpu, uint32_t from)
     struct run_queue *queue = queue_of(from);
     task_t *task = run_queue_steal_for(policy, queue, cpu);
     if (!task) {
-        tell(" steal() from queue %u gives none;", from);
+        print_act(" steal() from queue %u gives none;", from);
         return NULL;
     }
-    tell(" steal() from queue %u gives task %d;", from, task->pid);
+    print_act(" steal() from queue %u gives task %d;", from, task->pid);
     rank_no_more(member_of(task), queue);
     task->cpu = cpu;
     add(member_of(task), ENQUEUE_MOVED, NULL);
@@ -101,25 +101,25 @@ static struct member *leave(uint32_t cpu, enum stop_reason reason)
     machine.current[cpu] = 0;
     machine.turn_end[cpu] = 0;
     member->place = PLACE_BLOCKED;
-    tell(" stopped(task %d, %s);", member->task.pid, reasons[reason]);
+    print_act(" stopped(task %d, %s);", member->task.pid, reasons[reason]);
     run_queue_leave(policy, queue, &member->task, reason);
     queue->current = NULL;
     return member;
 }
 
-#include "explore/acting.h"
+#include "explore/acting_cpus.h"
 
 static void end(struct member *member)
 {
     if (member->known)
         policy_exit_task(policy, &machine.scheduler, &member->task);
     drop_waiters(&member->task);
-    tell(" task_exit(task %d);", member->task.pid);
+    print_act(" task_exit(task %d);", member->task.pid);
     member->place = PLACE_FREE;
 }
 
 /* The tasks that wait for the owner have changed. */
-MECHANISM_FUNCTION void tell_owner(scheduler_t *scheduler, task_t *owner, uint32_t cpu)
+MECHANISM_FUNCTION void notify_owner(scheduler_t *scheduler, task_t *owner, uint32_t cpu)
 {
     struct member *member = member_of(owner);
     struct run_queue *queue = queue_of(owner->cpu);
@@ -127,7 +127,7 @@ MECHANISM_FUNCTION void tell_owner(scheduler_t *scheduler, task_t *owner, uint32
     (void)cpu;
     if (!run_queue_waiters_changed(policy, queue, owner))
         return;
-    tell(" waiters_changed(task %d);", owner->pid);
+    print_act(" waiters_changed(task %d);", owner->pid);
     if (member->place == PLACE_QUEUED) {
         take_out(member);
         add(member, ENQUEUE_MOVED, NULL);

@@ -23,8 +23,8 @@ export function firstSetup() {
     return JSON.parse(content("first"));
 }
 
-/** See python/schedlab/monitor/page/way.js. */
-export function openWay(take, lose) {
+/** See python/schedlab/monitor/page/session_connection.js. */
+export function openSession(take, lose) {
     const source = new Blob([content("session")], { type: "text/javascript" });
     const address = URL.createObjectURL(source);
     const worker = new Worker(address);

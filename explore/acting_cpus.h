@@ -77,7 +77,7 @@ static void pick_for_itself(uint32_t cpu)
 {
     called[cpu] = false;
     expired[cpu] = false;
-    tell(" CPU %u:", cpu);
+    print_act(" CPU %u:", cpu);
     while (!enter_picked(cpu) && pull(cpu, true))
         ;
 }
