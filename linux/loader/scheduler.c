@@ -176,7 +176,8 @@ static int check_limits(const struct policy *policy)
     int error = 0;
     bool loses = !now.object || (now.object->policy->by_groups == GROUPS_ALWAYS &&
                                  policy->by_groups != GROUPS_ALWAYS);
-    if (loses && !options.ignore_limits && limits_in_use_on_host(machine_honours(policy), &description))
+    if (loses && !options.ignore_limits &&
+        limits_in_use_on_host(machine_honours(policy), &description))
         error = fail(-EPERM, LIMITS_NOT_HONOURED, description.bytes);
     text_free(&description);
     return error;
