@@ -45,7 +45,7 @@ $B/page/machine.wasm: $(PAGE_OBJECTS) $B/wasm/simulator.a
 $B/wasm-apart/engine.o: sim/engine.c sim/apart/policy.h Makefile page/page.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(WASI_CC) $(WASM_C) -DENGINE=engine_apart -DPOLICY=policy_apart -include sim/apart/policy.h \
+	@$(WASI_CC) $(WASM_C) -DENGINE=engine_separate -DPOLICY=policy_separate -include sim/apart/policy.h \
 	    -c sim/engine.c -o $@
 
 $B/wasm-apart/policy.o: sim/apart/policy.c Makefile page/page.mk

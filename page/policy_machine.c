@@ -16,21 +16,23 @@ IMPORTED(read) void policy_read(uint32_t address, void *to, uint32_t bytes);
 #define INSTRUCTIONS_MOST 4000000000
 #define CALLS_MOST        2000000
 
-static struct apart_machine machine;
+static struct separate_machine machine;
 
-bool apart_call(struct apart_machine *called, enum apart_function function, uint64_t *executed)
+bool separate_call(struct separate_machine *called, enum separate_function function,
+                   uint64_t *executed)
 {
     (void)called;
     return policy_call(function, executed);
 }
 
-void apart_write(struct apart_machine *called, uint64_t address, const void *from, size_t bytes)
+void separate_write(struct separate_machine *called, uint64_t address, const void *from,
+                    size_t bytes)
 {
     (void)called;
     policy_write((uint32_t)address, from, bytes);
 }
 
-void apart_read(struct apart_machine *called, uint64_t address, void *to, size_t bytes)
+void separate_read(struct separate_machine *called, uint64_t address, void *to, size_t bytes)
 {
     (void)called;
     policy_read((uint32_t)address, to, bytes);
@@ -40,35 +42,35 @@ void apart_read(struct apart_machine *called, uint64_t address, void *to, size_t
  * be used; policy_trouble() gives the reason. */
 bool EXPORTED(policy_begin)(uint32_t place, uint32_t memory_bytes)
 {
-    machine = (struct apart_machine){
+    machine = (struct separate_machine){
         .place = place,
         .room = memory_bytes - place,
         .instructions_most = INSTRUCTIONS_MOST,
         .calls_most = CALLS_MOST,
     };
-    return simulator_apart_begin(&machine);
+    return simulator_separate_begin(&machine);
 }
 
 const char *EXPORTED(policy_trouble)(void)
 {
     return machine.is_endless ? "its run does not end: the policy is asked again and again"
-                              : simulator_apart_trouble();
+                              : simulator_separate_trouble();
 }
 
 const char *EXPORTED(policy_hook)(void)
 {
-    return simulator_apart_hook();
+    return simulator_separate_hook();
 }
 
 /* The CPU whose queue the hook is called with, or NO_CPU. */
 uint32_t EXPORTED(policy_cpu)(void)
 {
-    return simulator_apart_queue();
+    return simulator_separate_queue();
 }
 
 uint32_t EXPORTED(policy_kills)(void)
 {
-    return (uint32_t)simulator_apart_kills();
+    return (uint32_t)simulator_separate_kills();
 }
 
 uint32_t EXPORTED(policy_calls)(void)

@@ -26,8 +26,8 @@ export function firstDifference(edited, original, cpus, tolerance) {
     let first = null;
     for (let cpu = 0; cpu < cpus; cpu++) {
         const [ones, others] = [edited, original].map((runs) => stepsOf(runs.filter((run) => run.cpu === cpu)));
-        const found = differenceOf(ones, others, tolerance);
-        if (found && (!first || found.time < first.time)) first = { ...found, cpu };
+        const difference = differenceOf(ones, others, tolerance);
+        if (difference && (!first || difference.time < first.time)) first = { ...difference, cpu };
     }
     return first;
 }
@@ -87,8 +87,8 @@ export function inWords(table, most = 3) {
 }
 
 /** @returns {{pid: number, begin: number, end: number, ns: number}[]} the longest waits, the longest first */
-export function worstWaits(runs, own, count = 5) {
-    const waits = runs.filter(({ pid, waited }) => waited > 0 && !own.includes(pid));
+export function worstWaits(runs, monitorPids, count = 5) {
+    const waits = runs.filter(({ pid, waited }) => waited > 0 && !monitorPids.includes(pid));
     waits.sort((one, other) => other.waited - one.waited);
     return waits.slice(0, count).map(({ pid, begin, waited }) => ({ pid, begin: begin - waited, end: begin, ns: waited }));
 }

@@ -83,23 +83,23 @@ function failed(text, line = 1) {
 
 /** @param {string} text the compiler's output @returns {Diagnostic[]} */
 function diagnosticsIn(text) {
-    const found = [];
+    const problems = [];
     for (const row of text.split("\n")) {
         const match = DIAGNOSTIC.exec(row);
         const change = REPLACEMENT.exec(row);
         if (match) {
             const [, file, line, column, severity, what] = match;
-            const isHere = file === FILE;
-            found.push({
-                line: isHere ? Number(line) : 1, column: isHere ? Number(column) : 1,
-                severity: severity.replace("fatal ", ""), text: isHere ? what : `${file}:${line}: ${what}`, changes: [],
+            const isInPolicy = file === FILE;
+            problems.push({
+                line: isInPolicy ? Number(line) : 1, column: isInPolicy ? Number(column) : 1,
+                severity: severity.replace("fatal ", ""), text: isInPolicy ? what : `${file}:${line}: ${what}`, changes: [],
             });
-        } else if (change && found.length) {
+        } else if (change && problems.length) {
             const [fromLine, fromColumn, toLine, toColumn] = change.slice(2, 6).map(Number);
-            found.at(-1).changes.push({ from: [fromLine, fromColumn], to: [toLine, toColumn], text: JSON.parse(`"${change[6]}"`) });
+            problems.at(-1).changes.push({ from: [fromLine, fromColumn], to: [toLine, toColumn], text: JSON.parse(`"${change[6]}"`) });
         }
     }
-    return found;
+    return problems;
 }
 
 /**

@@ -24,13 +24,13 @@ const EDITED = "Yours";
 
 class Playground {
     #timer = 0;
-    #wanted = 0;
+    #requestNumber = 0;
     /** The last compiled source. @type {{source: string, module: Uint8Array} | null} */
     #compiled = null;
     /** The last two runs of different sources, the latest first. @type {{source: string, frame: any}[]} */
     #edits = [];
     /** True if an unchanged source is compiled, too. */
-    #isWanted = false;
+    #isRequested = false;
 
     constructor(data, modules) {
         this.data = data;
@@ -62,8 +62,8 @@ class Playground {
         const tabs = Object.entries(panes).map(([title, pane], at) => {
             const tab = element("button", { type: "button", role: "tab", textContent: title, "aria-controls": pane.id, "aria-selected": String(at === 0) });
             tab.addEventListener("click", () => {
-                for (const each of Object.values(panes)) each.hidden = each !== pane;
-                for (const each of tabs) each.setAttribute("aria-selected", String(each === tab));
+                for (const choice of Object.values(panes)) choice.hidden = choice !== pane;
+                for (const choice of tabs) choice.setAttribute("aria-selected", String(choice === tab));
             });
             return tab;
         });
@@ -130,24 +130,24 @@ class Playground {
     }
 
     async #update() {
-        const number = ++this.#wanted;
+        const number = ++this.#requestNumber;
         const began_ms = performance.now();
         const source = this.editor.text;
         this.settings.state.source = source;
         try {
             const module = await this.#compile(source);
-            if (number !== this.#wanted || !module) return;
+            if (number !== this.#requestNumber || !module) return;
             await this.#run(module, number);
-            if (number === this.#wanted) this.state.dataset.took = String(Math.round(performance.now() - began_ms));
+            if (number === this.#requestNumber) this.state.dataset.took = String(Math.round(performance.now() - began_ms));
         } catch (error) {
-            if (number === this.#wanted) this.#say(error.message, "bad");
+            if (number === this.#requestNumber) this.#say(error.message, "bad");
         }
     }
 
     /** @returns {Promise<Uint8Array | "shipped" | null>} null: it does not compile */
     async #compile(source) {
         // Unchanged, it needs no compiler: a link opens without fetching 75 MB.
-        if (source === this.data.policies[this.settings.state.base] && !this.#isWanted) {
+        if (source === this.data.policies[this.settings.state.base] && !this.#isRequested) {
             this.editor.diagnose([]);
             return "shipped";
         }
@@ -171,9 +171,9 @@ class Playground {
         };
         const edited = this.#system(state.base, state.settings, module === "shipped" ? undefined : module);
         const systems = [edited, this.#system(state.against, "", undefined)];
-        const [own, other] = await this.runner.ask({ setup, systems });
-        if (number !== this.#wanted) return;
-        await this.#show(own, other, module, setup);
+        const [editedResult, otherResult] = await this.runner.ask({ setup, systems });
+        if (number !== this.#requestNumber) return;
+        await this.#show(editedResult, otherResult, module, setup);
     }
 
     #system(choice, settings, module) {
@@ -192,25 +192,25 @@ class Playground {
         return /\.name\s*=\s*"([^"]*)"/.exec(this.editor.text)?.[1] ?? this.settings.state.base;
     }
 
-    async #show(own, other, module, setup) {
-        if (own.fault && !own.frame) return this.#tellFault(own.fault, module);
-        const [ownRuns, otherRuns] = [runsOf(own), runsOf(other)];
-        const difference = firstDifference(ownRuns, otherRuns, setup.cpus, setup.tick_ns / 100);
-        const end = Math.max(own.end_ns, other.end_ns);
+    async #show(edited, other, module, setup) {
+        if (edited.fault && !edited.frame) return this.#showFault(edited.fault, module);
+        const [editedRuns, otherRuns] = [runsOf(edited), runsOf(other)];
+        const difference = firstDifference(editedRuns, otherRuns, setup.cpus, setup.tick_ns / 100);
+        const end = Math.max(edited.end_ns, other.end_ns);
         const { state } = this.settings;
         const all = [
-            drawn(`${EDITED}: ${this.#nameOf()}`, ownRuns, own.frame, setup.cpus),
+            drawn(`${EDITED}: ${this.#nameOf()}`, editedRuns, edited.frame, setup.cpus),
             drawn(state.against, otherRuns, other.frame, setup.cpus),
         ];
-        this.shown = { own, other, all, difference, source: this.editor.text, module: module instanceof Uint8Array ? module : null };
+        this.shown = { own: edited, other, all, difference, source: this.editor.text, module: module instanceof Uint8Array ? module : null };
         this.schedules.set(all, end, difference?.time ?? null);
-        this.#fillFindings(own, other, ownRuns, all[0].names);
-        if (own.fault) await this.#tellFault(own.fault, module);
-        else this.#tellDifference(difference, all, areEqual(ownRuns, otherRuns));
+        this.#fillFindings(edited, other, editedRuns, all[0].names);
+        if (edited.fault) await this.#showFault(edited.fault, module);
+        else this.#showDifference(difference, all, areEqual(editedRuns, otherRuns));
         return undefined;
     }
 
-    #tellDifference(difference, all, isEqual) {
+    #showDifference(difference, all, isEqual) {
         if (!difference) {
             const end = moment(Math.max(this.shown.own.end_ns, this.shown.other.end_ns));
             this.#say(isEqual ? `Both schedules are the same, up to ${end}.` : `Both policies choose the same processes, up to ${end}; only times differ.`);
@@ -221,7 +221,7 @@ class Playground {
         this.#say(`First difference at ${moment(time, 6)} on CPU ${cpu}: yours ${named(edited, all[0])}, ${all[1].title} ${named(original, all[1])}.`, "", 0, time);
     }
 
-    async #tellFault({ text, hook, offsets }, module) {
+    async #showFault({ text, hook, offsets }, module) {
         let line = 0;
         if (offsets.length && module instanceof Uint8Array) {
             const lines = await this.compiler.ask({ locate: { module, offsets } });
@@ -234,18 +234,18 @@ class Playground {
         if (line) this.editor.diagnose([{ line, column: 1, severity: "error", text: `${during}${text}`, changes: [] }]);
     }
 
-    #fillFindings(own, other, runs, names) {
-        const table = changes(own.frame, other.frame);
+    #fillFindings(edited, other, runs, names) {
+        const table = changes(edited.frame, other.frame);
         const rows = table.map(({ title, about, before, after, change, better }) => {
             const words = change === null ? "" : change === 0 ? "same" : `${change > 0 ? "+" : "−"}${Math.abs(100 * change).toFixed(change > -0.1 && change < 0.1 ? 1 : 0)} %`;
             const kind = better === null ? "" : better ? "better" : "worse";
-            const said = better === null ? words : `${words}, ${kind}`;
+            const sentence = better === null ? words : `${words}, ${kind}`;
             return element("tr", { title: about },
                 element("th", { scope: "row", textContent: title }), element("td", { textContent: before }),
-                element("td", { textContent: after }), element("td", { className: kind, textContent: said }));
+                element("td", { textContent: after }), element("td", { className: kind, textContent: sentence }));
         });
         const heads = ["Metric", this.settings.state.against, EDITED, "Change"].map((text) => element("th", { scope: "col", textContent: text }));
-        const waits = worstWaits(runs, own.own).map(({ pid, begin, ns }) => {
+        const waits = worstWaits(runs, edited.edited).map(({ pid, begin, ns }) => {
             const open = button("", `${duration(ns)}: show this wait of ${names.get(pid)} ${pid}`, () => this.schedules.goTo(begin), duration(ns));
             return element("li", {}, open, ` ${names.get(pid) ?? ""} ${pid}, from ${moment(begin, 6)}`);
         });
@@ -274,19 +274,19 @@ class Playground {
 
     /** @returns {Promise<Map<number, number>>} the source's line of each basic block */
     async #lines() {
-        const { own, module } = this.shown;
+        const { own: edited, module } = this.shown;
         if (this.shown.lines) return this.shown.lines;
-        const blocks = [...own.offsets.keys()];
-        const lines = await this.compiler.ask({ locate: { module, offsets: [...own.offsets.values()] } });
+        const blocks = [...edited.offsets.keys()];
+        const lines = await this.compiler.ask({ locate: { module, offsets: [...edited.offsets.values()] } });
         this.shown.lines = new Map(blocks.map((block, at) => [block, lines[at] ?? 0]));
         return this.shown.lines;
     }
 
     /** Shows why a process was picked, and the lines that were executed. */
     async #explain(time, pid, system) {
-        const { own, other, module } = this.shown;
+        const { own: edited, other, module } = this.shown;
         const near = ({ time_ns, pid: picked }) => picked === pid && Math.abs(time_ns - time) < NEAR_NS;
-        const decision = (system ? other : own).frame.decisions.findLast(near);
+        const decision = (system ? other : edited).frame.decisions.findLast(near);
         const why = decision ? `${decision.name} ${pid} on CPU ${decision.cpu}: ${decision.text}` : `process ${pid}`;
         this.#say(`${moment(time, 6)}: ${why}`);
         if (system) return;
@@ -294,7 +294,7 @@ class Playground {
             this.state.append(button("", "Show the lines that decided; compiles the source", () => this.#compileUnchanged(time, pid), "Show the lines"));
             return;
         }
-        const call = own.calls.findLast((each) => each.hook === "pick" && each.time <= time && (!decision || each.cpu === decision.cpu));
+        const call = edited.calls.findLast((choice) => choice.hook === "pick" && choice.time <= time && (!decision || choice.cpu === decision.cpu));
         if (!call) return;
         const lines = await this.#lines();
         const executed = [...new Set(call.blocks.map((block) => lines.get(block)))].filter(Boolean).sort((one, another) => one - another);
@@ -304,7 +304,7 @@ class Playground {
     }
 
     async #compileUnchanged(time, pid) {
-        this.#isWanted = true;
+        this.#isRequested = true;
         await this.#update();
         await this.#explain(time, pid, 0);
     }

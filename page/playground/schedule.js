@@ -163,7 +163,7 @@ export class Schedules {
         const span = { left: LEFT, right: width, begin: this.#begin, end: this.#end };
         context.clearRect(0, 0, width, height);
         paintAxis(context, ticksOf(span.begin, span.end, (width - LEFT) / 90), span, AXIS, height);
-        this.#all.forEach((each, at) => this.#paintOne(context, each, places[at], span));
+        this.#all.forEach((track, at) => this.#paintOne(context, track, places[at], span));
         const ink = tokens();
         for (const time of this.#moments) this.#line(context, time, span, height, ink.accent, 1);
         if (this.#at) this.#line(context, this.#at, span, height, ink.ink, 1);
@@ -196,7 +196,7 @@ export class Schedules {
         context.fillRect(Math.round(x), AXIS, width, height - AXIS);
     }
 
-    #found({ offsetX, offsetY }) {
+    #findRun({ offsetX, offsetY }) {
         const { places } = this.#layout();
         const time = this.#begin + ((offsetX - LEFT) * this.#span) / (this.canvas.clientWidth - LEFT);
         const system = places.findLastIndex(({ top }) => offsetY >= top);
@@ -210,9 +210,9 @@ export class Schedules {
     }
 
     #described(event) {
-        const found = this.#found(event);
-        if (!found) return "";
-        const { system, cpu, time, track, at } = found;
+        const run = this.#findRun(event);
+        if (!run) return "";
+        const { system, cpu, time, track, at } = run;
         if (at < 0) return `${moment(time, 6)}: CPU ${cpu} is idle`;
         const pid = track.pid[at];
         const level = track.level[at] < 0 ? "" : `, level ${track.level[at]}`;
@@ -221,9 +221,9 @@ export class Schedules {
     }
 
     #press(event) {
-        const found = this.#found(event);
-        if (!found || found.at < 0) return;
-        this.goTo(found.track.begin[found.at]);
-        this.choose(found.track.begin[found.at], found.track.pid[found.at], found.system);
+        const run = this.#findRun(event);
+        if (!run || run.at < 0) return;
+        this.goTo(run.track.begin[run.at]);
+        this.choose(run.track.begin[run.at], run.track.pid[run.at], run.system);
     }
 }

@@ -57,15 +57,15 @@ export class Requests {
         worker.addEventListener("message", ({ data: { id, result, error, progress } }) => {
             if (progress) {
                 this.onProgress(progress);
-                for (const [each, waiting] of this.#waiting) this.#extend(each, waiting);
+                for (const [waitingId, waiting] of this.#waiting) this.#extend(waitingId, waiting);
                 return;
             }
-            const asked = this.#waiting.get(id);
-            if (!asked) return;
+            const request = this.#waiting.get(id);
+            if (!request) return;
             this.#waiting.delete(id);
-            clearTimeout(asked.timer);
-            if (error) asked.reject(new Error(error));
-            else asked.resolve(result);
+            clearTimeout(request.timer);
+            if (error) request.reject(new Error(error));
+            else request.resolve(result);
         });
         worker.addEventListener("error", (event) => {
             event.preventDefault();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIM_APART_APART_H
-#define SIM_APART_APART_H
+#ifndef SIM_SEPARATE_H
+#define SIM_SEPARATE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
  */
 
 /* A policy's machine, whatever library runs it. */
-struct apart_machine {
+struct separate_machine {
     uint64_t place; /* address of the message in the machine's memory */
     uint64_t room;  /* bytes from there to the end of the memory */
     uint64_t instructions_most, calls_most;
@@ -24,27 +24,29 @@ struct apart_machine {
 };
 
 /* The machine's functions, without parameters and results. */
-enum apart_function { APART_HEAR, APART_SERVE, APART_ANSWER, APART_FUNCTIONS };
+enum separate_function { SEPARATE_HEAR, SEPARATE_SERVE, SEPARATE_ANSWER, SEPARATE_FUNCTIONS };
 
 /* These three are implemented by what runs the machine: wasmtime.c, or the page's browser. */
 
 /* Calls a function and returns in `executed` the number of its instructions. Returns false if it
  * crashed. */
-bool apart_call(struct apart_machine *machine, enum apart_function function, uint64_t *executed);
+bool separate_call(struct separate_machine *machine, enum separate_function function,
+                   uint64_t *executed);
 /* Copy between the simulator's memory and an address of the machine's memory. */
-void apart_write(struct apart_machine *machine, uint64_t address, const void *from, size_t bytes);
-void apart_read(struct apart_machine *machine, uint64_t address, void *to, size_t bytes);
+void separate_write(struct separate_machine *machine, uint64_t address, const void *from,
+                    size_t bytes);
+void separate_read(struct separate_machine *machine, uint64_t address, void *to, size_t bytes);
 
 /* Starts with another policy, which describes itself. Returns false if it crashed, or if its
  * description is invalid: answer.trouble contains the reason. */
-bool simulator_apart_begin(struct apart_machine *machine);
+bool simulator_separate_begin(struct separate_machine *machine);
 /* Returns the name of the hook that is called. */
-const char *simulator_apart_hook(void);
+const char *simulator_separate_hook(void);
 /* Returns the number of the queue of that call, or NO_CPU. */
-uint32_t simulator_apart_queue(void);
+uint32_t simulator_separate_queue(void);
 /* Returns the text about a broken rule. */
-const char *simulator_apart_trouble(void);
+const char *simulator_separate_trouble(void);
 /* Returns the number of tasks that the policy has ended by TICK_KILL since the start. */
-uint64_t simulator_apart_kills(void);
+uint64_t simulator_separate_kills(void);
 
 #endif

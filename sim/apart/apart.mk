@@ -14,7 +14,7 @@ apart: $B/apart/libschedlab-apart.so
 $B/apart/engine.o: sim/engine.c sim/apart/policy.h Makefile sim/sim.mk sim/apart/apart.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(HOST_CC) $(SIMULATOR_C) -DENGINE=engine_apart -DPOLICY=policy_apart -include sim/apart/policy.h \
+	@$(HOST_CC) $(SIMULATOR_C) -DENGINE=engine_separate -DPOLICY=policy_separate -include sim/apart/policy.h \
 	    -c sim/engine.c -o $@
 
 $B/apart/policy.o $B/apart/wasmtime.o: $B/apart/%.o: sim/apart/%.c Makefile sim/sim.mk sim/apart/apart.mk

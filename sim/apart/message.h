@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIM_APART_MESSAGE_H
-#define SIM_APART_MESSAGE_H
+#ifndef SIM_SEPARATE_MESSAGE_H
+#define SIM_SEPARATE_MESSAGE_H
 
 #include <stdint.h>
 
@@ -15,38 +15,38 @@
  * policy.c looks up each task, and the mechanism checks each answer against its rules.
  */
 
-#define APART_TASKS 1024
-#define APART_CPUS  64
+#define SEPARATE_TASKS 1024
+#define SEPARATE_CPUS  64
 
-enum apart_hook {
-    APART_DESCRIBE, /* the policy's description, and the hooks that it has */
-    APART_SCHEDULER_INIT,
-    APART_SHARED_QUEUE,
-    APART_SHARES_BY,
-    APART_QUEUE_INIT,
-    APART_TASK_INIT,
-    APART_TASK_EXIT,
-    APART_ENQUEUE,
-    APART_DEQUEUE,
-    APART_PICK,
-    APART_TICK,
-    APART_TIME_SLICE,
-    APART_STOPPED,
-    APART_TURN_OVER,
-    APART_ALARM,
-    APART_CHANGED,
-    APART_LEAVE,
-    APART_WAITERS_CHANGED,
-    APART_OVERTAKES,
-    APART_PREEMPTS,
-    APART_PLACE,
-    APART_PUSH,
-    APART_BALANCE,
-    APART_STEAL,
+enum separate_hook {
+    SEPARATE_DESCRIBE, /* the policy's description, and the hooks that it has */
+    SEPARATE_SCHEDULER_INIT,
+    SEPARATE_SHARED_QUEUE,
+    SEPARATE_SHARES_BY,
+    SEPARATE_QUEUE_INIT,
+    SEPARATE_TASK_INIT,
+    SEPARATE_TASK_EXIT,
+    SEPARATE_ENQUEUE,
+    SEPARATE_DEQUEUE,
+    SEPARATE_PICK,
+    SEPARATE_TICK,
+    SEPARATE_TIME_SLICE,
+    SEPARATE_STOPPED,
+    SEPARATE_TURN_OVER,
+    SEPARATE_ALARM,
+    SEPARATE_CHANGED,
+    SEPARATE_LEAVE,
+    SEPARATE_WAITERS_CHANGED,
+    SEPARATE_OVERTAKES,
+    SEPARATE_PREEMPTS,
+    SEPARATE_PLACE,
+    SEPARATE_PUSH,
+    SEPARATE_BALANCE,
+    SEPARATE_STEAL,
 };
 
 /* The host's numeric fields of a task, and its links to other tasks. */
-#define APART_TASK_NUMBERS(FIELD)                                                                  \
+#define SEPARATE_TASK_NUMBERS(FIELD)                                                               \
     FIELD(pid)                                                                                     \
     FIELD(slot)                                                                                    \
     FIELD(priority)                                                                                \
@@ -67,66 +67,66 @@ enum apart_hook {
     FIELD(ceiling)                                                                                 \
     FIELD(waker_cpu)                                                                               \
     FIELD(waker)
-#define APART_TASK_LINKS(FIELD)                                                                    \
+#define SEPARATE_TASK_LINKS(FIELD)                                                                 \
     FIELD(waits_for)                                                                               \
     FIELD(first_waiter)                                                                            \
     FIELD(next_waiter)                                                                             \
     FIELD(previous_waiter)
-#define APART_FIELD(name) int64_t name;
+#define SEPARATE_FIELD(name) int64_t name;
 
-struct apart_task {
-    APART_TASK_NUMBERS(APART_FIELD)
-    APART_TASK_LINKS(APART_FIELD)
+struct separate_task {
+    SEPARATE_TASK_NUMBERS(SEPARATE_FIELD)
+    SEPARATE_TASK_LINKS(SEPARATE_FIELD)
     int64_t is_bound; /* it may run only on the CPUs of `may_run` */
     uint64_t may_run;
 };
 
-#define APART_QUEUE_HOST(FIELD)                                                                    \
+#define SEPARATE_QUEUE_HOST(FIELD)                                                                 \
     FIELD(now)                                                                                     \
     FIELD(queued)                                                                                  \
     FIELD(running)                                                                                 \
     FIELD(bound)
-#define APART_QUEUE_POLICY(FIELD)                                                                  \
+#define SEPARATE_QUEUE_POLICY(FIELD)                                                               \
     FIELD(remark)                                                                                  \
     FIELD(turn_end)                                                                                \
     FIELD(alarm)                                                                                   \
     FIELD(held)
 
-struct apart_queue {
+struct separate_queue {
     int64_t number; /* and 1 */
-    APART_QUEUE_HOST(APART_FIELD)
-    APART_QUEUE_POLICY(APART_FIELD)
+    SEPARATE_QUEUE_HOST(SEPARATE_FIELD)
+    SEPARATE_QUEUE_POLICY(SEPARATE_FIELD)
     int64_t current;
 };
 
-struct apart_group {
+struct separate_group {
     int64_t parent, weight, quota, period;
 };
 
-struct apart_tunable {
+struct separate_tunable {
     char name[32];
     int64_t minimum, standard, maximum;
 };
 
-/* The answer to APART_DESCRIBE. */
-struct apart_description {
-    int64_t hooks; /* a bit for each enum apart_hook */
+/* The answer to SEPARATE_DESCRIBE. */
+struct separate_description {
+    int64_t hooks; /* a bit for each enum separate_hook */
     int64_t level_order;
     int64_t remark_kind;
     char name[32];
     int64_t tunable_count;
-    struct apart_tunable tunables[POLICY_TUNABLES_MAX];
+    struct separate_tunable tunables[POLICY_TUNABLES_MAX];
     /* Where the policies' view of queues and tasks lies in the machine's memory, and the size of
      * each element. */
     int64_t queues_at, queue_bytes, tasks_at, task_bytes;
 };
 
 /* The message of the policy's side. */
-struct apart_answer {
+struct separate_answer {
     int64_t result; /* a verdict, a CPU, a slice, a boolean; a task */
     int64_t follows_waits;
     int64_t orders_waiters;
-    struct apart_queue queue; /* the queue of the call, with the policy's requests */
+    struct separate_queue queue; /* the queue of the call, with the policy's requests */
     int64_t told;
     int64_t said_pid;
     uint64_t said[SAID_BYTES / 8];
@@ -137,19 +137,19 @@ struct apart_answer {
     int64_t changed_count;
     struct {
         int64_t task, level, lent;
-    } changed[APART_TASKS];
+    } changed[SEPARATE_TASKS];
 };
 
 /* Transferred only after a change. */
-struct apart_scheduler {
+struct separate_scheduler {
     int64_t cpus, queues, tick_ns, overhead_ns, seed, ending, groups;
     int64_t tunables[POLICY_TUNABLES_MAX];
-    struct apart_group group[GROUPS_MAX];
+    struct separate_group group[GROUPS_MAX];
 };
 
 /* The message of the simulator. Contains the queues and tasks that have changed since the last
  * call. */
-struct apart_call {
+struct separate_call {
     int64_t hook;
     int64_t queue; /* its number plus 1; 0: none */
     int64_t task;
@@ -157,15 +157,15 @@ struct apart_call {
     int64_t value; /* a reason; a CPU */
     int64_t flag;
     int64_t scheduler_changed, queue_count, task_count;
-    struct apart_scheduler scheduler;
-    struct apart_queue queues[APART_CPUS];
-    struct apart_task tasks[APART_TASKS];
+    struct separate_scheduler scheduler;
+    struct separate_queue queues[SEPARATE_CPUS];
+    struct separate_task tasks[SEPARATE_TASKS];
 };
 
-struct apart_message {
-    struct apart_description description;
-    struct apart_answer answer;
-    struct apart_call call;
+struct separate_message {
+    struct separate_description description;
+    struct separate_answer answer;
+    struct separate_call call;
 };
 
 #endif

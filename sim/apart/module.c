@@ -18,21 +18,21 @@ extern const struct policy POLICY;
  * without the sanitizer's checks it is several times faster. */
 #define CARRIES __attribute__((no_sanitize("undefined")))
 
-static struct apart_message message;
+static struct separate_message message;
 static struct scheduler scheduler;
-static struct run_queue queues[APART_CPUS];
-static struct task tasks[APART_TASKS];
-static struct cpu_set sets[APART_TASKS];
-static struct apart_task told[APART_TASKS]; /* the host's fields of tasks, as received */
-static struct apart_queue told_queues[APART_CPUS];
+static struct run_queue queues[SEPARATE_CPUS];
+static struct task tasks[SEPARATE_TASKS];
+static struct cpu_set sets[SEPARATE_TASKS];
+static struct separate_task fields[SEPARATE_TASKS]; /* the host's fields of tasks, as received */
+static struct separate_queue received_queues[SEPARATE_CPUS];
 static struct {
     uint64_t level, lent;
-} last[APART_TASKS]; /* as known to the other side */
+} last[SEPARATE_TASKS]; /* as known to the other side */
 static uint32_t task_end;
 static uint64_t scheduler_state[POLICY_SCHEDULER_BYTES / 8];
-static uint64_t queue_states[APART_CPUS][POLICY_QUEUE_BYTES / 8];
+static uint64_t queue_states[SEPARATE_CPUS][POLICY_QUEUE_BYTES / 8];
 /* A word after each state shows whether the policy wrote beyond it. */
-static uint64_t task_states[APART_TASKS][POLICY_TASK_BYTES / 8 + 1];
+static uint64_t task_states[SEPARATE_TASKS][POLICY_TASK_BYTES / 8 + 1];
 
 /* ---- functions that the compiler may call ---- */
 
@@ -196,12 +196,12 @@ void *path_place(void)
 
 CARRIES static task_t *task_of(int64_t number)
 {
-    return number > 0 && number <= APART_TASKS ? &tasks[number - 1] : NULL;
+    return number > 0 && number <= SEPARATE_TASKS ? &tasks[number - 1] : NULL;
 }
 
 CARRIES static void hear_scheduler(void)
 {
-    const struct apart_scheduler *from = &message.call.scheduler;
+    const struct separate_scheduler *from = &message.call.scheduler;
     scheduler.cpus = (uint32_t)from->cpus;
     scheduler.queues = (uint32_t)from->queues;
     scheduler.tick_ns = (uint64_t)from->tick_ns;
@@ -222,20 +222,20 @@ CARRIES static void hear_scheduler(void)
 
 CARRIES static void hear_queues(void)
 {
-    for (int64_t i = 0; i < message.call.queue_count && i < APART_CPUS; i++) {
-        const struct apart_queue *from = &message.call.queues[i];
+    for (int64_t i = 0; i < message.call.queue_count && i < SEPARATE_CPUS; i++) {
+        const struct separate_queue *from = &message.call.queues[i];
         uint32_t cpu = (uint32_t)from->number - 1;
-        if (cpu >= APART_CPUS)
+        if (cpu >= SEPARATE_CPUS)
             continue;
         run_queue_t *queue = &queues[cpu];
-        APART_QUEUE_HOST(HEAR)
-        APART_QUEUE_POLICY(HEAR)
+        SEPARATE_QUEUE_HOST(HEAR)
+        SEPARATE_QUEUE_POLICY(HEAR)
         queue->scheduler = &scheduler;
         queue->cpu = cpu;
         queue->current = task_of(from->current);
         queue->state = queue_states[cpu];
         scheduler.queue[cpu] = queue;
-        told_queues[cpu] = *from;
+        received_queues[cpu] = *from;
     }
 }
 
@@ -245,18 +245,18 @@ CARRIES static void hear_queues(void)
 
 CARRIES static void hear_tasks(void)
 {
-    for (int64_t i = 0; i < message.call.task_count && i < APART_TASKS; i++) {
-        const struct apart_task *from = &message.call.tasks[i];
+    for (int64_t i = 0; i < message.call.task_count && i < SEPARATE_TASKS; i++) {
+        const struct separate_task *from = &message.call.tasks[i];
         uint32_t slot = (uint32_t)from->slot;
-        if (slot >= APART_TASKS)
+        if (slot >= SEPARATE_TASKS)
             continue;
         task_t *task = &tasks[slot];
-        APART_TASK_NUMBERS(HEAR)
-        APART_TASK_LINKS(HEAR_LINK)
+        SEPARATE_TASK_NUMBERS(HEAR)
+        SEPARATE_TASK_LINKS(HEAR_LINK)
         sets[slot].words[0] = from->may_run;
         task->cpus = from->is_bound ? &sets[slot] : NULL;
         task->state = task_states[slot];
-        told[slot] = *from;
+        fields[slot] = *from;
         if (slot >= task_end)
             task_end = slot + 1;
     }
@@ -278,7 +278,7 @@ static int64_t number_of(const task_t *task)
 
 CARRIES static void answer_change(uint32_t slot)
 {
-    struct apart_answer *answer = &message.answer;
+    struct separate_answer *answer = &message.answer;
     const task_t *task = &tasks[slot];
     if (task->level == last[slot].level && task->lent == last[slot].lent)
         return;
@@ -294,7 +294,7 @@ CARRIES static void answer_change(uint32_t slot)
 typedef uint64_t pair_t __attribute__((vector_size(16), aligned(8), may_alias));
 #define CHANGES_AT_ONCE 4
 _Static_assert(offsetof(struct task, lent) == offsetof(struct task, level) + sizeof(uint64_t) &&
-                   sizeof(last[0]) == sizeof(pair_t) && APART_TASKS % CHANGES_AT_ONCE == 0,
+                   sizeof(last[0]) == sizeof(pair_t) && SEPARATE_TASKS % CHANGES_AT_ONCE == 0,
                "pairs are compared");
 
 /* Every call visits all tasks. */
@@ -318,8 +318,8 @@ CARRIES __attribute__((target("simd128"))) static void answer_changes(void)
 
 CARRIES static void answer_queue(const run_queue_t *queue)
 {
-    struct apart_answer *answer = &message.answer;
-    APART_QUEUE_POLICY(ANSWER)
+    struct separate_answer *answer = &message.answer;
+    SEPARATE_QUEUE_POLICY(ANSWER)
     answer->told = queue->said.told != 0;
     answer->said_pid = queue->said.pid;
     for (uint32_t i = 0; i < SAID_BYTES / 8; i++)
@@ -342,9 +342,9 @@ CARRIES static void check_task(const task_t *task)
     if (!task)
         return;
     uint32_t slot = (uint32_t)(task - tasks);
-    const struct apart_task *was = &told[slot];
-    APART_TASK_NUMBERS(KEPT)
-    APART_TASK_LINKS(KEPT_LINK)
+    const struct separate_task *was = &fields[slot];
+    SEPARATE_TASK_NUMBERS(KEPT)
+    SEPARATE_TASK_LINKS(KEPT_LINK)
     if (task_states[slot][POLICY_TASK_BYTES / 8])
         trouble("it wrote beyond the state of a task");
     for (uint32_t i = (POLICY.task_bytes + 7) / 8; POLICY.task_bytes && i < POLICY_TASK_BYTES / 8;
@@ -361,8 +361,8 @@ CARRIES static void check_task(const task_t *task)
 
 CARRIES static void check_queue(const run_queue_t *queue)
 {
-    const struct apart_queue *was = &told_queues[queue - queues];
-    APART_QUEUE_HOST(KEPT)
+    const struct separate_queue *was = &received_queues[queue - queues];
+    SEPARATE_QUEUE_HOST(KEPT)
     if (queue->current != task_of(was->current))
         trouble("it wrote to queue->current, which is the host's");
 }
@@ -407,125 +407,126 @@ static void begin_scheduler(void)
     message.answer.orders_waiters = scheduler.orders_waiters;
 }
 
-static int64_t hooks_there(void)
+static int64_t present_hooks(void)
 {
 #define THERE(HOOK, hook) ((int64_t)(POLICY.hook != NULL) << (HOOK))
-    return THERE(APART_SHARED_QUEUE, shared_queue) | THERE(APART_SHARES_BY, shares_by) |
-           THERE(APART_TASK_EXIT, task_exit) | THERE(APART_STOPPED, stopped) |
-           THERE(APART_TURN_OVER, turn_over) | THERE(APART_ALARM, alarm) |
-           THERE(APART_CHANGED, changed) | THERE(APART_LEAVE, leave) |
-           THERE(APART_WAITERS_CHANGED, waiters_changed) | THERE(APART_OVERTAKES, overtakes) |
-           THERE(APART_PREEMPTS, preempts) | THERE(APART_PLACE, place) | THERE(APART_PUSH, push) |
-           THERE(APART_BALANCE, balance) | THERE(APART_STEAL, steal);
+    return THERE(SEPARATE_SHARED_QUEUE, shared_queue) | THERE(SEPARATE_SHARES_BY, shares_by) |
+           THERE(SEPARATE_TASK_EXIT, task_exit) | THERE(SEPARATE_STOPPED, stopped) |
+           THERE(SEPARATE_TURN_OVER, turn_over) | THERE(SEPARATE_ALARM, alarm) |
+           THERE(SEPARATE_CHANGED, changed) | THERE(SEPARATE_LEAVE, leave) |
+           THERE(SEPARATE_WAITERS_CHANGED, waiters_changed) | THERE(SEPARATE_OVERTAKES, overtakes) |
+           THERE(SEPARATE_PREEMPTS, preempts) | THERE(SEPARATE_PLACE, place) |
+           THERE(SEPARATE_PUSH, push) | THERE(SEPARATE_BALANCE, balance) |
+           THERE(SEPARATE_STEAL, steal);
 #undef THERE
 }
 
 static void describe(void)
 {
-    struct apart_description *own = &message.description;
+    struct separate_description *description = &message.description;
     if (!POLICY.enqueue || !POLICY.dequeue || !POLICY.pick || !POLICY.tick || !POLICY.time_slice)
         trouble("a required hook is missing");
-    own->hooks = hooks_there();
-    own->level_order = POLICY.level_order;
-    own->remark_kind = POLICY.remark_kind;
-    copy_text(own->name, sizeof(own->name), POLICY.name);
-    own->tunable_count = POLICY.tunable_count;
+    description->hooks = present_hooks();
+    description->level_order = POLICY.level_order;
+    description->remark_kind = POLICY.remark_kind;
+    copy_text(description->name, sizeof(description->name), POLICY.name);
+    description->tunable_count = POLICY.tunable_count;
     for (uint32_t i = 0; i < POLICY.tunable_count && i < POLICY_TUNABLES_MAX; i++) {
         const struct tunable *tunable = &POLICY.tunables[i];
-        struct apart_tunable *place = &own->tunables[i];
+        struct separate_tunable *place = &description->tunables[i];
         copy_text(place->name, sizeof(place->name), tunable->name);
         place->minimum = tunable->minimum;
         place->standard = tunable->standard;
         place->maximum = tunable->maximum;
     }
-    own->queues_at = (int64_t)(uintptr_t)queues;
-    own->queue_bytes = sizeof(queues[0]);
-    own->tasks_at = (int64_t)(uintptr_t)tasks;
-    own->task_bytes = sizeof(tasks[0]);
+    description->queues_at = (int64_t)(uintptr_t)queues;
+    description->queue_bytes = sizeof(queues[0]);
+    description->tasks_at = (int64_t)(uintptr_t)tasks;
+    description->task_bytes = sizeof(tasks[0]);
 }
 
-static int64_t call_of_queue(const struct apart_call *call, run_queue_t *queue)
+static int64_t call_of_queue(const struct separate_call *call, run_queue_t *queue)
 {
     task_t *task = task_of(call->task);
-    switch ((enum apart_hook)call->hook) {
-    case APART_QUEUE_INIT:
+    switch ((enum separate_hook)call->hook) {
+    case SEPARATE_QUEUE_INIT:
         begin_queue(queue->cpu);
         return 0;
-    case APART_ENQUEUE:
+    case SEPARATE_ENQUEUE:
         POLICY.enqueue(queue, task, (enum enqueue_reason)call->value);
         return 0;
-    case APART_DEQUEUE:
+    case SEPARATE_DEQUEUE:
         POLICY.dequeue(queue, task);
         return 0;
-    case APART_PICK:
+    case SEPARATE_PICK:
         return number_of(POLICY.pick(queue, (uint32_t)call->value));
-    case APART_STEAL:
+    case SEPARATE_STEAL:
         return number_of(POLICY.steal(queue, (uint32_t)call->value));
-    case APART_ALARM:
+    case SEPARATE_ALARM:
         return number_of(POLICY.alarm(queue));
-    case APART_TICK:
+    case SEPARATE_TICK:
         return POLICY.tick(queue, task);
-    case APART_TURN_OVER:
+    case SEPARATE_TURN_OVER:
         return POLICY.turn_over(queue, task);
-    case APART_STOPPED:
+    case SEPARATE_STOPPED:
         POLICY.stopped(queue, task, (enum stop_reason)call->value);
         return 0;
-    case APART_CHANGED:
+    case SEPARATE_CHANGED:
         POLICY.changed(queue, task);
         return 0;
-    case APART_LEAVE:
+    case SEPARATE_LEAVE:
         POLICY.leave(queue, task);
         return 0;
-    case APART_WAITERS_CHANGED:
+    case SEPARATE_WAITERS_CHANGED:
         return POLICY.waiters_changed(queue, task);
-    case APART_OVERTAKES:
+    case SEPARATE_OVERTAKES:
         return POLICY.overtakes(queue, task, task_of(call->other));
-    case APART_PREEMPTS:
+    case SEPARATE_PREEMPTS:
         return POLICY.preempts(queue, task, task_of(call->other));
     default:
         return 0;
     }
 }
 
-static int64_t call_without_queue(const struct apart_call *call)
+static int64_t call_without_queue(const struct separate_call *call)
 {
     task_t *task = task_of(call->task);
-    switch ((enum apart_hook)call->hook) {
-    case APART_DESCRIBE:
+    switch ((enum separate_hook)call->hook) {
+    case SEPARATE_DESCRIBE:
         describe();
         return 0;
-    case APART_SCHEDULER_INIT:
+    case SEPARATE_SCHEDULER_INIT:
         begin_scheduler();
         return 0;
-    case APART_SHARED_QUEUE:
+    case SEPARATE_SHARED_QUEUE:
         return POLICY.shared_queue(&scheduler);
-    case APART_SHARES_BY:
+    case SEPARATE_SHARES_BY:
         return POLICY.shares_by(&scheduler);
-    case APART_TASK_INIT:
+    case SEPARATE_TASK_INIT:
         begin_task(task, task_of(call->other));
         return 0;
-    case APART_TASK_EXIT:
+    case SEPARATE_TASK_EXIT:
         POLICY.task_exit(&scheduler, task);
         return 0;
-    case APART_TIME_SLICE:
+    case SEPARATE_TIME_SLICE:
         return (int64_t)POLICY.time_slice(&scheduler, task);
-    case APART_PLACE:
+    case SEPARATE_PLACE:
         return POLICY.place(&scheduler, task, (enum enqueue_reason)call->value);
-    case APART_PUSH:
+    case SEPARATE_PUSH:
         return POLICY.push(&scheduler, (uint32_t)call->value);
-    case APART_BALANCE:
+    case SEPARATE_BALANCE:
         return POLICY.balance(&scheduler, (uint32_t)call->value, call->flag != 0);
     default:
         return 0;
     }
 }
 
-__attribute__((export_name("message"))) struct apart_message *message_place(void);
+__attribute__((export_name("message"))) struct separate_message *message_place(void);
 __attribute__((export_name("hear"))) void hear(void);
 __attribute__((export_name("serve"))) void serve(void);
 __attribute__((export_name("answer"))) void answer(void);
 
-struct apart_message *message_place(void)
+struct separate_message *message_place(void)
 {
     return &message;
 }
@@ -533,7 +534,7 @@ struct apart_message *message_place(void)
 static run_queue_t *queue_of_call(void)
 {
     int64_t number = message.call.queue;
-    return number > 0 && number <= APART_CPUS ? &queues[number - 1] : NULL;
+    return number > 0 && number <= SEPARATE_CPUS ? &queues[number - 1] : NULL;
 }
 
 void hear(void)
@@ -558,7 +559,7 @@ void serve(void)
 
 void answer(void)
 {
-    const struct apart_call *call = &message.call;
+    const struct separate_call *call = &message.call;
     const run_queue_t *queue = queue_of_call();
     if (queue) {
         check_queue(queue);

@@ -11,29 +11,29 @@
 #include "sim/apart/apart.h"
 #include "sim/machine.h"
 
-struct policy policy_apart;
-extern const struct engine engine_apart;
+struct policy policy_separate;
+extern const struct engine engine_separate;
 
-const struct policy *const policies[] = {&policy_apart};
+const struct policy *const policies[] = {&policy_separate};
 const uint32_t policy_sources_count = 1;
 const uint32_t policies_count = 1;
 const char *const policy_files[] = {"apart"};
-const struct engine *const engines[] = {&engine_apart};
+const struct engine *const engines[] = {&engine_separate};
 
-static struct apart_message message;
-static struct apart_machine *machine;
+static struct separate_message message;
+static struct separate_machine *machine;
 #define STRUCTURE_MOST 512 /* bytes of a task or queue in the machine's memory */
 #define CALLS_CHECKED  256 /* checks one call in this many */
 static uint64_t kills;
 static struct known {
     struct task task;
     uint64_t may_run;
-} known[APART_TASKS]; /* as known to the other side */
-static struct apart_queue known_queues[APART_CPUS];
+} known[SEPARATE_TASKS]; /* as known to the other side */
+static struct separate_queue known_queues[SEPARATE_CPUS];
 /* About the previous call: its tasks and the returned task, the running tasks, and the number of
  * changed attributes. */
 static struct {
-    int64_t tasks[3], running[APART_CPUS];
+    int64_t tasks[3], running[SEPARATE_CPUS];
     uint64_t changes;
 } latest;
 static struct scheduler known_scheduler; /* without `queue` */
@@ -42,48 +42,48 @@ static char name[32];
 static char tunable_names[POLICY_TUNABLES_MAX][32];
 static struct tunable tunables[POLICY_TUNABLES_MAX];
 
-const char *simulator_apart_trouble(void)
+const char *simulator_separate_trouble(void)
 {
     return message.answer.trouble;
 }
 
-const char *simulator_apart_hook(void)
+const char *simulator_separate_hook(void)
 {
     static const char *const names[] = {
-        [APART_DESCRIBE] = "",
-        [APART_SCHEDULER_INIT] = "scheduler_init",
-        [APART_SHARED_QUEUE] = "shared_queue",
-        [APART_SHARES_BY] = "shares_by",
-        [APART_QUEUE_INIT] = "queue_init",
-        [APART_TASK_INIT] = "task_init",
-        [APART_TASK_EXIT] = "task_exit",
-        [APART_ENQUEUE] = "enqueue",
-        [APART_DEQUEUE] = "dequeue",
-        [APART_PICK] = "pick",
-        [APART_TICK] = "tick",
-        [APART_TIME_SLICE] = "time_slice",
-        [APART_STOPPED] = "stopped",
-        [APART_TURN_OVER] = "turn_over",
-        [APART_ALARM] = "alarm",
-        [APART_CHANGED] = "changed",
-        [APART_LEAVE] = "leave",
-        [APART_WAITERS_CHANGED] = "waiters_changed",
-        [APART_OVERTAKES] = "overtakes",
-        [APART_PREEMPTS] = "preempts",
-        [APART_PLACE] = "place",
-        [APART_PUSH] = "push",
-        [APART_BALANCE] = "balance",
-        [APART_STEAL] = "steal",
+        [SEPARATE_DESCRIBE] = "",
+        [SEPARATE_SCHEDULER_INIT] = "scheduler_init",
+        [SEPARATE_SHARED_QUEUE] = "shared_queue",
+        [SEPARATE_SHARES_BY] = "shares_by",
+        [SEPARATE_QUEUE_INIT] = "queue_init",
+        [SEPARATE_TASK_INIT] = "task_init",
+        [SEPARATE_TASK_EXIT] = "task_exit",
+        [SEPARATE_ENQUEUE] = "enqueue",
+        [SEPARATE_DEQUEUE] = "dequeue",
+        [SEPARATE_PICK] = "pick",
+        [SEPARATE_TICK] = "tick",
+        [SEPARATE_TIME_SLICE] = "time_slice",
+        [SEPARATE_STOPPED] = "stopped",
+        [SEPARATE_TURN_OVER] = "turn_over",
+        [SEPARATE_ALARM] = "alarm",
+        [SEPARATE_CHANGED] = "changed",
+        [SEPARATE_LEAVE] = "leave",
+        [SEPARATE_WAITERS_CHANGED] = "waiters_changed",
+        [SEPARATE_OVERTAKES] = "overtakes",
+        [SEPARATE_PREEMPTS] = "preempts",
+        [SEPARATE_PLACE] = "place",
+        [SEPARATE_PUSH] = "push",
+        [SEPARATE_BALANCE] = "balance",
+        [SEPARATE_STEAL] = "steal",
     };
     return names[message.call.hook];
 }
 
-uint32_t simulator_apart_queue(void)
+uint32_t simulator_separate_queue(void)
 {
     return message.call.queue > 0 ? (uint32_t)message.call.queue - 1 : NO_CPU;
 }
 
-uint64_t simulator_apart_kills(void)
+uint64_t simulator_separate_kills(void)
 {
     return kills;
 }
@@ -95,8 +95,8 @@ static struct simulator *simulator_with(const scheduler_t *scheduler)
 
 /* ---- sending a call ---- */
 
-struct asked {
-    enum apart_hook hook;
+struct hook_call {
+    enum separate_hook hook;
     run_queue_t *queue; /* null: none */
     const task_t *task;
     const task_t *other;
@@ -120,70 +120,70 @@ static bool is_known_scheduler(const scheduler_t *scheduler)
            memcmp(scheduler->group, was->group, sizeof(was->group)) == 0;
 }
 
-static void tell_scheduler(const scheduler_t *scheduler)
+static void send_scheduler(const scheduler_t *scheduler)
 {
-    struct apart_scheduler *told = &message.call.scheduler;
+    struct separate_scheduler *fields = &message.call.scheduler;
     message.call.scheduler_changed = !is_known_scheduler(scheduler);
     if (!message.call.scheduler_changed)
         return;
     known_scheduler = *scheduler;
     knows_scheduler = true;
-    told->cpus = scheduler->cpus;
-    told->queues = scheduler->queues;
-    told->tick_ns = (int64_t)scheduler->tick_ns;
-    told->overhead_ns = (int64_t)scheduler->overhead_ns;
-    told->seed = (int64_t)scheduler->seed;
-    told->ending = scheduler->ending;
-    told->groups = scheduler->groups;
-    memcpy(told->tunables, scheduler->tunable, sizeof(told->tunables));
+    fields->cpus = scheduler->cpus;
+    fields->queues = scheduler->queues;
+    fields->tick_ns = (int64_t)scheduler->tick_ns;
+    fields->overhead_ns = (int64_t)scheduler->overhead_ns;
+    fields->seed = (int64_t)scheduler->seed;
+    fields->ending = scheduler->ending;
+    fields->groups = scheduler->groups;
+    memcpy(fields->tunables, scheduler->tunable, sizeof(fields->tunables));
     for (uint32_t i = 0; i < GROUPS_MAX; i++) {
         const struct share_group *group = &scheduler->group[i];
-        told->group[i] = (struct apart_group){group->parent, group->weight, (int64_t)group->quota,
-                                              (int64_t)group->period};
+        fields->group[i] = (struct separate_group){group->parent, group->weight,
+                                                   (int64_t)group->quota, (int64_t)group->period};
     }
 }
 
 #define DIFFERS(field) differs |= (uint64_t)(was->field ^ (int64_t)queue->field);
 
-static bool is_known_queue(const struct apart_queue *was, const struct run_queue *queue)
+static bool is_known_queue(const struct separate_queue *was, const struct run_queue *queue)
 {
     uint64_t differs = (uint64_t)(was->current ^ number_of(queue->current));
-    APART_QUEUE_HOST(DIFFERS)
-    APART_QUEUE_POLICY(DIFFERS)
+    SEPARATE_QUEUE_HOST(DIFFERS)
+    SEPARATE_QUEUE_POLICY(DIFFERS)
     return was->number != 0 && differs == 0;
 }
 
-#define TELL(field) told->field = (int64_t)queue->field;
+#define TELL(field) fields->field = (int64_t)queue->field;
 
-static void tell_queues(const struct simulator *simulator)
+static void send_queues(const struct simulator *simulator)
 {
-    struct apart_call *call = &message.call;
+    struct separate_call *call = &message.call;
     call->queue_count = 0;
     for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
         const struct run_queue *queue = &simulator->queues[i];
         if (is_known_queue(&known_queues[i], queue))
             continue;
-        struct apart_queue *told = &call->queues[call->queue_count++];
-        told->number = (int64_t)i + 1;
-        APART_QUEUE_HOST(TELL)
-        APART_QUEUE_POLICY(TELL)
-        told->current = number_of(queue->current);
-        known_queues[i] = *told;
+        struct separate_queue *fields = &call->queues[call->queue_count++];
+        fields->number = (int64_t)i + 1;
+        SEPARATE_QUEUE_HOST(TELL)
+        SEPARATE_QUEUE_POLICY(TELL)
+        fields->current = number_of(queue->current);
+        known_queues[i] = *fields;
     }
 }
 
 #undef TELL
-#define TELL(field)      told.field = (int64_t)task->field;
-#define TELL_LINK(field) told.field = number_of(task->field);
+#define TELL(field)      fields.field = (int64_t)task->field;
+#define TELL_LINK(field) fields.field = number_of(task->field);
 
-static struct apart_task told_task(const struct task *task)
+static struct separate_task task_fields(const struct task *task)
 {
-    struct apart_task told = {.is_bound = task->cpus != NULL};
-    APART_TASK_NUMBERS(TELL)
-    APART_TASK_LINKS(TELL_LINK)
+    struct separate_task fields = {.is_bound = task->cpus != NULL};
+    SEPARATE_TASK_NUMBERS(TELL)
+    SEPARATE_TASK_LINKS(TELL_LINK)
     if (task->cpus)
-        told.may_run = task->cpus->words[0];
-    return told;
+        fields.may_run = task->cpus->words[0];
+    return fields;
 }
 
 /* Every call compares many tasks, so the host's fields of a task are compared as raw memory. */
@@ -217,38 +217,38 @@ static bool is_known(const struct task *task)
     return differs == 0;
 }
 
-static void tell_task(const struct simulator *simulator, uint32_t slot)
+static void send_task(const struct simulator *simulator, uint32_t slot)
 {
-    struct apart_call *call = &message.call;
+    struct separate_call *call = &message.call;
     const struct process *process = process_at(simulator, slot);
     const struct task *task = &process->task;
     if (is_known(task) || process->place == PLACE_FREE)
         return;
     known[slot] = (struct known){*task, task->cpus ? task->cpus->words[0] : 0};
-    call->tasks[call->task_count++] = told_task(task);
+    call->tasks[call->task_count++] = task_fields(task);
 }
 
-static void tell_all_tasks(const struct simulator *simulator)
+static void send_all_tasks(const struct simulator *simulator)
 {
     for (uint32_t slot = 0; slot < simulator->most_processes; slot++)
-        tell_task(simulator, slot);
+        send_task(simulator, slot);
 }
 
-static void tell_by_number(const struct simulator *simulator, int64_t number)
+static void send_by_number(const struct simulator *simulator, int64_t number)
 {
     if (number > 0 && number <= simulator->most_processes)
-        tell_task(simulator, (uint32_t)number - 1);
+        send_task(simulator, (uint32_t)number - 1);
 }
 
 /* Sends the tasks that run, or ran at the previous call. */
-static void tell_running(const struct simulator *simulator)
+static void send_running(const struct simulator *simulator)
 {
     for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
         const struct process *current = simulator->cpus[i].current;
         int64_t number = current ? number_of(&current->task) : 0;
         if (number != latest.running[i])
-            tell_by_number(simulator, latest.running[i]);
-        tell_by_number(simulator, number);
+            send_by_number(simulator, latest.running[i]);
+        send_by_number(simulator, number);
         latest.running[i] = number;
     }
 }
@@ -256,24 +256,24 @@ static void tell_running(const struct simulator *simulator)
 /* Between two calls the host changes running tasks, and the tasks of these calls. Other tasks
  * may only have received an attribute or, if the policy asks for them, other waiters. So there
  * is no need to visit all tasks at each call. An occasional check visits all to verify this. */
-static void tell_tasks(struct simulator *simulator, const struct asked *asked)
+static void send_tasks(struct simulator *simulator, const struct hook_call *hook_call)
 {
-    struct apart_call *call = &message.call;
+    struct separate_call *call = &message.call;
     call->task_count = 0;
     if (simulator->scheduler.follows_waits || simulator->attribute_changes != latest.changes) {
         latest.changes = simulator->attribute_changes;
-        tell_all_tasks(simulator);
+        send_all_tasks(simulator);
     }
     for (uint32_t i = 0; i < sizeof(latest.tasks) / sizeof(latest.tasks[0]); i++)
-        tell_by_number(simulator, latest.tasks[i]);
-    tell_by_number(simulator, number_of(asked->task));
-    tell_by_number(simulator, number_of(asked->other));
-    tell_running(simulator);
+        send_by_number(simulator, latest.tasks[i]);
+    send_by_number(simulator, number_of(hook_call->task));
+    send_by_number(simulator, number_of(hook_call->other));
+    send_running(simulator);
     if (machine->calls % CALLS_CHECKED != 0)
         return;
-    const int64_t told = call->task_count;
-    tell_all_tasks(simulator);
-    if (call->task_count != told)
+    const int64_t fields = call->task_count;
+    send_all_tasks(simulator);
+    if (call->task_count != fields)
         fail(simulator, "the simulator changed a task without notifying the policy");
 }
 
@@ -294,7 +294,7 @@ static task_t *heard_task(struct simulator *simulator, int64_t number)
 
 static void hear_changes(struct simulator *simulator)
 {
-    const struct apart_answer *answer = &message.answer;
+    const struct separate_answer *answer = &message.answer;
     for (int64_t i = 0; i < answer->changed_count; i++) {
         task_t *task = heard_task(simulator, answer->changed[i].task);
         if (task) {
@@ -310,9 +310,9 @@ static void hear_changes(struct simulator *simulator)
 
 static void hear_queue(run_queue_t *queue)
 {
-    const struct apart_answer *answer = &message.answer;
-    struct apart_queue *was = &known_queues[queue->cpu];
-    APART_QUEUE_POLICY(HEAR)
+    const struct separate_answer *answer = &message.answer;
+    struct separate_queue *was = &known_queues[queue->cpu];
+    SEPARATE_QUEUE_POLICY(HEAR)
     if (!answer->told)
         return;
     queue->said.told = 1;
@@ -328,9 +328,9 @@ static void hear_queue(run_queue_t *queue)
  * with their number regardless of the policy. */
 static bool served(void)
 {
-    uint64_t own = 0;
-    bool good = apart_call(machine, APART_SERVE, &own);
-    machine->instructions += own;
+    uint64_t executed = 0;
+    bool good = separate_call(machine, SEPARATE_SERVE, &executed);
+    machine->instructions += executed;
     return good;
 }
 
@@ -343,22 +343,22 @@ static uint64_t address_of(const void *part)
 /* Copies a part of the message to the machine, or from it. */
 static void carry_part(const void *part, size_t bytes)
 {
-    apart_write(machine, address_of(part), part, bytes);
+    separate_write(machine, address_of(part), part, bytes);
 }
 
 static void take_part(void *part, size_t bytes)
 {
-    apart_read(machine, address_of(part), part, bytes);
+    separate_read(machine, address_of(part), part, bytes);
 }
 
 /* Receives the part of the answer about the changed tasks. Returns false if the machine crashed. */
 static bool take_answer(void)
 {
-    struct apart_answer *answer = &message.answer;
+    struct separate_answer *answer = &message.answer;
     uint64_t carrying;
-    const bool good = apart_call(machine, APART_ANSWER, &carrying);
-    take_part(answer, offsetof(struct apart_answer, changed));
-    if (answer->changed_count < 0 || answer->changed_count > APART_TASKS)
+    const bool good = separate_call(machine, SEPARATE_ANSWER, &carrying);
+    take_part(answer, offsetof(struct separate_answer, changed));
+    if (answer->changed_count < 0 || answer->changed_count > SEPARATE_TASKS)
         answer->changed_count = 0;
     take_part(answer->changed, (size_t)answer->changed_count * sizeof(answer->changed[0]));
     return good;
@@ -366,8 +366,8 @@ static bool take_answer(void)
 
 static void carry_call(void)
 {
-    const struct apart_call *call = &message.call;
-    carry_part(call, offsetof(struct apart_call, scheduler));
+    const struct separate_call *call = &message.call;
+    carry_part(call, offsetof(struct separate_call, scheduler));
     if (call->scheduler_changed)
         carry_part(&call->scheduler, sizeof(call->scheduler));
     carry_part(call->queues, (size_t)call->queue_count * sizeof(call->queues[0]));
@@ -388,7 +388,7 @@ static bool carry(void)
     if (!may_be_called())
         return false;
     carry_call();
-    bool good = apart_call(machine, APART_HEAR, &carrying) && served();
+    bool good = separate_call(machine, SEPARATE_HEAR, &carrying) && served();
     if (good)
         return take_answer();
     take_part(message.answer.trouble, sizeof(message.answer.trouble));
@@ -401,51 +401,52 @@ struct structures {
     unsigned char queue[STRUCTURE_MOST], task[STRUCTURE_MOST], other[STRUCTURE_MOST];
 };
 
-static void look_at(struct structures *seen, const struct asked *asked)
+static void look_at(struct structures *seen, const struct hook_call *hook_call)
 {
-    const struct apart_description *own = &message.description;
-    const int64_t queue = own->queues_at + (message.call.queue - 1) * own->queue_bytes;
-    const int64_t task = own->tasks_at + asked->task->slot * own->task_bytes;
-    const int64_t other = own->tasks_at + asked->other->slot * own->task_bytes;
-    apart_read(machine, (uint64_t)queue, seen->queue, (size_t)own->queue_bytes);
-    apart_read(machine, (uint64_t)task, seen->task, (size_t)own->task_bytes);
-    apart_read(machine, (uint64_t)other, seen->other, (size_t)own->task_bytes);
+    const struct separate_description *description = &message.description;
+    const int64_t queue =
+        description->queues_at + (message.call.queue - 1) * description->queue_bytes;
+    const int64_t task = description->tasks_at + hook_call->task->slot * description->task_bytes;
+    const int64_t other = description->tasks_at + hook_call->other->slot * description->task_bytes;
+    separate_read(machine, (uint64_t)queue, seen->queue, (size_t)description->queue_bytes);
+    separate_read(machine, (uint64_t)task, seen->task, (size_t)description->task_bytes);
+    separate_read(machine, (uint64_t)other, seen->other, (size_t)description->task_bytes);
 }
 
-static bool has_written(const struct structures *before, const struct asked *asked)
+static bool has_written(const struct structures *before, const struct hook_call *hook_call)
 {
-    const struct apart_description *own = &message.description;
+    const struct separate_description *description = &message.description;
     struct structures now;
-    look_at(&now, asked);
-    return memcmp(before->queue, now.queue, (size_t)own->queue_bytes) != 0 ||
-           memcmp(before->task, now.task, (size_t)own->task_bytes) != 0 ||
-           memcmp(before->other, now.other, (size_t)own->task_bytes) != 0;
+    look_at(&now, hook_call);
+    return memcmp(before->queue, now.queue, (size_t)description->queue_bytes) != 0 ||
+           memcmp(before->task, now.task, (size_t)description->task_bytes) != 0 ||
+           memcmp(before->other, now.other, (size_t)description->task_bytes) != 0;
 }
 
 /* Returns true for a repeated question. Whether a queued task preempts others is asked for each
  * CPU, up to a hundred times, and nothing changes in between: the machine knows everything. */
-static bool is_asked_again(const struct asked *asked)
+static bool is_repeated(const struct hook_call *hook_call)
 {
-    const struct apart_call *call = &message.call;
-    return asked->hook == APART_PREEMPTS && call->hook == APART_PREEMPTS &&
-           call->queue == known_queues[asked->queue->cpu].number &&
-           (int64_t)asked->queue->now == known_queues[asked->queue->cpu].now &&
+    const struct separate_call *call = &message.call;
+    return hook_call->hook == SEPARATE_PREEMPTS && call->hook == SEPARATE_PREEMPTS &&
+           call->queue == known_queues[hook_call->queue->cpu].number &&
+           (int64_t)hook_call->queue->now == known_queues[hook_call->queue->cpu].now &&
            !message.answer.told;
 }
 
 /* Like carry(), but sends nothing, and receives an answer only if the hook has written to its
  * arguments. Its changes to the levels of other tasks are in the next answer; they are not read
  * before. */
-static bool carry_again(const struct asked *asked)
+static bool carry_again(const struct hook_call *hook_call)
 {
     struct structures before;
     if (!may_be_called())
         return false;
-    look_at(&before, asked);
+    look_at(&before, hook_call);
     message.answer.changed_count = 0;
-    carry_part(&message.call, offsetof(struct apart_call, scheduler_changed));
+    carry_part(&message.call, offsetof(struct separate_call, scheduler_changed));
     const bool good = served();
-    if (good && has_written(&before, asked))
+    if (good && has_written(&before, hook_call))
         return take_answer();
     take_part(&message.answer.result, sizeof(message.answer.result));
     if (!good)
@@ -453,7 +454,7 @@ static bool carry_again(const struct asked *asked)
     return good;
 }
 
-static bool carried(const struct asked *again)
+static bool carried(const struct hook_call *again)
 {
     memset(message.answer.trouble, 0, sizeof(message.answer.trouble));
     bool good = again ? carry_again(again) : carry();
@@ -462,32 +463,32 @@ static bool carried(const struct asked *again)
 }
 
 /* Returns the answer's result; 0 in a run that has failed. */
-static int64_t ask(const scheduler_t *scheduler, struct asked asked)
+static int64_t ask(const scheduler_t *scheduler, struct hook_call hook_call)
 {
     struct simulator *simulator = simulator_with(scheduler);
-    struct apart_call *call = &message.call;
+    struct separate_call *call = &message.call;
     if (simulator->status == SIMULATOR_FAILED)
         return 0;
-    const bool again = is_asked_again(&asked);
-    call->hook = asked.hook;
-    call->queue = asked.queue ? (int64_t)(asked.queue - simulator->queues) + 1 : 0;
-    call->task = number_of(asked.task);
-    call->other = number_of(asked.other);
-    call->value = asked.value;
-    call->flag = asked.flag;
+    const bool again = is_repeated(&hook_call);
+    call->hook = hook_call.hook;
+    call->queue = hook_call.queue ? (int64_t)(hook_call.queue - simulator->queues) + 1 : 0;
+    call->task = number_of(hook_call.task);
+    call->other = number_of(hook_call.other);
+    call->value = hook_call.value;
+    call->flag = hook_call.flag;
     if (!again) {
-        tell_scheduler(scheduler);
-        tell_queues(simulator);
-        tell_tasks(simulator, &asked);
+        send_scheduler(scheduler);
+        send_queues(simulator);
+        send_tasks(simulator, &hook_call);
     }
-    if (!carried(again ? &asked : NULL)) {
+    if (!carried(again ? &hook_call : NULL)) {
         fail(simulator, "policy %s broke a rule: %s", name,
              message.answer.trouble[0] ? message.answer.trouble : "its machine failed");
         return 0;
     }
     hear_changes(simulator);
-    if (asked.queue)
-        hear_queue(asked.queue);
+    if (hook_call.queue)
+        hear_queue(hook_call.queue);
     latest.tasks[0] = call->task;
     latest.tasks[1] = call->other;
     latest.tasks[2] = message.answer.result; /* if it is a task */
@@ -496,11 +497,11 @@ static int64_t ask(const scheduler_t *scheduler, struct asked asked)
 
 /* Returns the task that the policy hands out from a queue. A task of another queue counts as
  * none. */
-static task_t *ask_for_task(run_queue_t *queue, enum apart_hook hook, uint32_t cpu)
+static task_t *ask_for_task(run_queue_t *queue, enum separate_hook hook, uint32_t cpu)
 {
     struct simulator *simulator = simulator_with(queue->scheduler);
     int64_t number =
-        ask(queue->scheduler, (struct asked){.hook = hook, .queue = queue, .value = cpu});
+        ask(queue->scheduler, (struct hook_call){.hook = hook, .queue = queue, .value = cpu});
     task_t *task = heard_task(simulator, number);
     if (task && simulator->scheduler.queues > 1 && task->cpu != queue->cpu &&
         ((struct process *)task)->place == PLACE_QUEUED) {
@@ -514,19 +515,19 @@ static task_t *ask_for_task(run_queue_t *queue, enum apart_hook hook, uint32_t c
 
 static void ask_scheduler_init(scheduler_t *scheduler)
 {
-    ask(scheduler, (struct asked){.hook = APART_SCHEDULER_INIT});
-    scheduler->follows_waits = message.answer.follows_waits && policy_apart.waiters_changed;
-    scheduler->orders_waiters = message.answer.orders_waiters && policy_apart.overtakes;
+    ask(scheduler, (struct hook_call){.hook = SEPARATE_SCHEDULER_INIT});
+    scheduler->follows_waits = message.answer.follows_waits && policy_separate.waiters_changed;
+    scheduler->orders_waiters = message.answer.orders_waiters && policy_separate.overtakes;
 }
 
 static bool ask_shared_queue(const scheduler_t *scheduler)
 {
-    return ask(scheduler, (struct asked){.hook = APART_SHARED_QUEUE});
+    return ask(scheduler, (struct hook_call){.hook = SEPARATE_SHARED_QUEUE});
 }
 
 static enum share_attribute ask_shares_by(const scheduler_t *scheduler)
 {
-    int64_t by = ask(scheduler, (struct asked){.hook = APART_SHARES_BY});
+    int64_t by = ask(scheduler, (struct hook_call){.hook = SEPARATE_SHARES_BY});
     return by == SHARES_BY_TICKETS || by == SHARES_BY_WEIGHT || by == SHARES_BY_NICE ||
                    by == SHARES_BY_GROUPS || by == SHARES_BY_CURRENCIES
                ? (enum share_attribute)by
@@ -535,102 +536,106 @@ static enum share_attribute ask_shares_by(const scheduler_t *scheduler)
 
 static void ask_queue_init(run_queue_t *queue)
 {
-    ask(queue->scheduler, (struct asked){.hook = APART_QUEUE_INIT, .queue = queue});
+    ask(queue->scheduler, (struct hook_call){.hook = SEPARATE_QUEUE_INIT, .queue = queue});
 }
 
 static void ask_task_init(scheduler_t *scheduler, task_t *task, const task_t *parent)
 {
-    ask(scheduler, (struct asked){.hook = APART_TASK_INIT, .task = task, .other = parent});
+    ask(scheduler, (struct hook_call){.hook = SEPARATE_TASK_INIT, .task = task, .other = parent});
 }
 
 static void ask_task_exit(scheduler_t *scheduler, task_t *task)
 {
-    ask(scheduler, (struct asked){.hook = APART_TASK_EXIT, .task = task});
+    ask(scheduler, (struct hook_call){.hook = SEPARATE_TASK_EXIT, .task = task});
 }
 
 static void ask_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     ask(queue->scheduler,
-        (struct asked){.hook = APART_ENQUEUE, .queue = queue, .task = task, .value = reason});
+        (struct hook_call){
+            .hook = SEPARATE_ENQUEUE, .queue = queue, .task = task, .value = reason});
 }
 
 static void ask_dequeue(run_queue_t *queue, task_t *task)
 {
-    ask(queue->scheduler, (struct asked){.hook = APART_DEQUEUE, .queue = queue, .task = task});
+    ask(queue->scheduler,
+        (struct hook_call){.hook = SEPARATE_DEQUEUE, .queue = queue, .task = task});
 }
 
 static task_t *ask_pick(run_queue_t *queue, uint32_t cpu)
 {
-    return ask_for_task(queue, APART_PICK, cpu);
+    return ask_for_task(queue, SEPARATE_PICK, cpu);
 }
 
 static task_t *ask_steal(run_queue_t *queue, uint32_t cpu)
 {
-    return ask_for_task(queue, APART_STEAL, cpu);
+    return ask_for_task(queue, SEPARATE_STEAL, cpu);
 }
 
 static task_t *ask_alarm(run_queue_t *queue)
 {
-    return ask_for_task(queue, APART_ALARM, queue->cpu);
+    return ask_for_task(queue, SEPARATE_ALARM, queue->cpu);
 }
 
-static enum tick_verdict ask_for_verdict(run_queue_t *queue, enum apart_hook hook, task_t *task)
+static enum tick_verdict ask_for_verdict(run_queue_t *queue, enum separate_hook hook, task_t *task)
 {
     int64_t verdict =
-        ask(queue->scheduler, (struct asked){.hook = hook, .queue = queue, .task = task});
+        ask(queue->scheduler, (struct hook_call){.hook = hook, .queue = queue, .task = task});
     kills += verdict == TICK_KILL;
     return (enum tick_verdict)verdict;
 }
 
 static enum tick_verdict ask_tick(run_queue_t *queue, task_t *task)
 {
-    return ask_for_verdict(queue, APART_TICK, task);
+    return ask_for_verdict(queue, SEPARATE_TICK, task);
 }
 
 static enum tick_verdict ask_turn_over(run_queue_t *queue, task_t *task)
 {
-    return ask_for_verdict(queue, APART_TURN_OVER, task);
+    return ask_for_verdict(queue, SEPARATE_TURN_OVER, task);
 }
 
 static uint64_t ask_time_slice(const scheduler_t *scheduler, const task_t *task)
 {
-    return (uint64_t)ask(scheduler, (struct asked){.hook = APART_TIME_SLICE, .task = task});
+    return (uint64_t)ask(scheduler, (struct hook_call){.hook = SEPARATE_TIME_SLICE, .task = task});
 }
 
 static void ask_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
 {
     ask(queue->scheduler,
-        (struct asked){.hook = APART_STOPPED, .queue = queue, .task = task, .value = reason});
+        (struct hook_call){
+            .hook = SEPARATE_STOPPED, .queue = queue, .task = task, .value = reason});
 }
 
 static void ask_changed(run_queue_t *queue, task_t *task)
 {
-    ask(queue->scheduler, (struct asked){.hook = APART_CHANGED, .queue = queue, .task = task});
+    ask(queue->scheduler,
+        (struct hook_call){.hook = SEPARATE_CHANGED, .queue = queue, .task = task});
 }
 
 static void ask_leave(run_queue_t *queue, task_t *task)
 {
-    ask(queue->scheduler, (struct asked){.hook = APART_LEAVE, .queue = queue, .task = task});
+    ask(queue->scheduler, (struct hook_call){.hook = SEPARATE_LEAVE, .queue = queue, .task = task});
 }
 
 static bool ask_waiters_changed(run_queue_t *queue, task_t *owner)
 {
     return ask(queue->scheduler,
-               (struct asked){.hook = APART_WAITERS_CHANGED, .queue = queue, .task = owner});
+               (struct hook_call){.hook = SEPARATE_WAITERS_CHANGED, .queue = queue, .task = owner});
 }
 
 static bool ask_overtakes(run_queue_t *queue, const task_t *waiter, const task_t *chosen)
 {
-    return ask(
-        queue->scheduler,
-        (struct asked){.hook = APART_OVERTAKES, .queue = queue, .task = waiter, .other = chosen});
+    return ask(queue->scheduler,
+               (struct hook_call){
+                   .hook = SEPARATE_OVERTAKES, .queue = queue, .task = waiter, .other = chosen});
 }
 
 static bool ask_preempts(run_queue_t *queue, const task_t *task, const task_t *running)
 {
-    return ask(
-        queue->scheduler,
-        (struct asked){.hook = APART_PREEMPTS, .queue = queue, .task = task, .other = running});
+    return ask(queue->scheduler,
+               (struct hook_call){
+                   .hook = SEPARATE_PREEMPTS, .queue = queue, .task = task, .other = running});
 }
 
 /* Converts an answer to a CPU number; the host checks that the CPU exists. */
@@ -643,18 +648,18 @@ static uint32_t ask_place(const scheduler_t *scheduler, const task_t *task,
                           enum enqueue_reason reason)
 {
     return heard_cpu(
-        ask(scheduler, (struct asked){.hook = APART_PLACE, .task = task, .value = reason}));
+        ask(scheduler, (struct hook_call){.hook = SEPARATE_PLACE, .task = task, .value = reason}));
 }
 
 static uint32_t ask_push(const scheduler_t *scheduler, uint32_t cpu)
 {
-    return heard_cpu(ask(scheduler, (struct asked){.hook = APART_PUSH, .value = cpu}));
+    return heard_cpu(ask(scheduler, (struct hook_call){.hook = SEPARATE_PUSH, .value = cpu}));
 }
 
 static uint32_t ask_balance(const scheduler_t *scheduler, uint32_t cpu, bool idle)
 {
     return heard_cpu(
-        ask(scheduler, (struct asked){.hook = APART_BALANCE, .value = cpu, .flag = idle}));
+        ask(scheduler, (struct hook_call){.hook = SEPARATE_BALANCE, .value = cpu, .flag = idle}));
 }
 
 /* ---- hooks of a policy ---- */
@@ -680,61 +685,62 @@ static void take_hooks(int64_t hooks)
 {
 #define TAKE(HOOK, hook)                                                                           \
     if (hooks >> (HOOK) & 1)                                                                       \
-        policy_apart.hook = ask_##hook;
-    TAKE(APART_SHARED_QUEUE, shared_queue)
-    TAKE(APART_SHARES_BY, shares_by)
-    TAKE(APART_TASK_EXIT, task_exit)
-    TAKE(APART_STOPPED, stopped)
-    TAKE(APART_TURN_OVER, turn_over)
-    TAKE(APART_ALARM, alarm)
-    TAKE(APART_CHANGED, changed)
-    TAKE(APART_LEAVE, leave)
-    TAKE(APART_WAITERS_CHANGED, waiters_changed)
-    TAKE(APART_OVERTAKES, overtakes)
-    TAKE(APART_PREEMPTS, preempts)
-    TAKE(APART_PLACE, place)
-    TAKE(APART_PUSH, push)
-    TAKE(APART_BALANCE, balance)
-    TAKE(APART_STEAL, steal)
+        policy_separate.hook = ask_##hook;
+    TAKE(SEPARATE_SHARED_QUEUE, shared_queue)
+    TAKE(SEPARATE_SHARES_BY, shares_by)
+    TAKE(SEPARATE_TASK_EXIT, task_exit)
+    TAKE(SEPARATE_STOPPED, stopped)
+    TAKE(SEPARATE_TURN_OVER, turn_over)
+    TAKE(SEPARATE_ALARM, alarm)
+    TAKE(SEPARATE_CHANGED, changed)
+    TAKE(SEPARATE_LEAVE, leave)
+    TAKE(SEPARATE_WAITERS_CHANGED, waiters_changed)
+    TAKE(SEPARATE_OVERTAKES, overtakes)
+    TAKE(SEPARATE_PREEMPTS, preempts)
+    TAKE(SEPARATE_PLACE, place)
+    TAKE(SEPARATE_PUSH, push)
+    TAKE(SEPARATE_BALANCE, balance)
+    TAKE(SEPARATE_STEAL, steal)
 #undef TAKE
 }
 
-static void take_tunables(const struct apart_description *own)
+static void take_tunables(const struct separate_description *description)
 {
-    int64_t count = own->tunable_count;
-    policy_apart.tunable_count =
-        count < 0 || count > POLICY_TUNABLES_MAX ? 0 : (uint32_t)own->tunable_count;
-    for (uint32_t i = 0; i < policy_apart.tunable_count; i++) {
-        const struct apart_tunable *told = &own->tunables[i];
-        snprintf(tunable_names[i], sizeof(tunable_names[i]), "%.31s", told->name);
+    int64_t count = description->tunable_count;
+    policy_separate.tunable_count =
+        count < 0 || count > POLICY_TUNABLES_MAX ? 0 : (uint32_t)description->tunable_count;
+    for (uint32_t i = 0; i < policy_separate.tunable_count; i++) {
+        const struct separate_tunable *fields = &description->tunables[i];
+        snprintf(tunable_names[i], sizeof(tunable_names[i]), "%.31s", fields->name);
         tunables[i] = (struct tunable){tunable_names[i], "a number defined by the policy",
-                                       told->minimum, told->standard, told->maximum};
+                                       fields->minimum, fields->standard, fields->maximum};
     }
 }
 
-static bool take_levels(const struct apart_description *own)
+static bool take_levels(const struct separate_description *description)
 {
-    if (own->level_order == LEVELS_NONE)
+    if (description->level_order == LEVELS_NONE)
         return true;
-    policy_apart.levels = "The policy defines the levels.";
-    policy_apart.level_order = (enum level_order)own->level_order;
-    return own->level_order == LEVELS_LOWEST_FIRST || own->level_order == LEVELS_HIGHEST_FIRST;
+    policy_separate.levels = "The policy defines the levels.";
+    policy_separate.level_order = (enum level_order)description->level_order;
+    return description->level_order == LEVELS_LOWEST_FIRST || description->level_order == LEVELS_HIGHEST_FIRST;
 }
 
 /* Returns false if its structures do not fit into the machine's memory. */
-static bool take_places(const struct apart_description *own)
+static bool take_places(const struct separate_description *description)
 {
     const int64_t end = (int64_t)(machine->place + machine->room);
-    return own->queue_bytes > 0 && own->queue_bytes <= STRUCTURE_MOST && own->task_bytes > 0 &&
-           own->task_bytes <= STRUCTURE_MOST && own->queues_at >= 0 && own->tasks_at >= 0 &&
-           own->queues_at <= end - own->queue_bytes * APART_CPUS &&
-           own->tasks_at <= end - own->task_bytes * APART_TASKS;
+    return description->queue_bytes > 0 && description->queue_bytes <= STRUCTURE_MOST &&
+           description->task_bytes > 0 && description->task_bytes <= STRUCTURE_MOST &&
+           description->queues_at >= 0 && description->tasks_at >= 0 &&
+           description->queues_at <= end - description->queue_bytes * SEPARATE_CPUS &&
+           description->tasks_at <= end - description->task_bytes * SEPARATE_TASKS;
 }
 
-bool simulator_apart_begin(struct apart_machine *of_policy)
+bool simulator_separate_begin(struct separate_machine *of_policy)
 {
-    const struct apart_description *own = &message.description;
-    struct apart_answer *answer = &message.answer;
+    const struct separate_description *description = &message.description;
+    struct separate_answer *answer = &message.answer;
     memset(&message, 0, sizeof(message));
     memset(known, 0, sizeof(known));
     memset(known_queues, 0, sizeof(known_queues));
@@ -742,17 +748,17 @@ bool simulator_apart_begin(struct apart_machine *of_policy)
     knows_scheduler = false;
     machine = of_policy;
     kills = 0;
-    message.call.hook = APART_DESCRIBE;
+    message.call.hook = SEPARATE_DESCRIBE;
     if (!carried(NULL))
         return false;
     take_part(&message.description, sizeof(message.description));
-    policy_apart = always;
-    snprintf(name, sizeof(name), "%.31s", own->name);
-    take_hooks(own->hooks);
-    take_tunables(own);
-    const char *flaw = !take_levels(own)   ? "it has no such levels"
-                       : !take_places(own) ? "its structures have no address"
-                                           : policy_flaw(&policy_apart);
+    policy_separate = always;
+    snprintf(name, sizeof(name), "%.31s", description->name);
+    take_hooks(description->hooks);
+    take_tunables(description);
+    const char *flaw = !take_levels(description)   ? "it has no such levels"
+                       : !take_places(description) ? "its structures have no address"
+                                           : policy_flaw(&policy_separate);
     if (flaw)
         snprintf(answer->trouble, sizeof(answer->trouble),
                  "the policy's definitions are "

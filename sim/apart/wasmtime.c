@@ -8,9 +8,9 @@
 #include "sim/apart/apart.h"
 
 struct wasmtime_machine {
-    struct apart_machine machine;
-    void *context;                          /* wasmtime_context_t */
-    const void *functions[APART_FUNCTIONS]; /* wasmtime_func_t */
+    struct separate_machine machine;
+    void *context;                             /* wasmtime_context_t */
+    const void *functions[SEPARATE_FUNCTIONS]; /* wasmtime_func_t */
     unsigned char *memory;
     uint64_t hook_instructions; /* the most that a call may execute */
     void *(*set_fuel)(void *context, uint64_t fuel);
@@ -21,12 +21,13 @@ struct wasmtime_machine {
     void *error, *trap;
 };
 
-static struct wasmtime_machine *wasmtime_of(struct apart_machine *machine)
+static struct wasmtime_machine *wasmtime_of(struct separate_machine *machine)
 {
     return (struct wasmtime_machine *)(void *)machine; /* its first member */
 }
 
-bool apart_call(struct apart_machine *machine, enum apart_function function, uint64_t *executed)
+bool separate_call(struct separate_machine *machine, enum separate_function function,
+                   uint64_t *executed)
 {
     struct wasmtime_machine *runs = wasmtime_of(machine);
     uint64_t left = 0;
@@ -38,12 +39,13 @@ bool apart_call(struct apart_machine *machine, enum apart_function function, uin
     return !runs->error && !runs->trap;
 }
 
-void apart_write(struct apart_machine *machine, uint64_t address, const void *from, size_t bytes)
+void separate_write(struct separate_machine *machine, uint64_t address, const void *from,
+                    size_t bytes)
 {
     memcpy(wasmtime_of(machine)->memory + address, from, bytes);
 }
 
-void apart_read(struct apart_machine *machine, uint64_t address, void *to, size_t bytes)
+void separate_read(struct separate_machine *machine, uint64_t address, void *to, size_t bytes)
 {
     memcpy(to, wasmtime_of(machine)->memory + address, bytes);
 }

@@ -144,7 +144,7 @@ MISTAKES = {
     ),
     "no tick hook": edited("    .tick = rr_tick,\n", ""),
 }
-SAID = {
+MESSAGES = {
     "a typo": "no member named",
     "a missing semicolon": "expected ';'",
     "a static variable": "count: a variable outside",
@@ -173,7 +173,7 @@ WITHOUT_A_PLACE = {
 def test_a_mistake_is_shown_with_its_line(page: Page, mistake: str) -> None:
     source, line = MISTAKES[mistake]
     write(page, source)
-    expect(state(page)).to_contain_text(re.compile(SAID[mistake]), timeout=FIRST_COMPILE_MS)
+    expect(state(page)).to_contain_text(re.compile(MESSAGES[mistake]), timeout=FIRST_COMPILE_MS)
     if mistake in WITHOUT_A_PLACE:
         begin = WITHOUT_A_PLACE[mistake]
         line = next(number for number, text in enumerate(source.splitlines(), 1) if begin in text)
@@ -225,7 +225,7 @@ def test_a_run_shows_the_lines_that_decided_it(page: Page) -> None:
 
 
 @pytest.mark.parametrize(
-    ("link", "said"),
+    ("link", "expected_text"),
     [
         ("v=9&base=rr", "another version of the playground"),
         ("v=1&base=none", "not a policy of this version"),
@@ -237,12 +237,12 @@ def test_a_run_shows_the_lines_that_decided_it(page: Page) -> None:
     ids=["version", "policy", "cpus", "patch", "long", "markup"],
 )
 def test_a_wrong_link_is_refused_in_words(
-    browser: Browser, address: str, link: str, said: str
+    browser: Browser, address: str, link: str, expected_text: str
 ) -> None:
     page = browser.new_page()
     page.on("dialog", lambda dialog: pytest.fail(dialog.message))
     page.goto(f"{address}#{link}")
-    expect(page.locator("#notices [role=alert]")).to_contain_text(said)
+    expect(page.locator("#notices [role=alert]")).to_contain_text(expected_text)
     expect(state(page)).to_contain_text("First difference at")
     assert page.locator("img").count() == 0
     page.close()

@@ -57,8 +57,7 @@ def sources_of(form: Form) -> dict[str, Path]:
     """Returns the only files that a submission can include, by their paths in the sandbox."""
     policies = {f"policies/{name}": ROOT / "policies" / name for name in (*_ALWAYS, *form.headers)}
     sources = {
-        f"sim/apart/{name}": ROOT / "sim" / "apart" / name
-        for name in ("message.h", "module.c")
+        f"sim/apart/{name}": ROOT / "sim" / "apart" / name for name in ("message.h", "module.c")
     }
     return {**policies, **sources}
 

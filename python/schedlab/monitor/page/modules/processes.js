@@ -173,7 +173,7 @@ class ProcessTable {
         const request = { filter: this.filter.value, own: this.monitorBox.box.checked, grouped: this.grouped.box.checked };
         // During an edit, rows keep their places.
         const rank = this.editor.open ? new Map(this.pids.map((pid, place) => [pid, place])) : null;
-        const { items, groups } = arrange(processes, { ...wish, sort: this.sort, rank, folded: this.foldedGroups });
+        const { items, groups } = arrange(processes, { ...request, sort: this.sort, rank, folded: this.foldedGroups });
         this.items = items;
         this.groups = groups;
         this.pids = items.map((item) => (item >= 0 ? processes.pid[item] : 0));
@@ -224,7 +224,7 @@ class ProcessTable {
         }
         // A row keeps its element while it is visible: place p is always shown by row p modulo their number.
         const used = this.rows.length;
-        const last = first + Math.max(0, wanted);
+        const last = first + Math.max(0, rowCount);
         for (let place = first; place < first + used; place++) {
             const row = this.rows[place % used];
             if (place >= last) row.hide();

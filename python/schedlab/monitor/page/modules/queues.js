@@ -379,10 +379,10 @@ class Queues {
         const place = this.scrolled.placeOf(event);
         const tile = this.#tileAt(place);
         this.scrolled.element.style.cursor = tile ? "pointer" : "";
-        this.scrolled.showTip(tile ? this.#describe(tile) : null, place);
+        this.scrolled.showTip(tile ? this.#tileTip(tile) : null, place);
     }
 
-    #describe({ pid, cpu, level, since, runs }) {
+    #tileTip({ pid, cpu, level, since, runs }) {
         const { frame } = this.state;
         const long = duration(Math.max(0, frame.now_ns - since));
         const lines = [`${runs ? "runs on" : "waits at"} CPU ${cpu} for ${long}`];

@@ -94,9 +94,9 @@ const TOGETHER = {
         session.changed();
     },
     // Only of this page:
-    begin: (session, { systems, pace, own, lesson }) => {
+    begin: (session, { systems, pace, own: userWorkloads, lesson }) => {
         if (pace !== undefined) session.pace = pace;
-        if (own) session.palette = [...session.palette.filter(({ kind }) => kind !== "own"), ...own.map((workload) => ({ ...workload, kind: "own", tick_bound: false }))];
+        if (userWorkloads) session.palette = [...session.palette.filter(({ kind }) => kind !== "own"), ...userWorkloads.map((workload) => ({ ...workload, kind: "own", tick_bound: false }))];
         return session.begin(systems, lesson);
     },
     play: (session, { file, ...facts }) => session.play(file, facts),

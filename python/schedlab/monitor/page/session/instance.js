@@ -179,7 +179,7 @@ export class Instance {
     again({ memory, policy }) {
         const made = new Instance(this.module, this.separate);
         restore(made.#exports.memory, memory);
-        if (policy) made.policy.restore((own) => restore(own, policy));
+        if (policy) made.policy.restore((checkpoint) => restore(checkpoint, policy));
         return made;
     }
 

@@ -60,7 +60,7 @@ class Times {
 export class Past {
     #events = new Times();
     #decisions = new Times();
-    #decisions = new Decisions();
+    #seenDecisions = new Decisions();
     /**
      * @type {{time: number, records: number, copy: any}[]} in the order of time; `records`: how many came
      * before
@@ -91,9 +91,9 @@ export class Past {
     note(words, before = this.#records) {
         for (let at = 0; at < words.length; at += WORDS) {
             const time = timeAt(words, at);
-            this.#decisions.note(words, at);
+            this.#seenDecisions.note(words, at);
             this.#events.add(time);
-            if (this.#decisions.has(words, at)) this.#decisions.add(time);
+            if (this.#seenDecisions.has(words, at)) this.#decisions.add(time);
         }
         this.#records = before + words.length / WORDS;
     }

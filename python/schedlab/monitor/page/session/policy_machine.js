@@ -3,7 +3,7 @@
 // A policy in a WebAssembly instance with its own memory (sim/apart/module.c). The simulator's instance calls
 // it at each hook, and copies the messages between both memories.
 
-const FUNCTIONS = ["hear", "serve", "answer"]; // enum apart_function
+const FUNCTIONS = ["hear", "serve", "answer"]; // enum separate_function
 const SERVE = 1;
 const PATH_HEADER = 2; // words before the path's blocks
 const FRAME = /wasm-function\[\d+\]:(0x[\da-f]+)/;
@@ -49,7 +49,7 @@ export class PolicyMachine {
     }
 
     /**
-     * What the policy says about itself, once it has been begun: struct apart_description.
+     * What the policy says about itself, once it has been begun: struct separate_description.
      * @returns {{name: string, tunables: {name: string, minimum: number, default: number, maximum: number}[]}}
      */
     get description() {

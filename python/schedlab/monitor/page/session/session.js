@@ -55,7 +55,7 @@ export class Session {
             this.policies = [...this.policies.filter(({ name }) => name !== policy.name), policy];
             this.#modules.set(policy.name, module);
         }
-        return found.map(({ name }) => name);
+        return catalogue.map(({ name }) => name);
     }
 
     // --- systems

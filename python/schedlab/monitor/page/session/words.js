@@ -215,11 +215,11 @@ class Assembly {
         view.setBigUint64(WORKLOAD.bytes, BigInt(size), true);
         view.setBigUint64(WORKLOAD.checksum, checksum(file.subarray(HEADER_BYTES)), true);
         view.setBigUint64(WORKLOAD.tick_ns, this.tickNs, true);
-        const told = {
+        const headerFields = {
             version: WORKLOAD_VERSION, header_bytes: HEADER_BYTES, program_count: names.length, step_count: stepCount,
             channel_count: this.#channels.length, text_count: this.#texts.length, text_bytes: textBytes,
         };
-        for (const [field, value] of Object.entries(told)) view.setUint32(WORKLOAD[field], value, true);
+        for (const [field, value] of Object.entries(headerFields)) view.setUint32(WORKLOAD[field], value, true);
         return file;
     }
 }
