@@ -20,7 +20,7 @@ NO_CAUSE = {"constant", "chance"}
 """Footnotes that state no cause: output of the study's program, and random variation."""
 
 
-@pytest.mark.parametrize("cause", EVERY, ids=lambda each: f"{each.study}-{each.name}")
+@pytest.mark.parametrize("cause", EVERY, ids=lambda cause: f"{cause.study}-{cause.name}")
 def test_its_runs_exist_and_its_effect_is_stored(cause: Cause) -> None:
     for named in (cause.run, cause.without):
         experiment, _, policy = named.partition(" ")
@@ -32,7 +32,7 @@ def test_its_runs_exist_and_its_effect_is_stored(cause: Cause) -> None:
     assert any(before != after for before, after in cause.effects.values())
 
 
-@pytest.mark.parametrize("cause", EVERY, ids=lambda each: f"{each.study}-{each.name}")
+@pytest.mark.parametrize("cause", EVERY, ids=lambda cause: f"{cause.study}-{cause.name}")
 def test_it_covers_the_figures_that_it_names(cause: Cause) -> None:
     figures = [figure for figure in select(study=cause.study, source="study") if cause_of(figure)]
     covered = [figure for figure in figures if cause_of(figure) == cause]
@@ -50,7 +50,7 @@ WORDED = {
 """Causes by study whose footnotes the page words, because causes.yaml is too short for them."""
 
 
-@pytest.mark.parametrize("study", [each.number for each in studies()])
+@pytest.mark.parametrize("study", [study.number for study in studies()])
 def test_footnotes_that_a_page_words_have_a_cause_in_the_file(study: int) -> None:
     named = {cause.name for cause in causes(study) if not cause.places}
     assert named == WORDED.get(study, set())

@@ -126,7 +126,7 @@ def runs_of(folder: Path, cause: Cause, column: str, every: bool) -> Plan:
     )
 
 
-@pytest.mark.parametrize("cause", EVERY, ids=lambda each: f"{each.study}-{each.name}")
+@pytest.mark.parametrize("cause", EVERY, ids=lambda cause: f"{cause.study}-{cause.name}")
 def test_the_stored_effect_is_what_its_runs_measure(
     tmp_path: Path, cause: Cause, request: pytest.FixtureRequest
 ) -> None:
