@@ -723,7 +723,8 @@ static bool take_levels(const struct separate_description *description)
         return true;
     policy_separate.levels = "The policy defines the levels.";
     policy_separate.level_order = (enum level_order)description->level_order;
-    return description->level_order == LEVELS_LOWEST_FIRST || description->level_order == LEVELS_HIGHEST_FIRST;
+    return description->level_order == LEVELS_LOWEST_FIRST ||
+           description->level_order == LEVELS_HIGHEST_FIRST;
 }
 
 /* Returns false if its structures do not fit into the machine's memory. */
@@ -758,7 +759,7 @@ bool simulator_separate_begin(struct separate_machine *of_policy)
     take_tunables(description);
     const char *flaw = !take_levels(description)   ? "it has no such levels"
                        : !take_places(description) ? "its structures have no address"
-                                           : policy_flaw(&policy_separate);
+                                                   : policy_flaw(&policy_separate);
     if (flaw)
         snprintf(answer->trouble, sizeof(answer->trouble),
                  "the policy's definitions are "

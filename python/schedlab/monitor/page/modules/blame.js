@@ -72,10 +72,10 @@ export class Blame {
         this.panel.body.blamed = null;
     }
 
-    #show(results, at_ns) {
-        const waits = results.longest.filter(({ duration_ns }) => duration_ns);
-        const summary = at_ns === null ? ofLongest(results, waits.length) : ofMoment(at_ns, waits.length);
-        const missingWakeups = results.wakeups_untold ? " The trace does not record wake-ups, so waits after a wake-up are not included." : "";
+    #show(breakdown, at_ns) {
+        const waits = breakdown.longest.filter(({ duration_ns }) => duration_ns);
+        const summary = at_ns === null ? ofLongest(breakdown, waits.length) : ofMoment(at_ns, waits.length);
+        const missingWakeups = breakdown.wakeups_untold ? " The trace does not record wake-ups, so waits after a wake-up are not included." : "";
         setText(this.head, summary + missingWakeups);
         this.results.hidden = false;
         announce(summary);
