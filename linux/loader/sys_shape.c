@@ -35,8 +35,7 @@ const char *sys_gap_text(enum sys_gap gap)
         [GAP_CACHES] = "caches are unknown: one cache per node is assumed",
         [GAP_SPLIT_CACHES] = "nodes share a cache: one cache per node is assumed",
         [GAP_CAPACITIES] = "capacities are unknown: speeds are taken from the highest frequencies",
-        [GAP_SPEEDS] = "capacities and frequencies are unknown: all CPUs are assumed to be "
-                       "equally fast",
+        [GAP_SPEEDS] = "capacities and frequencies are unknown: all CPUs count as equally fast",
         [GAP_KINDS] = "there are more than 16 kinds of CPUs: all are assumed to be equally fast",
         [GAP_WHOLE] = "the data is inconsistent: all CPUs are assumed to be equal",
     };
