@@ -245,12 +245,12 @@ class Playground {
                 element("td", { textContent: after }), element("td", { className: kind, textContent: sentence }));
         });
         const heads = ["Metric", this.settings.state.against, EDITED, "Change"].map((text) => element("th", { scope: "col", textContent: text }));
-        const waits = worstWaits(runs, edited.edited).map(({ pid, begin, ns }) => {
+        const waits = worstWaits(runs, edited.own).map(({ pid, begin, ns }) => {
             const open = button("", `${duration(ns)}: show this wait of ${names.get(pid)} ${pid}`, () => this.schedules.goTo(begin), duration(ns));
             return element("li", {}, open, ` ${names.get(pid) ?? ""} ${pid}, from ${moment(begin, 6)}`);
         });
         this.findings.replaceChildren(
-            element("section", { className: "summary" }, ...this.#summary(own, table)),
+            element("section", { className: "summary" }, ...this.#summary(edited, table)),
             element("section", {}, element("h2", { textContent: "Metrics" }),
                 element("table", {}, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows))),
             element("section", {}, element("h2", { textContent: "Longest waits under yours" }),
