@@ -88,15 +88,15 @@ struct wishes {
 static __always_inline void take_wishes(queue_t *queue, struct wishes *wishes)
 {
     wishes->alarm = note_alarm(queue);
-    wishes->told = POLICY.speaks && take_annotation(&queue->view, &wishes->said);
+    wishes->has_annotation = POLICY.speaks && take_annotation(&queue->view, &wishes->annotation);
 }
 
 static __always_inline void see_to(queue_t *queue, const struct wishes *wishes)
 {
     if (wishes->alarm)
         start_alarm_timer(queue);
-    if (POLICY.speaks && wishes->told)
-        trace_annotation(&wishes->said);
+    if (POLICY.speaks && wishes->has_annotation)
+        trace_annotation(&wishes->annotation);
 }
 
 /* After hooks that were called with the queue locked. */

@@ -84,7 +84,7 @@ static bool is_needed(const struct bpf_program *program, enum detail detail, boo
     return visits || !has_visits(program);
 }
 
-void observer_fit(struct bpf_object *observer, enum settings detail)
+void observer_fit(struct bpf_object *observer, enum detail detail)
 {
     struct btf *kernel = btf__load_vmlinux_btf();
     if (!kernel)

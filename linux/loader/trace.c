@@ -264,7 +264,8 @@ static int open_maps(struct trace *trace, char *problem, size_t size)
 {
     int events = bpf_object__find_map_fd_by_name(trace->observer, "events");
     int state = bpf_object__find_map_fd_by_name(trace->observer, "trace_state");
-    struct bpf_program *program = bpf_object__find_program_by_name(trace->observer, "tell");
+    struct bpf_program *program =
+        bpf_object__find_program_by_name(trace->observer, "emit_reported_event");
     if (events < 0 || state < 0 || !program)
         return fail(problem, size, ENOENT, "the observer's object has another version");
     trace->report = bpf_program__fd(program);
