@@ -7,13 +7,13 @@
 
 #if __has_feature(address_sanitizer)
 #include <sanitizer/asan_interface.h>
-#define GAP 64 /* bytes between arrays that must not be accessed */
+#define GAP 64 /* bytes between arrays; an access to them is an error */
 #else
 #define GAP 0
 #endif
 
 #ifdef __wasi__
-#define UNRESERVED 0 /* this system's mmap() reserves the memory at once */
+#define UNRESERVED 0 /* this system's mmap() always reserves the memory */
 #else
 #define UNRESERVED MAP_NORESERVE
 #endif

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * All memory of a machine: one zeroed range of addresses. Arrays are taken from it one after the
- * other and never returned. Pages that are never written to use no memory.
+ * All memory of a machine: one zeroed range of addresses. Arrays are taken from the arena one after
+ * the other, and never returned. Pages that are never written to use no memory.
  */
 struct arena {
     unsigned char *base; /* null: nothing is mapped, and only sizes are counted */

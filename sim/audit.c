@@ -71,7 +71,7 @@ static bool is_called(const struct cpu *cpu)
     return cpu->reschedule || cpu->late || cpu->due_first != NOBODY;
 }
 
-/* Returns the number of waiting processes in the queue that the CPU could run. */
+/* Returns the number of waiting processes in the queue that may run on the CPU. */
 static uint32_t waiting_for(const struct simulator *simulator, uint32_t queue, uint32_t cpu)
 {
     const struct run_queue *waiting = &simulator->queues[queue];
@@ -86,8 +86,8 @@ static uint32_t waiting_for(const struct simulator *simulator, uint32_t queue, u
     return waiting->queued > remaining ? waiting->queued - remaining : 0;
 }
 
-/* Invariant: no CPU that could run a process is idle, unless another CPU was notified for it. A
- * queue serves all CPUs, or one. */
+/* Invariant: while a process waits, no CPU that may run the process is idle, unless a CPU was
+ * notified of the process. A queue serves all CPUs, or one. */
 static bool check_idle(const struct simulator *simulator, uint32_t queue,
                        struct simulator_error *error)
 {
@@ -134,7 +134,7 @@ static uint32_t line_length(const struct simulator *simulator, uint32_t first,
     return length;
 }
 
-/* Invariant: waiting processes are in the lists of what they wait for. */
+/* Invariant: each waiting process is in the list of the channel that it waits for. */
 static bool check_lines(const struct simulator *simulator, const struct tally *tally,
                         struct simulator_error *error)
 {

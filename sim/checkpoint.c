@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Saves machines in files. A file contains the machine's setup and all actions on it
- * (sim/recipe.h), not its memory. Only a policy can distinguish its own lists, heaps and trees from
- * crafted ones, and one wrong pointer in them could read or write anywhere. So the machine is
- * created again, and all actions are repeated by the functions that check their arguments. That
- * takes as long as the run took, without its trace.
+ * Saves machines in files. A file contains the machine's setup and all actions on the machine
+ * (sim/recipe.h), not its memory. A file with memory could be crafted: the host cannot check a
+ * policy's lists, heaps and trees, and one wrong pointer in them could read or write anywhere. So
+ * restoring creates the machine again, and repeats all actions with the functions that check their
+ * arguments. Restoring takes as long as the run took, without its trace.
  */
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "sim/recipe_reading.h"
 #include "sim/tracing.h"
 
-#define NO_TRACE    "/dev/null" /* used while actions are repeated */
+#define NO_TRACE    "/dev/null" /* the trace's file while actions are repeated */
 #define PIECE_TICKS 64
 
 bool simulator_save(struct simulator *simulator, const char *path, struct simulator_error *error)
@@ -39,8 +39,8 @@ bool simulator_save(struct simulator *simulator, const char *path, struct simula
     return checkpoint_write(simulator, path, error);
 }
 
-/* Returns true if more has happened than the file declares. Then the described machine did not
- * write the file. So nothing takes longer than declared. */
+/* Returns true if more events have happened than the file declares. The file is then forged. This
+ * check ensures that a forged file takes no longer than it declares. */
 static bool is_too_much(const struct simulator *simulator, const struct simulator_counts *expected)
 {
     struct simulator_counts now;
@@ -50,8 +50,8 @@ static bool is_too_much(const struct simulator *simulator, const struct simulato
            now.wakeups > expected->wakeups || now.idle_switches > expected->idle_switches;
 }
 
-/* Returns true if the machine matches the file. (If tracing had stopped, records were counted
- * before that.) */
+/* Returns true if the machine's counts match the file. (It ignores the number of records, which
+ * differs if tracing had stopped.) */
 static bool is_as_expected(const struct simulator *simulator,
                            const struct simulator_counts *expected)
 {
@@ -147,7 +147,7 @@ static bool do_again(struct simulator *simulator, const struct checkpoint_header
     return !header->ran || run_again(simulator, header->until, &header->counts);
 }
 
-/* Returns null if no machine has written this recipe. */
+/* Creates the machine again from its recipe. Returns null if the recipe is not valid. */
 static struct simulator *make_again(const struct checkpoint_header *header,
                                     struct recipe_rest *rest)
 {

@@ -20,8 +20,9 @@ extern const char build_name[];
 
 #define CHECKSUM_BEGIN 0xcbf29ce484222325ull
 
-/* Two texts that differ in one word always have different checksums; others almost always. After
- * FNV-1a (Fowler, Noll, Vo 1991), with words and rotations. */
+/* Returns a checksum. Data that differ in a single word always have different checksums; other
+ * different data almost always have. After FNV-1a (Fowler, Noll, Vo 1991), with words and
+ * rotations. */
 static uint64_t checksum(const void *data, size_t bytes)
 {
     const unsigned char *next = data;
@@ -63,7 +64,7 @@ static bool write_machine(const struct simulator *simulator, FILE *file)
            fflush(file) == 0;
 }
 
-/* Creates a file next to it, with a name that no other file has. Returns null on failure; errno
+/* Creates a file with a new name in the directory of `path`. Returns null on failure; errno then
  * gives the reason. The caller frees `name`. */
 static FILE *create_temporary(const char *path, char **name)
 {
@@ -104,7 +105,8 @@ bool checkpoint_write(const struct simulator *simulator, const char *path,
 static const char damaged[] = "it is damaged";
 static const char cut_short[] = "it is truncated";
 
-/* Returns what is wrong, or null if the checkpoint is sound and of this build. */
+/* Returns the error in a header, or null if the checkpoint is valid and was written by this
+ * build. */
 static const char *header_flaw(const struct checkpoint_header *header)
 {
     if (header->magic != MAGIC)
@@ -118,8 +120,8 @@ static const char *header_flaw(const struct checkpoint_header *header)
     return NULL;
 }
 
-/* Returns the recipe, or its existing part (a file may declare too great a length), or null if
- * memory is short. */
+/* Returns the recipe, or null if memory is short. If the file is shorter than it declares, returns
+ * only the existing part. */
 static unsigned char *read_recipe(FILE *file, uint64_t requested, uint64_t *match)
 {
     size_t room = FIRST_ROOM;

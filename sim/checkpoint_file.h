@@ -17,17 +17,19 @@ struct checkpoint_header {
     char build[CHECKPOINT_BUILD_BYTES];
     uint64_t recipe_bytes;
     uint64_t recipe_checksum;
-    uint64_t until;  /* the time of its last run */
-    uint32_t ran;    /* 1: it ran since the recipe's last entry */
-    uint32_t traced; /* the trace is still being written */
+    uint64_t until;  /* the end of the machine's last run */
+    uint32_t ran;    /* 1: the machine ran since the recipe's last entry */
+    uint32_t traced; /* 1: the trace is still being written */
     struct simulator_counts counts;
-    uint64_t checksum; /* of everything before it */
+    uint64_t checksum; /* checksum of all fields before this one */
 };
 
-/* Writes the whole file, or none. (Checksums detect a file that a power loss left incomplete.) */
+/* Writes the complete file, or no file. A power loss may leave an incomplete file; the checksum
+ * detects it. */
 bool checkpoint_write(const struct simulator *simulator, const char *path,
                       struct simulator_error *error);
-/* Reads the header and the recipe, which the caller frees. Returns null, or what is wrong. */
+/* Reads the header and the recipe, which the caller frees. Returns an error message, or null if the
+ * file is valid. */
 const char *checkpoint_read(FILE *file, struct checkpoint_header *header, unsigned char **recipe);
 
 #endif

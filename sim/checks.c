@@ -17,7 +17,7 @@ static bool is_cpu_list(const char *text)
     return cpu_list_read(text, words);
 }
 
-/* Returns what is wrong with a step, or null. `place`: its index in its program. */
+/* Returns the error in a step, or null. `place`: the step's index in its program. */
 static const char *step_flaw(const struct simulator_workload *workload,
                              const struct workload_step *step, uint32_t place)
 {
@@ -71,7 +71,8 @@ static const char *step_flaw(const struct simulator_workload *workload,
     return NULL;
 }
 
-/* A loop that contains only an inner loop would never end. */
+/* Returns true if a loop contains only inner loops: it would repeat forever without any time
+ * passing. */
 static bool loop_is_empty(const struct simulator_program *program, uint32_t place)
 {
     for (uint32_t i = program->steps[place].target; i < place; i++) {
@@ -100,7 +101,7 @@ static bool check_program(const struct simulator_workload *workload,
     return !flaw;
 }
 
-/* A process must be allowed on at least one CPU of the machine. */
+/* Checks that a process may run on at least one CPU of the machine. */
 static bool check_affinity(const struct simulator_workload *workload,
                            const struct simulator_program *program, uint32_t cpus,
                            struct simulator_error *error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Checks actions from outside, and makes the engine do them. */
+/* Checks actions from outside, and lets the engine perform them. */
 
 #include "sim/control.h"
 
@@ -11,8 +11,8 @@
 #include "sim/ticking.h"
 
 /*
- * A run that has ended accepts no action. Ticks may have been skipped because all processes slept:
- * ticks resume, until all sleep again.
+ * Prepares for an action. A run that has ended accepts no action. If ticks were skipped because all
+ * processes slept, the ticks resume until all processes sleep again.
  */
 bool begin_act(struct simulator *simulator, struct simulator_error *error)
 {
@@ -29,7 +29,7 @@ bool begin_act(struct simulator *simulator, struct simulator_error *error)
     return true;
 }
 
-/* Returns null if there is no such process, or it has ended. */
+/* Returns the process with a PID, or null if there is none or the process has ended. */
 static struct process *find_process(const struct simulator *simulator, int32_t pid,
                                     struct simulator_error *error)
 {

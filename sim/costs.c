@@ -47,7 +47,7 @@ struct simulator_costs simulator_costs_kernel(void)
     struct simulator_costs costs;
     struct simulator_error error;
     if (!simulator_read_costs(&costs, "kernel", &error))
-        abort(); /* a test also reads this list */
+        abort(); /* cannot be reached: a test also parses kernel.json */
     return costs;
 }
 
@@ -56,7 +56,7 @@ static uint64_t *cost_at(struct simulator_costs *costs, uint32_t number)
     return (uint64_t *)(void *)((char *)costs + all_costs[number].offset);
 }
 
-/* Returns COSTS if there is none of that name. */
+/* Returns the index of a cost, or COSTS if no cost has this name. */
 static uint32_t find_cost(const char *name, size_t length)
 {
     uint32_t i = 0;
@@ -76,15 +76,16 @@ static bool read_number(const char *text, size_t length, uint64_t *value)
     return errno == 0 && end == text + length;
 }
 
-/* Returns true if a cost of `policy` applies to `other`, too. It applies to its presets; null is
- * all policies. */
+/* Returns true if a cost of `policy` also applies to `other`. A policy's cost applies to its
+ * presets; null means all policies. */
 static bool covers(const char *policy, size_t length, const char *other)
 {
     return !policy ||
            (strncmp(other, policy, length) == 0 && (other[length] == '\0' || other[length] == ':'));
 }
 
-/* The last value wins: removes earlier values of the same policies, or of some of them. */
+/* Removes earlier values of the policies that a new value applies to, because the last value
+ * wins. */
 static void forget_covered(struct simulator_costs *costs, uint32_t number, const char *policy,
                            size_t length)
 {
@@ -97,7 +98,7 @@ static void forget_covered(struct simulator_costs *costs, uint32_t number, const
     costs->policy_count = remaining;
 }
 
-/* Returns a new entry for a policy's own cost, or null if all entries are used. */
+/* Returns a new entry for a cost of one policy, or null if all entries are used. */
 static uint64_t *cost_of_policy(struct simulator_costs *costs, uint32_t number, const char *policy,
                                 size_t length)
 {
@@ -151,7 +152,7 @@ static uint64_t *named_cost(struct simulator_costs *costs, const char *text, siz
     return value;
 }
 
-/* Under all policies. */
+/* Adds to a cost under all policies. */
 static bool add_to_cost(struct simulator_costs *costs, const char *text, size_t length,
                         uint64_t added, struct simulator_error *error)
 {

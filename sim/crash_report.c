@@ -18,17 +18,17 @@
 #include "sim/machine.h"
 #include "sim/program_counter.h"
 
-/* CPU seconds without an event in the simulated machine, after which no event will ever come. */
+/* If no event happens in the simulated machine for this many CPU seconds, a hook does not end. */
 #define PATIENCE 2
 
 #define FRAMES_MAX 32
 
-/* A signal handler has no other way to find it. */
+/* The machine. Global, because a signal handler has no arguments for it. */
 static const struct simulator *watched;
 static uint64_t seen_happening;
 static uint32_t seconds_still;
 
-/* Changes with every event in the machine. */
+/* Returns a number that changes with every event in the machine. */
 static uint64_t happening(const struct simulator *simulator)
 {
     const struct simulator_counts *counts = &simulator->counts;
@@ -36,8 +36,8 @@ static uint64_t happening(const struct simulator *simulator)
            simulator->idle_acts;
 }
 
-/* Reports the failure. The process is lost anyway, so it also calls functions that a handler
- * should not call. */
+/* Reports the failure. Calls functions that a signal handler should not call, because the process
+ * ends anyway. */
 static _Noreturn void say(const char *what, const siginfo_t *information, const void *context)
 {
     void *frames[FRAMES_MAX];

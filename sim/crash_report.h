@@ -5,9 +5,9 @@
 #include "sim/simulator.h"
 
 /*
- * The command's message if a policy's hook accesses invalid memory, divides by zero or does not
- * end. It gives the reason and the addresses of the active functions, as in the kernel's panic
- * (schedlab/machines/broken_rule.py converts them to lines). Ends with MACHINE_BROKEN.
+ * Reports a policy's hook that accesses invalid memory, divides by zero or does not end, and exits
+ * with MACHINE_BROKEN. Like the kernel's panic, the message has the reason and the addresses of the
+ * active functions, which schedlab/machines/broken_rule.py converts to source lines.
  */
 void last_words_begin(const struct simulator *simulator);
 void last_words_end(void);

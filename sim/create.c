@@ -14,9 +14,9 @@
 #include "sim/tracing.h"
 
 #define PROCESSES_STANDARD 4096
-#define ADDED_CHARACTERS   32 /* of names and texts, for each step that may be added */
+#define ADDED_CHARACTERS   32 /* characters of names and texts for each step that may be added */
 
-/* Policies that are activated later may need more. */
+/* Returns true if the workload may activate other policies, which may need more memory. */
 static bool switches_policy(const struct simulator_workload *workload)
 {
     for (uint32_t i = 0; i < workload->program_count; i++) {
@@ -55,7 +55,7 @@ static bool fits(const struct extent *part, const struct extent *used, const str
            part->characters <= room->characters - used->characters;
 }
 
-/* Returns the size of a workload that was checked. */
+/* Returns the size of a workload, which must have been checked. */
 static struct extent extent_of(const struct simulator_workload *workload)
 {
     struct extent extent = {.programs = workload->program_count,
@@ -75,7 +75,7 @@ static struct extent extent_of(const struct simulator_workload *workload)
     return extent;
 }
 
-/* Computes a process's needs in addition to its structure: rounds of loops, and timers. */
+/* Computes the memory of a process beyond its structure: for rounds of loops, and timers. */
 static void measure_processes(struct simulator *simulator,
                               const struct simulator_workload *workload)
 {
@@ -92,7 +92,7 @@ static void measure_processes(struct simulator *simulator,
     simulator->timer_count += simulator->room.shared_timers > 0;
 }
 
-/* Computes the sizes for lay_out(). */
+/* Computes the sizes that lay_out() needs. */
 static void measure(struct simulator *simulator, const struct simulator_setup *setup,
                     const struct simulator_workload *workload)
 {
@@ -120,14 +120,14 @@ static void measure(struct simulator *simulator, const struct simulator_setup *s
         bytes_of_process(any_policy ? POLICY_TASK_BYTES : simulator->state_bytes);
 }
 
-/* Takes all memory except that of the trace's buffer. With an arena that only counts, the
+/* Takes all memory from the arena, except the trace's buffer. If the arena only counts sizes, the
  * pointers are null. */
 static void lay_out(struct simulator *simulator, uint32_t cpus)
 {
     struct arena *arena = &simulator->arena;
     const struct extent *room = &simulator->room;
     uint32_t limit = simulator->process_limit;
-    arena_take(arena, 1, sizeof(*simulator)); /* itself */
+    arena_take(arena, 1, sizeof(*simulator)); /* the machine itself */
     simulator->cpus = arena_take(arena, cpus, sizeof(*simulator->cpus));
     simulator->events = arena_take(arena, 2 * simulator->event_leaves, sizeof(*simulator->events));
     simulator->queues = arena_take(arena, cpus, sizeof(*simulator->queues));
@@ -159,8 +159,8 @@ static void lay_out(struct simulator *simulator, uint32_t cpus)
     simulator->processes = arena_take(arena, limit, simulator->process_bytes);
 }
 
-/* Returns a machine in an arena that can also hold a policy with more state per process, or null
- * if memory is short. */
+/* Returns a machine in a new arena, or null if memory is short. The arena has room for a policy
+ * with more state per process. */
 static struct simulator *allocate(struct simulator draft, uint32_t cpus)
 {
     size_t largest = bytes_of_process(POLICY_TASK_BYTES);
@@ -187,8 +187,8 @@ static char *copy_text(struct simulator *simulator, const char *text)
     return memcpy(copy, text, bytes);
 }
 
-/* Adds the steps of init: it waits while the machine boots, then starts the workload, whose
- * times start there. */
+/* Adds the steps of init. Init waits while the machine boots, and then starts the workload. The
+ * workload's times count from this start. */
 static void add_init(struct simulator *simulator)
 {
     struct workload_step *next = simulator->steps;
@@ -199,8 +199,8 @@ static void add_init(struct simulator *simulator)
     simulator->used.steps = INIT_STEPS;
 }
 
-/* Adjusts a step's numbers, which are relative to its workload, by `base`, and its times by
- * `begin`. */
+/* Returns a step with absolute numbers and times: adds `base` to the numbers, and `begin` to the
+ * times. */
 static struct workload_step placed(struct workload_step step, const struct extent *base,
                                    uint32_t program_first, uint64_t begin)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The scheduler's mechanism, in the parts of sim/engine/, and the order of events. Compiled once
- * for each policy, whose source comes before this one: the hooks fold into direct calls. ENGINE is
- * the name of the engine, POLICY of the policy.
+ * The scheduler's mechanism, in the parts of sim/engine/, and the order of events. This file is
+ * compiled once for each policy. The policy's source precedes it, so the compiler can inline the
+ * hooks. ENGINE is the engine's name, and POLICY is the policy's name.
  *
  * It follows kernel/scheduler/ function by function, without locks, because events here are
  * sequential. docs/simulator.md has the order of events.
@@ -15,8 +15,8 @@
 
 /* ---- the next event ---- */
 
-/* Runs the ticks of a moment: one CPU's or, if they are simultaneous, those of all CPUs, one
- * after the other, each with all its consequences. */
+/* Runs the ticks of a moment: the tick of one CPU or, if ticks are simultaneous, the ticks of all
+ * CPUs. One tick and all its consequences are finished before the next tick. */
 static void tick_next(struct simulator *simulator)
 {
     uint32_t cpus = simulator->scheduler.cpus;
@@ -30,7 +30,7 @@ static void tick_next(struct simulator *simulator)
     } while (simulator->next_tick == simulator->now);
 }
 
-/* Between ticks: runs the timers of one CPU. */
+/* Runs the expired timers of one CPU, between ticks. */
 static void expire(struct simulator *simulator)
 {
     struct cpu *cpu = &simulator->cpus[timer_cpu(&simulator->timers.heap[0])];
@@ -44,7 +44,7 @@ static void expire(struct simulator *simulator)
     settle(simulator, cpu->id);
 }
 
-/* Between ticks: runs the next action of CPU `i`. */
+/* Runs the next action of CPU `i`, between ticks. */
 static void happen(struct simulator *simulator, uint32_t i)
 {
     struct cpu *cpu = &simulator->cpus[i];
@@ -70,8 +70,7 @@ static bool skip_idle_ticks(struct simulator *simulator)
     return timer != NEVER;
 }
 
-/* Returns the first CPU whose process acts before the tick or timers of the same time, or
- * NO_CPU. */
+/* Returns the first CPU whose process acts before a tick or timer of the same time, or NO_CPU. */
 static __attribute__((noinline)) uint32_t cpu_that_acts_first(const struct simulator *simulator,
                                                               uint64_t when)
 {
@@ -82,8 +81,8 @@ static __attribute__((noinline)) uint32_t cpu_that_acts_first(const struct simul
     return NO_CPU;
 }
 
-/* Returns the CPU with the next action, or NO_CPU if a tick or a timer comes before. At the same
- * time a tick or timer comes first, unless a process acts first. */
+/* Returns the CPU with the next action, or NO_CPU if a tick or a timer comes before it. A tick or
+ * timer precedes actions of the same time, except as acts_first() says. */
 static inline uint32_t cpu_before_interrupts(const struct simulator *simulator, uint64_t timer,
                                              uint64_t event)
 {

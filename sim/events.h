@@ -5,9 +5,9 @@
 #include "sim/machine.h"
 
 /*
- * When each CPU next acts by itself (ticks and timers excluded): a tournament tree (Knuth 1973,
+ * The time when each CPU next acts without a tick or timer, in a tournament tree (Knuth 1973,
  * section 5.4.1). The leaves hold the CPUs' times, and each node above holds the earlier of the two
- * below it. events[1] is the root; CPU i has events[leaves + i].
+ * times below. events[1] is the root; CPU i has events[leaves + i].
  */
 
 static inline uint64_t events_next(const struct simulator *simulator)
@@ -15,7 +15,7 @@ static inline uint64_t events_next(const struct simulator *simulator)
     return simulator->events[1];
 }
 
-/* Returns the lowest CPU whose event is the next one. */
+/* Returns the CPU with the next event; the lowest CPU if several events have the same time. */
 static inline uint32_t events_first_cpu(const struct simulator *simulator)
 {
     uint32_t node = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The machine runs, ends, and is counted. */
+/* Runs and ends a machine, and counts its events. */
 
 #include "sim/machine.h"
 

@@ -5,8 +5,8 @@
 /*
  * The parts of a simulated machine. Private to sim/.
  *
- * Processes lie in one array by their slots, each followed by the bytes of state that the policy
- * uses; they refer to each other by slot.
+ * Processes are in one array, by slot. Each process is followed by the policy's state of the
+ * process. Processes refer to each other by slot.
  */
 
 #include <stdio.h>
@@ -32,17 +32,17 @@
 #define INIT_PROGRAM UINT32_MAX
 #define INIT_STEPS   3
 
-/* An act of init that workloads do not have: it reaps until the workload's first process has
+/* A step of init that workloads cannot use: init reaps until the workload's first process has
  * ended. */
 enum { STEP_REAP = STEP_COUNT, STEPS_ALL };
 
 enum process_place { PLACE_FREE, PLACE_QUEUED, PLACE_RUNNING, PLACE_BLOCKED, PLACE_ZOMBIE };
 
-/* What a blocked process waits for; its present step is the waiting one. */
+/* The kind of event that a blocked process waits for, in its present step. */
 enum process_wait {
     WAIT_NONE,
     WAIT_CHILD,
-    WAIT_TIMER,   /* its timer is in the heap; also for a child that will arrive */
+    WAIT_TIMER,   /* its timer is in the heap; also used to wait for an arrival */
     WAIT_DUE,     /* its timer has expired, and its CPU is in the kernel, or just before its tick */
     WAIT_CHANNEL, /* it is in the channel's list */
 };
@@ -52,21 +52,23 @@ enum process_wait {
 
 struct process {
     struct task task;     /* must be first: policies hand out tasks */
-    uint64_t left;        /* ns left to compute in its present step */
+    uint64_t left;        /* remaining computing time (ns) of its present step */
     uint32_t step;        /* its index in simulator->steps */
     uint32_t link;        /* the next process in the list of a channel, of expired timers or of
                            * urgent processes, or in the ring of zombies; while it sleeps, the
                            * number of its timer */
-    uint32_t parent : 24; /* slot, which another process may use by now: see parent_pid */
-    uint32_t arrived : 1; /* by itself: no process reaps it */
-    uint32_t urgent : 1;  /* before all tasks that the policy orders; the policy does not know it */
+    uint32_t parent : 24; /* the parent's slot; another process may use this slot by now: see
+                           * parent_pid */
+    uint32_t arrived : 1; /* arrived from outside: no process reaps this process */
+    uint32_t urgent : 1;  /* picked before all tasks; not known to the policy */
     int32_t parent_pid;
-    uint32_t zombies;       /* children: the last one to end, whose link is the first; NOBODY */
-    uint32_t children : 24; /* that have not been reaped */
+    uint32_t zombies;       /* slot of the child that ended last; its `link` is the child that ended
+                             * first */
+    uint32_t children : 24; /* children that have not been reaped */
     uint32_t place : 3;     /* enum process_place */
-    uint32_t known : 1;     /* to the policy */
+    uint32_t known : 1;     /* known to the policy */
     uint32_t waits : 3;     /* enum process_wait */
-    uint32_t killed : 1;    /* it ends when its CPU is next in the kernel */
+    uint32_t killed : 1;    /* the process ends when its CPU is next in the kernel */
 };
 
 _Static_assert(sizeof(struct process) <= 224, "with 136 bytes of policy state: 360");
@@ -75,23 +77,21 @@ _Static_assert(SIMULATOR_PROCESSES_MAX <= 1u << ORDER_SLOT_BITS, "and for its sl
 
 struct cpu {
     struct process *current; /* null: idle */
-    uint64_t resumes;        /* when it returns, or returned, from the kernel: no interrupts
-                              * before */
-    uint64_t called;         /* when it is notified to pick again */
-    uint64_t turn_end;       /* when the policy must be called for `current`; NEVER */
-    uint64_t alarm;          /* of the queue with this number; NEVER */
-    uint64_t entered;        /* when it picked `current` */
+    uint64_t resumes; /* when the CPU returns, or returned, from the kernel; no interrupts before */
+    uint64_t called;  /* when the CPU is notified to pick again */
+    uint64_t turn_end; /* when the policy must be called for `current`, or NEVER */
+    uint64_t alarm;    /* alarm of the queue with the CPU's number, or NEVER */
+    uint64_t entered;  /* when the CPU picked `current` */
     uint64_t idle_since;
-    uint64_t records; /* of the trace */
+    uint64_t records; /* trace records so far */
     uint32_t id;
-    uint32_t due_first; /* timers that have expired, while it is in the kernel, or just before its
-                         * tick */
+    uint32_t due_first; /* expired timers that wait for the kernel or the tick */
     uint32_t due_last;
-    bool reschedule; /* it should pick again, for the reason `why` */
-    bool late;       /* its timer interrupt came while it was in the kernel */
-    bool late_tick;  /* and that was its tick */
-    bool moves;      /* its process must be placed again, when it leaves */
-    bool calls;      /* its process has called the kernel, which acts at `resumes` */
+    bool reschedule; /* the CPU should pick again, for the reason `why` */
+    bool late;       /* a timer interrupt is pending, because the CPU was in the kernel */
+    bool late_tick;  /* the pending interrupt is a tick */
+    bool moves;      /* the process must be placed again when it leaves the CPU */
+    bool calls;      /* the process has called the kernel, which performs the act at `resumes` */
     enum preempt_reason why;
 };
 
@@ -99,12 +99,13 @@ struct channel {
     uint64_t count;
     uint32_t first; /* waiting processes, by slot */
     uint32_t last;
-    uint32_t waiting;  /* their number */
-    uint32_t owner;    /* slot of the process that must give before they can continue: it has the
-                        * lock, or gave last; another process may use the slot by now: see */
+    uint32_t waiting; /* number of waiting processes */
+    uint32_t owner;   /* slot of the process that must give an item before the waiting processes can
+                       * continue: it holds the lock, or gave last; another process may use the slot
+                       * by now: see owner_pid */
     int32_t owner_pid; /* 0: not known */
-    bool is_lock;      /* some process took from it as from a lock */
-    uint8_t ceiling;   /* of the lock: 1 more than a priority; 0: none */
+    bool is_lock;      /* some process used the channel as a lock */
+    uint8_t ceiling;   /* the lock's ceiling: a priority plus 1; 0: none */
 };
 
 /* The latest process that was forked to run a program. */
@@ -120,7 +121,7 @@ struct extent {
     uint32_t texts;
     uint32_t channels;
     uint32_t shared_timers;
-    size_t characters; /* of names and texts, with their final 0 */
+    size_t characters; /* characters of names and texts, including each final 0 */
 };
 
 struct engine;
@@ -133,61 +134,61 @@ struct simulator {
     struct cpu *cpus;
     uint64_t *events; /* the tournament of the CPUs' next events: events.h */
     uint32_t event_leaves;
-    uint32_t ticked;    /* CPUs below this have had the tick of this moment */
-    bool traces_queues; /* positions of queued processes go into the trace, too */
+    uint32_t ticked;    /* CPUs with lower numbers have had the tick of this moment */
+    bool traces_queues; /* the trace also records positions of queued processes */
     uint64_t now;
     uint64_t policy_clock; /* offset of the policy's clock from `now` */
-    uint64_t next_tick;    /* of any CPU: see ticking.h */
+    uint64_t next_tick;    /* time of the next tick of any CPU: see ticking.h */
     uint64_t tick_round;
     uint64_t stagger;
     uint32_t ticking;
     uint32_t busy;              /* CPUs that run a process */
-    uint64_t attribute_changes; /* times that a process got an attribute, CPUs or a ceiling */
-    uint32_t queued;            /* processes, on all queues */
+    uint64_t attribute_changes; /* number of changes of attributes, CPU sets and ceilings */
+    uint32_t queued;            /* processes in all queues */
     uint32_t urgent;       /* slot of the first urgent process that waits for a CPU, or NOBODY */
-    struct cpu_set idle;   /* and not notified yet */
-    struct cpu_set called; /* asked to pick again; the time for each is not planned yet */
+    struct cpu_set idle;   /* idle CPUs that have not been notified yet */
+    struct cpu_set called; /* CPUs asked to pick again, at a time that is not planned yet */
     struct timers timers;
     struct trace trace;
-    struct simulator_costs costs; /* under the active policy */
+    struct simulator_costs costs; /* costs under the active policy */
     struct simulator_costs all_costs;
     uint64_t step_cost[STEPS_ALL];
-    uint64_t step_rest[STEPS_ALL]; /* the part after the kernel has checked for interrupts */
+    uint64_t step_rest[STEPS_ALL]; /* the part after a check for interrupts */
     struct speeds *speeds;         /* null: all CPUs are alike */
 
-    struct arena arena; /* holds all of this, except the engine, the trace's buffer and */
+    struct arena arena; /* holds everything, except the engine, the trace's buffer and `recipe` */
     struct recipe recipe;
 
-    struct workload_step *steps; /* of init, then of all programs */
-    uint32_t *program_first;     /* by program: its first step */
+    struct workload_step *steps; /* steps of init, then of all programs */
+    uint32_t *program_first;     /* by program: index of the first step */
     struct player *players;      /* by program */
     char **names;                /* by program */
     char **texts;
     char *text_bytes; /* storage of the texts and names */
     struct channel *channels;
-    struct extent used;    /* of all of these */
+    struct extent used;    /* the used part of these arrays */
     struct extent room;    /* the capacity, including workloads that may be added */
-    uint32_t *loop_rounds; /* by slot and loop: rounds done */
+    uint32_t *loop_rounds; /* by slot and loop: finished rounds */
     uint32_t loop_depth;
-    uint64_t *timer_times;    /* by slot and timer: when it last expired */
+    uint64_t *timer_times;    /* by slot and timer: time of the last expiry */
     uint32_t timer_count;     /* plus one for the time of the fork, if there may be shared timers */
-    uint64_t *shared_times;   /* by shared timer; NEVER: no process has used it yet */
+    uint64_t *shared_times;   /* by shared timer: time of the last expiry; NEVER: not used yet */
     bool affinity_used;       /* some process has had a restricted CPU set */
     struct cpu_set *cpu_sets; /* by slot: the target of task.cpus, unless that is null */
 
     struct slots slots;
     unsigned char *processes; /* process_bytes each */
     size_t process_bytes;
-    char policy_name[64]; /* the active one: "rr:table-scan" */
-    uint32_t state_bytes; /* the policy's state of each process */
+    char policy_name[64]; /* the active policy, such as "rr:table-scan" */
+    uint32_t state_bytes; /* bytes of the policy's state of each process */
     bool has_shape;       /* memory for `speeds` is reserved */
     uint32_t process_limit;
-    uint32_t most_processes;  /* maximum that lived at once, so far */
-    uint64_t policy_run_time; /* of each new task */
+    uint32_t most_processes;  /* maximum number of simultaneous processes so far */
+    uint64_t policy_run_time; /* initial run time of each new task, as the policy sees it */
     int32_t last_pid;
-    int32_t first_pid; /* of the workload's first process; 0: not forked yet */
+    int32_t first_pid; /* PID of the workload's first process; 0: not forked yet */
 
-    uint32_t idle_acts; /* since time last advanced: detects a process that never computes */
+    uint32_t idle_acts; /* acts since time last advanced, to detect a process that never computes */
     uint64_t acted_at;
     enum simulator_status status;
     bool finished;
@@ -205,20 +206,21 @@ struct simulator {
  */
 struct engine {
     const struct policy *policy;
-    /* Runs until the time, the end, or until another policy is activated: see `engine` then. */
+    /* Runs until the time, until the end, or until another policy is activated. Then `engine` has
+     * changed. */
     void (*run)(struct simulator *simulator, uint64_t until);
-    /* Starts the policy with fresh state and the tunables that are set already. */
+    /* Starts the policy with new state. The tunables must be set. */
     void (*install)(struct simulator *simulator);
-    /* Takes out all processes, in the order of service. Returns the first one's slot; the others
-     * are linked by `link`. */
+    /* Takes out all processes, in the order of service. Returns the slot of the first process;
+     * `link` links the others. */
     uint32_t (*drain)(struct simulator *simulator);
-    /* Queues the processes that drain() returned, and makes every CPU pick again; on behalf of
-     * CPU `acting_cpu`, or OUTSIDE. */
+    /* Queues the processes that drain() returned, and makes every CPU pick again.
+     * `acting_cpu`: the CPU that changed the policy, or OUTSIDE. */
     void (*adopt)(struct simulator *simulator, uint32_t acting_cpu, uint32_t first);
     /* Queues init, which no process forked. */
     void (*start)(struct simulator *simulator, struct process *process);
 
-    /* Actions from outside (sim/control.h); the caller has checked them. */
+    /* Actions from outside (sim/control.h). The caller has checked the arguments. */
     void (*fork)(struct simulator *simulator, uint32_t program);
     void (*kill)(struct simulator *simulator, struct process *process);
     void (*wake)(struct simulator *simulator, struct process *process);
@@ -228,7 +230,7 @@ struct engine {
                           enum attribute_kind kind, uint64_t value);
 };
 
-/* In the order of `policies`; generated with the table of policies. */
+/* All engines in the order of `policies`; generated with the table of policies. */
 extern const struct engine *const engines[];
 
 static inline struct process *process_at(const struct simulator *simulator, uint32_t slot)
@@ -237,7 +239,7 @@ static inline struct process *process_at(const struct simulator *simulator, uint
                                       (size_t)slot * simulator->process_bytes);
 }
 
-/* Returns the policy's clock. */
+/* Returns the time (ns) of the policy's clock. */
 static inline uint64_t policy_now(const struct simulator *simulator)
 {
     return simulator->now + simulator->policy_clock;
@@ -259,7 +261,8 @@ static inline bool is_computing(const struct workload_step *step)
     return step->kind <= STEP_RUN_UNTIL;
 }
 
-/* Fails the run with a reason, formatted as by printf, unless it has failed already. */
+/* Fails the run with a reason, formatted as by printf. Keeps the first reason if the run has failed
+ * already. */
 __attribute__((format(printf, 2, 3))) void fail(struct simulator *simulator, const char *format,
                                                 ...);
 __attribute__((format(printf, 2, 3))) void set_error(struct simulator_error *error,

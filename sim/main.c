@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The simulator as a command: one run, its trace, and its counts. */
+/* The simulator as a command: performs one run, and writes its trace and counts. */
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -46,11 +46,11 @@ static const char usage[] =
 struct options {
     struct simulator_setup setup;
     const char *workload;
-    const char *save;    /* null: it is not saved */
+    const char *save;    /* the checkpoint to write; null: none */
     const char *restore; /* the checkpoint to resume; null: a new run begins */
     uint64_t limit;
-    uint64_t save_at; /* NEVER: at the limit */
-    bool describes;   /* the machine */
+    uint64_t save_at; /* when to save; NEVER: at the limit */
+    bool describes;   /* prints the machine */
     bool no_trace;
     bool speed;
 };
@@ -267,7 +267,7 @@ struct outcome {
     struct simulator_error error;
 };
 
-/* Runs the machine until it ends, or until it is saved. */
+/* Runs the machine until its end, or until the time of the checkpoint. */
 static void simulate(const struct options *options, struct outcome *outcome)
 {
     struct simulator *simulator = begin(options);
@@ -289,7 +289,7 @@ static void simulate(const struct options *options, struct outcome *outcome)
     simulator_destroy(simulator);
 }
 
-/* Returns the exit status, and prints why it is not 0. */
+/* Returns the exit status. If it is not 0, prints the reason. */
 static int exit_status(const struct options *options, const struct outcome *outcome)
 {
     int64_t status = outcome->counts.exit_status;

@@ -77,7 +77,7 @@ bool set_costs(struct simulator *simulator, const struct policy_choice *choice,
 
 /* ---- switching to another policy ---- */
 
-/* Removes all processes from the old policy; the new one knows none. */
+/* Removes all processes from the active policy, because the next policy knows no process. */
 static uint32_t leave_policy(struct simulator *simulator)
 {
     uint32_t drained = simulator->engine->drain(simulator);

@@ -4,12 +4,13 @@
 
 #include "sim/machine.h"
 
-/* The active policy: chosen by its name, with its tunables and costs, and replaced by another. */
+/* Chooses the active policy by name, sets its tunables and costs, and replaces it by another
+ * policy. */
 
 bool choose_policy(const char *text, struct policy_choice *choice, struct simulator_error *error);
 /* Records the name of the active policy. */
 void name_policy(struct simulator *simulator, const struct policy_choice *choice);
-/* Sets tunables from "name=value,name=value", before the policy is installed; null or empty:
+/* Sets tunables from "name=value,name=value", before the policy is installed. Null or empty: sets
  * none. */
 bool set_tunables(struct simulator *simulator, const char *text, struct simulator_error *error);
 /* Records the machine's first policy, and the tunables that were set. */
@@ -18,8 +19,8 @@ void record_first_policy(struct simulator *simulator, const char *tunables);
 bool set_costs(struct simulator *simulator, const struct policy_choice *choice,
                struct simulator_error *error);
 
-/* Activates another policy, or the same one with another tunable, on behalf of that CPU, or
- * OUTSIDE. Returns false on failure; nothing has then changed. */
+/* Activates another policy, or the same policy with a changed tunable. `cpu`: the CPU that changes
+ * the policy, or OUTSIDE. If it fails, returns false and changes nothing. */
 bool switch_policy(struct simulator *simulator, uint32_t cpu, const char *text,
                    struct simulator_error *error);
 bool switch_tunable(struct simulator *simulator, uint32_t cpu, const char *text,

@@ -119,7 +119,8 @@ struct process *process_parent(const struct simulator *simulator, const struct p
     return lives ? parent : process_at(simulator, FIRST_SLOT);
 }
 
-/* Zombies form a ring: `zombies` is the last one, whose link is the first. */
+/* Adds a zombie at the end of its parent's ring. `zombies` is the last zombie, whose `link` is the
+ * first. */
 void zombie_append(struct simulator *simulator, struct process *parent, struct process *child)
 {
     child->link = child->task.slot;

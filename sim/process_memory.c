@@ -57,7 +57,7 @@ void move_processes(struct simulator *simulator)
         *current = *current ? process_at(simulator, (*current)->task.slot) : NULL;
     }
 #if GUARD_BYTES > 0
-    ASAN_POISON_MEMORY_REGION(old, old_bytes); /* no longer used */
+    ASAN_POISON_MEMORY_REGION(old, old_bytes); /* the old memory is no longer used */
 #else
     (void)old;
     (void)old_bytes;

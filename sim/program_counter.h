@@ -10,7 +10,7 @@
 #include <mach-o/ldsyms.h>
 #else
 #include <link.h>
-extern const char __executable_start[]; /* the linker's */
+extern const char __executable_start[]; /* defined by the linker */
 #endif
 
 /* Returns the program counter at a signal. */
@@ -30,7 +30,7 @@ static inline uint64_t program_counter(const ucontext_t *context)
 #endif
 }
 
-/* Converts an address to the addresses of the program's file. */
+/* Converts an address in memory to an address in the program's file. */
 static inline uint64_t address_in_program(uint64_t address)
 {
 #ifdef __APPLE__

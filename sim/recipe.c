@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Records a machine's setup while it is created, and the actions on it while it runs. */
+/* Records a machine's setup when the machine is created, and the actions from outside while the
+ * machine runs. */
 
 #include "sim/recipe.h"
 
@@ -9,7 +10,7 @@
 
 #define FIRST_ROOM 4096
 
-/* Returns null if memory is short. */
+/* Adds bytes to the recipe, and returns their address. Returns null if memory is short. */
 static unsigned char *extend(struct recipe *recipe, size_t bytes)
 {
     size_t room = recipe->room ? recipe->room : FIRST_ROOM;
@@ -108,7 +109,7 @@ static void put_entry(struct recipe *recipe, enum recipe_act act, uint32_t first
     put(recipe, &entry, sizeof(entry));
 }
 
-/* Consecutive runs are recorded as one run until the latest time. */
+/* Notes a run. Consecutive runs are recorded as one run until the latest time. */
 void recipe_note_run(struct recipe *recipe, uint64_t until)
 {
     if (!recipe->ran || until > recipe->ran_until)

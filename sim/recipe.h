@@ -5,18 +5,19 @@
 #include "sim/simulator.h"
 
 /*
- * Everything that determines a machine, as bytes: its setup, its workload, and all actions from
- * outside with their times. Repeating them gives the same machine: sim/checkpoint.c.
+ * A recipe determines a machine. It contains the machine's setup, its workload, and all actions
+ * from outside with their times. sim/checkpoint.c repeats them to create the same machine.
  *
- * Each part takes a multiple of 8 bytes. A text is its length, with the final 0, and its
- * characters. A workload is its numbers of programs, texts and channels; each program's name,
- * number of steps and steps; the texts; the channels.
+ * Each part takes a multiple of 8 bytes. A text consists of its length, including the final 0, and
+ * its characters. A workload consists of the numbers of programs, texts and channels, then each
+ * program (name, number of steps, steps), then the texts, then the channels.
  */
 
 enum recipe_act {
-    ACT_RUN,   /* until `second` */
-    ACT_TOUCH, /* the action failed, but ticks have resumed (begin_act()) */
-    ACT_FORK,  /* in the following acts `first` and `second` are the function's arguments */
+    ACT_RUN,   /* run until the time `second` */
+    ACT_TOUCH, /* a failed action, which has resumed ticks (begin_act()) */
+    ACT_FORK,  /* in this act and the following acts, `first` and `second` are the function's
+                * arguments */
     ACT_KILL,
     ACT_WAKE,
     ACT_MIGRATE,
@@ -51,13 +52,13 @@ struct recipe {
     unsigned char *bytes;
     size_t used;
     size_t room;
-    size_t touched;     /* the position of a final ACT_TOUCH; 0: there is none */
-    bool incomplete;    /* memory was short: it is not complete */
-    bool ran;           /* since the last entry, */
-    uint64_t ran_until; /* until this time */
+    size_t touched;     /* position of an ACT_TOUCH at the end; 0: none */
+    bool incomplete;    /* memory was short, so the recipe is not complete */
+    bool ran;           /* the machine ran since the last entry */
+    uint64_t ran_until; /* end of this run (ns) */
 };
 
-/* Returns the bytes that a part of this length takes. */
+/* Returns the bytes of a part with its padding. */
 static inline size_t recipe_padded(size_t bytes)
 {
     return (bytes + 7) / 8 * 8;
@@ -71,7 +72,7 @@ void recipe_begin(struct recipe *recipe, const struct simulator_setup *setup,
 void recipe_end(struct recipe *recipe);
 
 void recipe_note_run(struct recipe *recipe, uint64_t until);
-/* Records that an action was requested. If it succeeds, its own entry replaces this one. */
+/* Records that an action was requested. If the action succeeds, its entry replaces this entry. */
 void recipe_note_touch(struct recipe *recipe);
 void recipe_note(struct recipe *recipe, enum recipe_act act, uint32_t first, uint64_t second,
                  uint64_t third);

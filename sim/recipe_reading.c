@@ -52,7 +52,7 @@ static bool take_program(struct recipe_rest *rest, struct simulator_program *pro
 bool recipe_take_workload(struct recipe_rest *rest, struct simulator_workload *workload)
 {
     *workload = (struct simulator_workload){0};
-    uint64_t most = rest->bytes / sizeof(uint64_t); /* each needs more than that */
+    uint64_t most = rest->bytes / sizeof(uint64_t); /* each element needs more */
     most = most < UINT32_MAX ? most : UINT32_MAX;
     if (!take_number(rest, most, &workload->program_count) ||
         !take_number(rest, most, &workload->text_count) ||

@@ -6,14 +6,14 @@
 #include <stdint.h>
 
 /*
- * The free numbers from 0 to a limit of at most 2^24. The lowest is found in a few steps by a tree
- * of bits, 64 to a node: a bit shows that some number below it is free.
+ * The set of free numbers from 0 to a limit of at most 2^24. A tree of bits, with 64 bits per node,
+ * finds the lowest free number in a few steps: a bit is set if some number in its subtree is free.
  */
 #define SLOT_LEVELS 4
 
 struct slots {
-    uint64_t *level[SLOT_LEVELS]; /* 0: the numbers themselves; the last is one word. Of
-                                   * slots_words() each */
+    uint64_t *level[SLOT_LEVELS]; /* level 0 has a bit for each number; the last level is one word;
+                                   * each has slots_words() words */
 };
 
 static inline uint32_t slots_words(uint32_t limit, uint32_t level)
@@ -35,7 +35,7 @@ static inline bool slots_any(const struct slots *slots)
     return slots->level[SLOT_LEVELS - 1][0] != 0;
 }
 
-/* Marks all as free. The words of each level must exist and be zero. */
+/* Marks all numbers as free. The words of each level must exist and be zero. */
 static inline void slots_fill(struct slots *slots, uint32_t limit)
 {
     for (uint32_t slot = 0; slot < limit; slot++)

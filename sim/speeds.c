@@ -27,17 +27,16 @@ uint32_t speed_now(const struct simulator *simulator, uint32_t cpu)
 
 /* ---- work ---- */
 
-/* No number overflows: speeds are below 2^20. A computation so long that it would overflow never
- * finishes, because no run lasts that long. */
+/* No number overflows, because speeds are below 2^20. If a computation is so long that its time
+ * would overflow, the time is limited: no run lasts that long. */
 void change_pace(const struct simulator *simulator, struct process *process, uint32_t from,
                  uint32_t to)
 {
     struct pace *pace = &simulator->speeds->paces[process->task.slot];
     if (from == to || !is_computing(step_of(simulator, process)))
         return;
-    uint64_t wholes = process->left / to; /* each of them takes `from` nanoseconds at the new
-                                           * speed */
-    int64_t work = (int64_t)(process->left % to * from) - pace->ahead; /* in addition to those */
+    uint64_t wholes = process->left / to; /* each takes `from` ns at the new speed */
+    int64_t work = (int64_t)(process->left % to * from) - pace->ahead; /* beyond `wholes` */
     int64_t rest = work >= 0 ? (work + to - 1) / to : -(-work / to);
     if (wholes > TIME_MAX / from) {
         process->left = TIME_MAX;
@@ -64,7 +63,8 @@ static uint32_t cold_time(const struct speeds *speeds, uint32_t from, uint32_t t
     return (uint32_t)(speeds->model.cold[COLD_NODE] * distance / DISTANCE_LOCAL);
 }
 
-/* Starts the rest of the process's computing step, with this much extra work for a cold cache. */
+/* Starts the rest of the process's computing step, with `cold` ns of extra work for a cold
+ * cache. */
 static void compute_cold(struct process *process, struct pace *pace, uint32_t cold)
 {
     if (process->left > pace->warm)
@@ -103,7 +103,7 @@ void begin_pace(const struct simulator *simulator, struct process *process)
 
 /* ---- levels ---- */
 
-/* Returns the busy fraction of a non-zero time, in 1,024ths. */
+/* Returns the busy fraction of a time, in units of 1/1024. The time must not be 0. */
 static uint64_t part_of(uint64_t busy, uint64_t elapsed)
 {
     bool long_ago = elapsed > TIME_MAX / CAPACITY_FULL;

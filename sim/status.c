@@ -16,7 +16,7 @@
 
 #define COMMAND_BYTES 128
 
-/* The part of a text that fits; `length` is that of the whole text. */
+/* The beginning of a text, as much as fits. `length` is the length of the full text. */
 struct text {
     char *buffer;
     size_t size;

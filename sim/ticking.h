@@ -5,12 +5,12 @@
 #include "sim/machine.h"
 
 /*
- * When CPUs have their ticks, as in kernel/time/timer.c. CPU 0 ticks at every multiple of the tick,
- * which begins a round, and each other CPU `stagger` after the one before it. CPU `ticking` has the
- * next one, in the round that begins at `tick_round`.
+ * Computes the times of ticks, as in kernel/time/timer.c. A round begins with the tick of CPU 0, at
+ * every multiple of the tick length. Each other CPU ticks `stagger` ns after the CPU before it. CPU
+ * `ticking` has the next tick, in the round that begins at `tick_round`.
  */
 
-/* Gives the next tick of this round to this CPU; after the last CPU another round begins. */
+/* Gives the next tick of this round to a CPU. After the last CPU, the next round begins. */
 static inline void set_next_tick(struct simulator *simulator, uint32_t cpu)
 {
     if (cpu >= simulator->scheduler.cpus) {
@@ -21,7 +21,7 @@ static inline void set_next_tick(struct simulator *simulator, uint32_t cpu)
     simulator->next_tick = simulator->tick_round + cpu * simulator->stagger;
 }
 
-/* Finds the next tick, the first one not before `time`. */
+/* Finds the first tick at or after `time`. */
 static inline void seek_tick(struct simulator *simulator, uint64_t time)
 {
     uint64_t since_tick = time % simulator->scheduler.tick_ns;
@@ -38,16 +38,16 @@ static inline uint64_t next_tick_of(const struct simulator *simulator, const str
     return cpu->id < simulator->ticking ? tick + simulator->scheduler.tick_ns : tick;
 }
 
-/* Returns false for a CPU without ticks: it was idle at its last tick and no process waited. CPU
- * 0 always has ticks. */
+/* Returns true if the CPU has ticks. A CPU has no ticks if it was idle at its last tick and no
+ * process waited. CPU 0 always has ticks. */
 static inline bool has_ticks(const struct simulator *simulator, const struct cpu *cpu)
 {
     return cpu->id == 0 || cpu->current || simulator->queued > 0 ||
            cpu->idle_since + simulator->scheduler.tick_ns >= next_tick_of(simulator, cpu);
 }
 
-/* Returns true if the CPU's expired timers wait for its tick. They do between the round's start
- * and its tick. */
+/* Returns true if the CPU's expired timers wait for its tick: between the start of the round and
+ * this tick. */
 static inline bool timers_await_tick(const struct simulator *simulator, const struct cpu *cpu)
 {
     return simulator->ticking > 0 && cpu->id >= simulator->ticking && has_ticks(simulator, cpu);

@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 /*
- * The timers of sleeping processes: a heap in an array, each node with four children. Of timers
- * with the same time, those of arrivals come first, then those of lower CPUs, and of one CPU the
- * timer that was started first.
+ * The timers of sleeping processes, as a heap in an array. Each node has four children. Timers with
+ * the same time are ordered: arrivals first, then by CPU, then by the order of their starts.
  */
 struct timer {
     uint64_t when;
-    uint64_t order; /* 0 for an arrival, 1 bit; CPU, 10; start, 29, which wraps; slot, 24 */
+    uint64_t order; /* 1 bit: 0 for an arrival; 10 bits: CPU; 29 bits: start, which wraps; 24 bits:
+                     * slot */
 };
 
 #define ORDER_CPU_BITS   10
@@ -24,10 +24,10 @@ struct timers {
     struct timer *heap;
     uint32_t count;
     uint32_t started;
-    uint32_t dead; /* in the heap, though no process waits for them: see drop_dead_timers() */
+    uint32_t dead; /* timers in the heap that no process waits for: see drop_dead_timers() */
 };
 
-#define ORDER_WAKES (1ull << 63) /* it wakes a process, on a CPU: it is not an arrival */
+#define ORDER_WAKES (1ull << 63) /* the timer wakes a process on a CPU; it is not an arrival */
 
 #define HEAP_CHILDREN 4
 
@@ -47,7 +47,7 @@ static inline uint32_t timer_slot(const struct timer *timer)
     return (uint32_t)timer->order & ((1u << ORDER_SLOT_BITS) - 1);
 }
 
-/* Returns the number of a start, in the bits that a timer has for it. */
+/* Returns the number of a start, reduced to the bits that a timer has for this number. */
 static inline uint32_t timer_number_of(uint32_t started)
 {
     return started & ((1u << ORDER_START_BITS) - 1);
@@ -66,7 +66,7 @@ static inline bool timer_before(const struct timer *a, const struct timer *b)
     uint64_t second = b->order >> (ORDER_START_BITS + ORDER_SLOT_BITS);
     if (first != second)
         return first < second;
-    uint32_t later = timer_number(a) - timer_number(b); /* by its lower 29 bits */
+    uint32_t later = timer_number(a) - timer_number(b); /* compares the lower 29 bits */
     return (int32_t)(later << (32 - ORDER_START_BITS)) < 0;
 }
 
@@ -75,8 +75,8 @@ static inline uint64_t timers_next(const struct timers *timers)
     return timers->count > 0 ? timers->heap[0].when : UINT64_MAX;
 }
 
-/* Returns the maximum number of timers for this many processes: one for each that sleeps, and
- * dead ones, which drop_dead_timers() limits to half of all. */
+/* Returns the maximum number of timers: one for each process, and as many dead timers, because
+ * drop_dead_timers() limits dead timers to half of all timers. */
 static inline uint32_t timers_room(uint32_t processes)
 {
     return 2 * processes + 2;
@@ -122,7 +122,7 @@ static inline uint32_t timers_first_child(const struct timers *timers, uint32_t 
     return best;
 }
 
-/* Puts the timer into `place` or below it, where the heap order allows it. */
+/* Puts the timer into `place`, or below it if the heap order requires it. */
 static inline void timers_sink(struct timers *timers, uint32_t place, struct timer timer)
 {
     while (place * HEAP_CHILDREN + 1 < timers->count) {
@@ -135,7 +135,7 @@ static inline void timers_sink(struct timers *timers, uint32_t place, struct tim
     timers->heap[place] = timer;
 }
 
-/* Takes out the first timer, which must exist. */
+/* Takes out the first timer. The heap must not be empty. */
 static inline struct timer timers_take(struct timers *timers)
 {
     struct timer taken = timers->heap[0];

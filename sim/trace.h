@@ -4,7 +4,7 @@
 
 #include "abi/trace_format.h"
 
-/* The trace: one stream of records, in their order, through a buffer. */
+/* Writes the trace: one stream of records in order, through a buffer. */
 struct trace {
     struct trace_record *next; /* null: no tracing */
     struct trace_record *end;

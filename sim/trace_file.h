@@ -8,15 +8,16 @@
 #include "sim/trace.h"
 
 /*
- * Where a trace's bytes go: a file of the host (sim/trace_file.c). A host without files defines
- * functions of these names instead.
+ * The destination of a trace's bytes: a file of the platform (sim/trace_file.c). A platform without
+ * files defines its own versions of these functions.
  */
 
-/* Creates the bytes' destination, and sets `trace->file`. Returns false with errno on failure. */
+/* Creates the destination, and sets `trace->file`. Returns false with errno on failure. */
 bool trace_file_open(struct trace *trace, const char *path);
-/* Returns false, and sets `trace->error`, if not everything could be written, now or before. */
+/* Writes bytes. Returns false, and sets `trace->error`, if this or an earlier write was not
+ * complete. */
 bool trace_file_write(struct trace *trace, const void *data, size_t bytes);
-/* Sets `trace->error` if the written bytes are not kept. */
+/* Closes the destination. Sets `trace->error` if the written bytes could not be stored. */
 void trace_file_close(struct trace *trace);
 
 #endif

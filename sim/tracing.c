@@ -14,7 +14,7 @@
 
 /* ---- records ---- */
 
-/* Returns the CPU that takes the interrupt of an action from outside: the first one to return
+/* Returns the CPU that handles the interrupt of an action from outside: the first CPU that returns
  * from the kernel. */
 static struct cpu *outside_cpu(const struct simulator *simulator)
 {
@@ -46,7 +46,7 @@ void record_outside(struct simulator *simulator, enum trace_kind kind, uint32_t 
     record_at(simulator, simulator->now, OUTSIDE, kind, process, first, second);
 }
 
-/* Writes a text in a record of the kind and, if it is long, TEXT records. */
+/* Writes a text in a record of this kind. A long text continues in TEXT records. */
 static void record_text(struct simulator *simulator, uint64_t time, uint32_t cpu,
                         enum trace_kind kind, uint32_t process, const char *text)
 {

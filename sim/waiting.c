@@ -8,7 +8,7 @@ static bool is_dead(const struct simulator *simulator, const struct timer *timer
     return process->waits != WAIT_TIMER || process->link != timer_number(timer);
 }
 
-/* Removes all dead timers from the heap, when there are many. */
+/* Removes all dead timers from the heap. Called when there are many. */
 static void remove_dead_timers(struct simulator *simulator)
 {
     struct timers *timers = &simulator->timers;
@@ -33,7 +33,7 @@ void drop_dead_timers(struct simulator *simulator)
     }
 }
 
-/* Takes the process out of a list. Returns false if it is not in it. */
+/* Takes the process out of a list. Returns false if the list does not contain the process. */
 static bool leave_line(const struct simulator *simulator, uint32_t *first, uint32_t *last,
                        const struct process *process)
 {

@@ -6,10 +6,10 @@
 
 /* Ends a process's wait before the awaited event. */
 
-/* Takes the process out of the list of its channel or of the timers. */
+/* Takes the process out of its channel's list, or removes its timer. */
 void stop_waiting(struct simulator *simulator, struct process *process);
-/* Removes dead timers from the heap, until the first one is live. No process waits for a dead
- * timer. */
+/* Removes dead timers, which no process waits for, until the first timer of the heap is not
+ * dead. */
 void drop_dead_timers(struct simulator *simulator);
 
 #endif

@@ -14,8 +14,8 @@
 #include "sim/checks.h"
 #include "sim/machine.h"
 
-/* Returns true if a text begins there, after the previous one. So texts never overlap, and
- * reading all of them takes no longer than the file's length. */
+/* Returns true if a text begins at this position, after the end of the previous text. Texts
+ * therefore never overlap, and reading all texts takes time proportional to the file's length. */
 static bool begins_text(const struct workload_file_contents *file, uint32_t place, uint32_t *next)
 {
     bool begins = place >= *next && place < file->header->text_bytes &&
@@ -24,7 +24,8 @@ static bool begins_text(const struct workload_file_contents *file, uint32_t plac
     return begins;
 }
 
-/* Returns the first invalid place, or null. The sizes in the header are right. */
+/* Returns the first error in the contents, or null. The sizes in the header must have been
+ * checked. */
 static const char *contents_flaw(const struct workload_file_contents *file)
 {
     const struct workload_file_header *header = file->header;
@@ -47,8 +48,8 @@ static const char *contents_flaw(const struct workload_file_contents *file)
     return steps == header->step_count ? NULL : "it is damaged: steps belong to no program";
 }
 
-/* One piece of memory holds the arrays of pointers, and after them the file. Returns false if
- * memory is short. */
+/* Copies the workload into one piece of memory: the arrays of pointers, and after them the file.
+ * Returns false if memory is short. */
 static bool hand_over(struct simulator_workload *workload, const void *bytes, uint64_t count)
 {
     const struct workload_file_header *header = bytes;

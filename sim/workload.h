@@ -5,18 +5,18 @@
 #include "sim/simulator.h"
 
 /*
- * Workload files (abi/workload_file.h), which may come from any source: data outside of the file is
- * refused here, and invalid steps by simulator_create(). Reading takes memory;
- * simulator_free_workload() frees it.
+ * Reads workload files (abi/workload_file.h), which cannot be trusted. These functions reject
+ * references beyond the file, and simulator_create() rejects invalid steps. Reading allocates
+ * memory, which simulator_free_workload() frees.
  */
 
-/* `name`: of the file, for errors. `bytes`: aligned as by malloc(); they are copied. `tick_ns`:
- * the machine's, which the file must match. Returns false if the file is wrong: nothing must
- * then be freed. */
+/* Reads a workload from a file's contents. `name`: the file's name, for errors. `bytes`: the
+ * contents, aligned as by malloc(); they are copied. `tick_ns`: the machine's tick length, which
+ * the file must match. Returns false if the file is invalid; the caller then frees nothing. */
 bool simulator_read_workload(struct simulator_workload *workload, const char *name,
                              const void *bytes, uint64_t count, uint64_t tick_ns,
                              struct simulator_error *error);
-/* The same, of a file; "-": the standard input. */
+/* Reads a workload from the file at a path; "-": the standard input. */
 bool simulator_load_workload(struct simulator_workload *workload, const char *path,
                              uint64_t tick_ns, struct simulator_error *error);
 void simulator_free_workload(struct simulator_workload *workload);

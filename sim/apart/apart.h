@@ -10,17 +10,17 @@
 
 /*
  * A simulator whose one policy runs in a separate machine. For each hook the message is copied into
- * the machine's memory, its function is called, and the answer is copied back. A process has one
- * such policy.
+ * the machine's memory, its function is called, and the answer is copied back. A process of the
+ * host has at most one such policy.
  */
 
 /* A policy's machine, whatever library runs it. */
 struct separate_machine {
     uint64_t place; /* address of the message in the machine's memory */
-    uint64_t room;  /* bytes from there to the end of the memory */
+    uint64_t room;  /* bytes from `place` to the memory's end */
     uint64_t instructions_most, calls_most;
-    uint64_t calls, instructions; /* so far: the policy's own, excluding transfers */
-    uint32_t is_endless;          /* it exceeded its limit of calls or instructions */
+    uint64_t calls, instructions; /* executed by the policy so far, excluding transfers */
+    uint32_t is_endless;          /* the policy exceeded its limit of calls or instructions */
 };
 
 /* The machine's functions, without parameters and results. */
@@ -37,14 +37,14 @@ void separate_write(struct separate_machine *machine, uint64_t address, const vo
                     size_t bytes);
 void separate_read(struct separate_machine *machine, uint64_t address, void *to, size_t bytes);
 
-/* Starts with another policy, which describes itself. Returns false if it crashed, or if its
- * description is invalid: answer.trouble contains the reason. */
+/* Starts another policy, and receives its description. Returns false if the policy crashed, or if
+ * its description is invalid: answer.trouble then contains the reason. */
 bool simulator_separate_begin(struct separate_machine *machine);
-/* Returns the name of the hook that is called. */
+/* Returns the name of the hook in progress. */
 const char *simulator_separate_hook(void);
-/* Returns the number of the queue of that call, or NO_CPU. */
+/* Returns the number of the queue in the hook's call, or NO_CPU if the call has no queue. */
 uint32_t simulator_separate_queue(void);
-/* Returns the text about a broken rule. */
+/* Returns the message about a broken rule. */
 const char *simulator_separate_trouble(void);
 /* Returns the number of tasks that the policy has ended by TICK_KILL since the start. */
 uint64_t simulator_separate_kills(void);

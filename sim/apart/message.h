@@ -9,9 +9,9 @@
 /*
  * The messages between the simulator and a policy in a separate machine: one call of a hook, and
  * its answer. Both have this structure, with the same layout on every target: numbers of 64 bits
- * and bytes. A task is given as its slot plus 1; 0 is none.
+ * and bytes. A task is represented by its slot plus 1; 0 means no task.
  *
- * The policy's side sees only the call's contents. The simulator trusts nothing in an answer:
+ * The policy's side sees only the contents of calls. The simulator trusts nothing in an answer:
  * policy.c looks up each task, and the mechanism checks each answer against its rules.
  */
 
@@ -19,7 +19,7 @@
 #define SEPARATE_CPUS  64
 
 enum separate_hook {
-    SEPARATE_DESCRIBE, /* the policy's description, and the hooks that it has */
+    SEPARATE_DESCRIBE, /* the policy's description, and the hooks that the policy has */
     SEPARATE_SCHEDULER_INIT,
     SEPARATE_SHARED_QUEUE,
     SEPARATE_SHARES_BY,
@@ -77,7 +77,7 @@ enum separate_hook {
 struct separate_task {
     SEPARATE_TASK_NUMBERS(SEPARATE_FIELD)
     SEPARATE_TASK_LINKS(SEPARATE_FIELD)
-    int64_t is_bound; /* it may run only on the CPUs of `may_run` */
+    int64_t is_bound; /* the task may run only on the CPUs of `may_run` */
     uint64_t may_run;
 };
 
@@ -116,14 +116,14 @@ struct separate_description {
     char name[32];
     int64_t tunable_count;
     struct separate_tunable tunables[POLICY_TUNABLES_MAX];
-    /* Where the policies' view of queues and tasks lies in the machine's memory, and the size of
-     * each element. */
+    /* Addresses of the queues and tasks in the machine's memory, as policies see them, and the size
+     * of each element. */
     int64_t queues_at, queue_bytes, tasks_at, task_bytes;
 };
 
 /* The message of the policy's side. */
 struct separate_answer {
-    int64_t result; /* a verdict, a CPU, a slice, a boolean; a task */
+    int64_t result; /* a verdict, a CPU, a slice, a boolean or a task */
     int64_t follows_waits;
     int64_t orders_waiters;
     struct separate_queue queue; /* the queue of the call, with the policy's requests */
@@ -140,7 +140,7 @@ struct separate_answer {
     } changed[SEPARATE_TASKS];
 };
 
-/* Transferred only after a change. */
+/* The scheduler's fields. They are transferred only after a change. */
 struct separate_scheduler {
     int64_t cpus, queues, tick_ns, overhead_ns, seed, ending, groups;
     int64_t tunables[POLICY_TUNABLES_MAX];
@@ -151,10 +151,10 @@ struct separate_scheduler {
  * call. */
 struct separate_call {
     int64_t hook;
-    int64_t queue; /* its number plus 1; 0: none */
+    int64_t queue; /* the queue's number plus 1; 0: none */
     int64_t task;
-    int64_t other; /* a parent; the running task */
-    int64_t value; /* a reason; a CPU */
+    int64_t other; /* a parent, or the running task */
+    int64_t value; /* a reason, or a CPU */
     int64_t flag;
     int64_t scheduler_changed, queue_count, task_count;
     struct separate_scheduler scheduler;

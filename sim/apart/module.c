@@ -2,8 +2,8 @@
 
 /*
  * The policy's side: a machine that contains only the policy and the data it may know. A call
- * contains the changes in the tasks, the queues and the scheduler as policies see them. The hook is
- * called; its changes to them are the answer.
+ * contains the changes of tasks, queues and the scheduler, as policies see them. This side calls
+ * the hook, and answers with the changes that the hook made.
  *
  * Compiled for WebAssembly together with one policy, named by POLICY. The other side trusts nothing
  * of this file: the policy shares its memory.
@@ -14,8 +14,8 @@
 
 extern const struct policy POLICY;
 
-/* The transfer visits all queues and tasks at each call, and does not belong to the policy:
- * without the sanitizer's checks it is several times faster. */
+/* The transfer visits all queues and tasks at each call. It is not part of the policy, and is
+ * several times faster without the sanitizer's checks. */
 #define CARRIES __attribute__((no_sanitize("undefined")))
 
 static struct separate_message message;
@@ -44,8 +44,7 @@ void *memmove(void *to, const void *from, size_t count);
 
 void *memset(void *to, int value, size_t count)
 {
-    volatile unsigned char *bytes = to; /* volatile, so that the loop is not replaced by a call
-                                         * of this function */
+    volatile unsigned char *bytes = to; /* volatile, so that the compiler does not call memset() */
     for (size_t i = 0; i < count; i++)
         bytes[i] = (unsigned char)value;
     return to;
@@ -74,7 +73,7 @@ void *memmove(void *to, const void *from, size_t count)
     return to;
 }
 
-/* The product of two 128-bit numbers, which a check of 64-bit products needs. */
+/* Returns the product of two 128-bit numbers. The compiler's check of 64-bit products calls it. */
 __int128 __multi3(__int128 left, __int128 right);
 
 __int128 __multi3(__int128 left, __int128 right)
@@ -106,7 +105,7 @@ static void trouble(const char *text)
 }
 
 /* The functions that UndefinedBehaviorSanitizer calls (-fsanitize-minimal-runtime). The host
- * reports the place: it has the stack of the stopped machine. */
+ * reports the source line, which it finds in the stack of the stopped machine. */
 #define UNDEFINED(check, text)                                                                     \
     void __ubsan_handle_##check##_minimal_abort(void);                                             \
     void __ubsan_handle_##check##_minimal_abort(void)                                              \
@@ -144,21 +143,22 @@ UNDEFINED(cfi_check_fail, "it calls a function of another type")
 
 /*
  * A browser counts no instructions, so a page compiles policies with
- * -fsanitize-coverage=trace-pc-guard: they call this file at each basic block. It ends endless
- * hooks, and keeps the path that a hook takes through the source.
+ * -fsanitize-coverage=trace-pc-guard: the policies call this file at each basic block. This file
+ * ends endless hooks, and records the path that a hook takes through the source.
  */
 #define BLOCKS_MOST 2000000
 #define PATH_MOST   4096
 
 static struct {
-    uint32_t executed; /* blocks of this call of a hook */
-    uint32_t count;    /* of the path, which ends at PATH_MOST */
+    uint32_t executed; /* blocks in this call of a hook */
+    uint32_t count;    /* blocks in the recorded path, at most PATH_MOST */
     uint16_t blocks[PATH_MOST];
 } path;
 
 extern uint32_t guards[] __asm__("__start___sancov_guards");
 
-/* Called when a block is executed for the first time: the host's stack shows its place. */
+/* Called when a block is executed for the first time: the host's stack shows the block's source
+ * line. */
 __attribute__((import_module("host"), import_name("first_reached"))) void
 first_reached(uint32_t block);
 
@@ -297,7 +297,7 @@ _Static_assert(offsetof(struct task, lent) == offsetof(struct task, level) + siz
                    sizeof(last[0]) == sizeof(pair_t) && SEPARATE_TASKS % CHANGES_AT_ONCE == 0,
                "pairs are compared");
 
-/* Every call visits all tasks. */
+/* Vectorized, because every call visits all tasks. */
 CARRIES __attribute__((target("simd128"))) static void answer_changes(void)
 {
     message.answer.changed_count = 0;

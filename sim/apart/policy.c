@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The simulator's side: a policy whose hooks call the policy in the other machine. */
+/* The simulator's side: a policy whose hooks call the policy in the separate machine. */
 
 #include "sim/apart/policy.h"
 
@@ -23,15 +23,15 @@ const struct engine *const engines[] = {&engine_separate};
 static struct separate_message message;
 static struct separate_machine *machine;
 #define STRUCTURE_MOST 512 /* bytes of a task or queue in the machine's memory */
-#define CALLS_CHECKED  256 /* checks one call in this many */
+#define CALLS_CHECKED  256 /* one call in this many is checked */
 static uint64_t kills;
 static struct known {
     struct task task;
     uint64_t may_run;
 } known[SEPARATE_TASKS]; /* as known to the other side */
 static struct separate_queue known_queues[SEPARATE_CPUS];
-/* About the previous call: its tasks and the returned task, the running tasks, and the number of
- * changed attributes. */
+/* The previous call: its tasks and the returned task, the running tasks, and the number of changed
+ * attributes. */
 static struct {
     int64_t tasks[3], running[SEPARATE_CPUS];
     uint64_t changes;
@@ -253,9 +253,9 @@ static void send_running(const struct simulator *simulator)
     }
 }
 
-/* Between two calls the host changes running tasks, and the tasks of these calls. Other tasks
- * may only have received an attribute or, if the policy asks for them, other waiters. So there
- * is no need to visit all tasks at each call. An occasional check visits all to verify this. */
+/* Between two calls, the host changes running tasks and the tasks in these calls. Other tasks can
+ * only receive an attribute or, if the policy requests owners, other waiters. So a call need not
+ * visit all tasks. An occasional check visits all tasks to verify this. */
 static void send_tasks(struct simulator *simulator, const struct hook_call *hook_call)
 {
     struct separate_call *call = &message.call;
@@ -279,7 +279,7 @@ static void send_tasks(struct simulator *simulator, const struct hook_call *hook
 
 /* ---- receiving an answer ---- */
 
-/* Returns null for an invalid task, too: then the run has failed. */
+/* Returns the task, or null for none. An invalid task also gives null, and fails the run. */
 static task_t *heard_task(struct simulator *simulator, int64_t number)
 {
     if (number == 0)
@@ -324,8 +324,8 @@ static void hear_queue(run_queue_t *queue)
 
 /* ---- a call ---- */
 
-/* Counts the policy's own work. It excludes the transfer of tasks and answers, whose cost grows
- * with their number regardless of the policy. */
+/* Calls the policy, and counts its instructions. The count excludes the transfer of tasks and
+ * answers, whose cost depends on the number of tasks and not on the policy. */
 static bool served(void)
 {
     uint64_t executed = 0;
@@ -340,7 +340,7 @@ static uint64_t address_of(const void *part)
            (uint64_t)((const unsigned char *)part - (const unsigned char *)&message);
 }
 
-/* Copies a part of the message to the machine, or from it. */
+/* Copies a part of the message to the machine. */
 static void carry_part(const void *part, size_t bytes)
 {
     separate_write(machine, address_of(part), part, bytes);
@@ -351,7 +351,7 @@ static void take_part(void *part, size_t bytes)
     separate_read(machine, address_of(part), part, bytes);
 }
 
-/* Receives the part of the answer about the changed tasks. Returns false if the machine crashed. */
+/* Receives the changed tasks of an answer. Returns false if the machine crashed. */
 static bool take_answer(void)
 {
     struct separate_answer *answer = &message.answer;
@@ -395,8 +395,8 @@ static bool carry(void)
     return false;
 }
 
-/* The structures of a call in the machine's memory: they show whether a hook has written to
- * them. */
+/* The structures of a call in the machine's memory. Comparing them shows whether a hook has written
+ * to them. */
 struct structures {
     unsigned char queue[STRUCTURE_MOST], task[STRUCTURE_MOST], other[STRUCTURE_MOST];
 };
@@ -423,8 +423,9 @@ static bool has_written(const struct structures *before, const struct hook_call 
            memcmp(before->other, now.other, (size_t)description->task_bytes) != 0;
 }
 
-/* Returns true for a repeated question. Whether a queued task preempts others is asked for each
- * CPU, up to a hundred times, and nothing changes in between: the machine knows everything. */
+/* Returns true if a call repeats the previous one for another CPU. The host asks for each CPU
+ * whether a queued task preempts the running task, and nothing changes in between, so the machine
+ * has all data already. */
 static bool is_repeated(const struct hook_call *hook_call)
 {
     const struct separate_call *call = &message.call;
@@ -434,9 +435,9 @@ static bool is_repeated(const struct hook_call *hook_call)
            !message.answer.told;
 }
 
-/* Like carry(), but sends nothing, and receives an answer only if the hook has written to its
- * arguments. Its changes to the levels of other tasks are in the next answer; they are not read
- * before. */
+/* Like carry(), but sends no tasks or queues, and receives an answer only if the hook has written
+ * to its arguments. If the hook changed the levels of other tasks, the next answer contains these
+ * changes; the host does not read these levels before. */
 static bool carry_again(const struct hook_call *hook_call)
 {
     struct structures before;
@@ -462,7 +463,7 @@ static bool carried(const struct hook_call *again)
     return good && !message.answer.trouble[0];
 }
 
-/* Returns the answer's result; 0 in a run that has failed. */
+/* Returns the answer's result, or 0 if the run has failed. */
 static int64_t ask(const scheduler_t *scheduler, struct hook_call hook_call)
 {
     struct simulator *simulator = simulator_with(scheduler);
@@ -491,12 +492,12 @@ static int64_t ask(const scheduler_t *scheduler, struct hook_call hook_call)
         hear_queue(hook_call.queue);
     latest.tasks[0] = call->task;
     latest.tasks[1] = call->other;
-    latest.tasks[2] = message.answer.result; /* if it is a task */
+    latest.tasks[2] = message.answer.result; /* only used if the result is a task */
     return message.answer.result;
 }
 
-/* Returns the task that the policy hands out from a queue. A task of another queue counts as
- * none. */
+/* Returns the task that the policy takes out of a queue, or null. A task of another queue counts as
+ * null. */
 static task_t *ask_for_task(run_queue_t *queue, enum separate_hook hook, uint32_t cpu)
 {
     struct simulator *simulator = simulator_with(queue->scheduler);
@@ -664,7 +665,8 @@ static uint32_t ask_balance(const scheduler_t *scheduler, uint32_t cpu, bool idl
 
 /* ---- hooks of a policy ---- */
 
-/* Hooks that every policy in a separate machine has: the other side zeroes states in them. */
+/* Hooks that every policy in a separate machine has, because the policy's side zeroes states in
+ * them. */
 static const struct policy always = {
     .name = name,
     .meaning = "a separate policy",
@@ -727,7 +729,7 @@ static bool take_levels(const struct separate_description *description)
            description->level_order == LEVELS_HIGHEST_FIRST;
 }
 
-/* Returns false if its structures do not fit into the machine's memory. */
+/* Returns false if the described structures do not fit into the machine's memory. */
 static bool take_places(const struct separate_description *description)
 {
     const int64_t end = (int64_t)(machine->place + machine->room);

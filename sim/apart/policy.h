@@ -4,7 +4,7 @@
 
 #include "policies/policy.h"
 
-/* For sim/engine.c, which includes a policy first: a policy whose hooks are known only when it
+/* The policy that sim/engine.c includes for a separate machine. Its hooks are known only when it
  * starts. */
 extern struct policy policy_separate;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Runs a policy's machine with wasmtime. The caller has loaded that library and passes its
- * functions as addresses, so that nothing is linked with it. */
+/* Runs a policy's machine with the library wasmtime. The caller loads wasmtime and passes the
+ * addresses of its functions, so nothing is linked with wasmtime. */
 
 #include <string.h>
 
@@ -12,18 +12,19 @@ struct wasmtime_machine {
     void *context;                             /* wasmtime_context_t */
     const void *functions[SEPARATE_FUNCTIONS]; /* wasmtime_func_t */
     unsigned char *memory;
-    uint64_t hook_instructions; /* the most that a call may execute */
+    uint64_t hook_instructions; /* the most instructions that a hook may execute */
     void *(*set_fuel)(void *context, uint64_t fuel);
     void *(*get_fuel)(const void *context, uint64_t *fuel);
     void *(*call)(void *context, const void *function, void *arguments_and_results, size_t,
                   void **trap);
-    /* Why it has stopped: one of these, or none. The caller frees them. */
+    /* The reason why the machine stopped: one of the two is set, or neither. The caller frees
+     * them. */
     void *error, *trap;
 };
 
 static struct wasmtime_machine *wasmtime_of(struct separate_machine *machine)
 {
-    return (struct wasmtime_machine *)(void *)machine; /* its first member */
+    return (struct wasmtime_machine *)(void *)machine; /* `machine` is the first member */
 }
 
 bool separate_call(struct separate_machine *machine, enum separate_function function,
@@ -31,7 +32,7 @@ bool separate_call(struct separate_machine *machine, enum separate_function func
 {
     struct wasmtime_machine *runs = wasmtime_of(machine);
     uint64_t left = 0;
-    uint64_t nothing[2] = {0}; /* parameters and results: it has none */
+    uint64_t nothing[2] = {0}; /* parameters and results: the function has none */
     runs->set_fuel(runs->context, runs->hook_instructions);
     runs->error = runs->call(runs->context, runs->functions[function], nothing, 0, &runs->trap);
     runs->get_fuel(runs->context, &left);

@@ -3,10 +3,11 @@
 #define SIM_CHECKED_BEGINS_H
 
 /*
- * Start values of clocks and run times close to where numbers wrap. The clock passes the value
- * about 50 ms after the start, run times pass it after 0.5 ms. Each run is compared with a run
- * whose clock and run times start `apart` earlier. That is a multiple of 4032 s, so that a policy's
- * periods counted from 0 divide it. The first row compares with clock 0, and nothing wraps there.
+ * Start values of clocks and run times, close to the values where numbers wrap. The clock reaches
+ * the wrap about 50 ms after the start, and run times after 0.5 ms. Each run is compared with a run
+ * whose clock and run times start `apart` earlier. `apart` is a multiple of 4032 s, so that it is a
+ * multiple of a policy's periods, which count from 0. The first row compares with clock 0, where
+ * nothing wraps.
  */
 
 #include <stdint.h>
@@ -21,9 +22,10 @@ static const struct begin {
     {"2^63 ns", 9223372036804000000ull, (1ull << 63) - 500000, 9223361280000000000ull},
 };
 
-/* Fractions of `apart` for a policy that decides differently at a wrap. If it also decides
- * differently with one of these earlier starts, it depends on absolute time. That may be rare,
- * for example through the rounding of its counters, so there are several. */
+/* Fractions of `apart`, in eighths, for a policy that decides differently at a wrap. If the policy
+ * also decides differently with one of these earlier starts, its decisions depend on absolute time.
+ * Such a dependence may show rarely, for example through the rounding of counters, so several
+ * starts are tried. */
 static const uint32_t begin_eighths[] = {4, 2, 6, 1, 3, 5, 7};
 
 #define BEGINS        (sizeof(begins) / sizeof(begins[0]))

@@ -4,15 +4,15 @@
 
 /*
  * Wrappers that check the policy's hooks: the result must be possible, and the host's data must not
- * change. An engine that is compiled with CHECKED calls these; a hook that is not wrapped here is
- * called directly.
+ * change. An engine compiled with CHECKED calls these wrappers. It calls a hook without a wrapper
+ * directly.
  */
 
 #include "sim/checked/watch.h"
 
 #define CHECKED_POLICY checked_policy
 
-/* Saves the present hook, its task and the host's data. */
+/* Saves the hook's name, its task and the host's data. */
 #define CALL_HOOK(hook, queue_, task_)                                                             \
     watch_begin((struct watch_call){.policy = &POLICY,                                             \
                                     .name = #hook,                                                 \
@@ -87,7 +87,7 @@ WATCHED_HOOKS(WATCH_ACT, WATCH_RESULT)
 
 static struct policy checked_policy;
 
-/* A hook that the policy leaves out stays left out. */
+/* A hook that the policy does not define stays undefined. */
 #define WRAP_ACT(hook, ...)                                                                        \
     if (POLICY.hook)                                                                               \
         checked_policy.hook = checked_##hook;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Runs the one policy that is compiled in, with checks, in one configuration after another. They
- * use its default values, each preset, and the least and greatest value of each tunable; on one CPU
- * and on several. Exit status 0: no rule was broken.
+ * Runs the policy that is compiled in, with checks, in one configuration after another. The
+ * configurations use the default values, each preset, and the least and greatest value of each
+ * tunable, on one CPU and on several. Exit status 0: no rule was broken.
  */
 
 #include <inttypes.h>
@@ -31,7 +31,7 @@
 
 enum { EXIT_WRONG_USAGE = 2 };
 
-/* It makes no checkpoints; build_name would identify them. */
+/* Required by the checkpoint code. This program saves no checkpoints, so the name is not used. */
 extern const char build_name[];
 const char build_name[64] = "checked";
 
@@ -40,10 +40,10 @@ struct progress {
     const char *sharing; /* the workload of tasks of equal shares */
     const char *bound;   /* the workload whose tasks are bound to a CPU; "": none */
     uint32_t setups;
-    uint32_t chosen; /* index of the start values, incremented each time */
+    uint32_t chosen; /* index of the start values, incremented after each use */
     uint64_t decisions;
     struct watch_waits waits; /* with the default values */
-    bool depends_on_time;     /* in some configuration its decisions depend on absolute time */
+    bool depends_on_time;     /* in some configuration, decisions depend on absolute time */
 };
 
 static int say(const struct simulator_setup *setup, const char *what, int status)
@@ -54,7 +54,7 @@ static int say(const struct simulator_setup *setup, const char *what, int status
     return status;
 }
 
-/* Reports it as watch_broken() does. Returns the exit status. */
+/* Reports a broken rule as watch_broken() does. Returns the exit status. */
 static int break_rule(const struct simulator_setup *setup, const char *text)
 {
     fprintf(stderr, "schedlab-sim: policy %s broke a rule: %s, with %u CPUs and %s\n",
@@ -93,7 +93,7 @@ static int run_workload(const struct simulator_setup *setup, const char *path,
     });
     uint64_t kills = watch_kills();
     bool good = simulator_run(simulator, until, &error) != SIMULATOR_FAILED;
-    good = good || kills < watch_kills(); /* processes that others wait for may have been killed */
+    good = good || kills < watch_kills(); /* kills may leave others waiting */
     good = good && simulator_audit(simulator, &error);
     simulator_count(simulator, &counts);
     watch_end_of_setup();
@@ -124,8 +124,8 @@ static const struct simulator_costs costs = {
     .reap = 800,
 }; /* from those of the kernel */
 
-/* Runs the configuration with clocks that start this much before those of `begin`. Returns an
- * exit status. */
+/* Runs the configuration with clocks that start `earlier` ns before the clocks of `begin`. Returns
+ * an exit status. */
 static int run_earlier(struct simulator_setup setup, const struct begin *begin, uint64_t earlier,
                        struct progress *progress, uint64_t until)
 {
@@ -134,8 +134,8 @@ static int run_earlier(struct simulator_setup setup, const struct begin *begin, 
     return run(&setup, progress, until);
 }
 
-/* Returns an exit status. A policy depends on absolute time if it also decides differently where
- * nothing wraps. */
+/* Runs the configuration from one pair of start values. Returns an exit status. A policy depends on
+ * absolute time if it also decides differently where nothing wraps. */
 static int run_from(const struct simulator_setup *setup, const struct begin *begin,
                     struct progress *progress, uint64_t until)
 {
@@ -163,7 +163,7 @@ static int run_from(const struct simulator_setup *setup, const struct begin *beg
     return break_rule(setup, text);
 }
 
-/* Runs the configuration with all start values, or with another one each time. */
+/* Runs the configuration with all start values, or with the next one at each call. */
 static int run_from_clocks(const struct simulator_setup *setup, struct progress *progress,
                            uint64_t until, bool all)
 {
@@ -197,8 +197,8 @@ static int run_on_cpus(const char *policy, const char *tunables, struct progress
     return status;
 }
 
-/* If the policy declares that it shares, none of five tasks of equal shares may wait for a
- * quarter of the time. */
+/* If the policy declares that it shares CPU time, none of five tasks with equal shares may wait for
+ * a quarter of the run. */
 static int run_sharing(const struct policy *policy, struct progress *progress)
 {
     const struct simulator_setup setup = {
@@ -222,8 +222,8 @@ static int run_sharing(const struct policy *policy, struct progress *progress)
     return break_rule(&setup, text);
 }
 
-/* Runs twice: without asking the policy on behalf of CPUs that no queued task may use, and with
- * asking. */
+/* Runs twice, without and with asking the policy for a task for CPUs that no queued task may
+ * use. */
 static int run_bound(const char *policy, const char *tunables, struct progress *progress)
 {
     const struct simulator_setup setup = {
@@ -299,7 +299,7 @@ static int run_tunables(const struct policy *policy, struct progress *progress)
     return status;
 }
 
-/* Runs all configurations, or those with these tunables. */
+/* Runs all configurations, or only those with `tunables`. */
 static int run_all(const struct policy *policy, const char *tunables, struct progress *progress)
 {
     int status = run_on_cpus(policy->name, tunables, progress, FULL_NS);

@@ -19,8 +19,8 @@
 #include "sim/program_counter.h"
 
 #define DECISIONS 10
-#define PATIENCE  2      /* hook calls that the timer may find unfinished */
-#define CHECK_US  100000 /* of the CPU */
+#define PATIENCE  2      /* times that the timer may find the same hook call unfinished */
+#define CHECK_US  100000 /* CPU time between two checks */
 
 struct decision {
     uint64_t time;
@@ -32,31 +32,31 @@ struct decision {
 static const struct watched *watched;
 static const struct simulator_setup *setup;
 static struct watch_call in_force; /* name: null outside of hooks */
-static uint64_t calls;             /* of hooks, so far */
+static uint64_t calls;             /* calls of hooks so far */
 static struct decision decisions[DECISIONS];
 static uint64_t decisions_made;
 static struct {
     struct decision *all;
     uint64_t count, room;
-    uint64_t same; /* of these, in the configuration under comparison */
+    uint64_t same; /* equal decisions so far, in the configuration under comparison */
     struct decision other;
     enum { KEEP_NOTHING, KEEP, COMPARE, PARTED } state;
 } kept;
 static struct watch_waits waits;
-/* For each task that waits for a CPU. */
+/* The present wait of each task. */
 static struct waiting {
-    uint64_t begin;    /* 1 more than the simulated time; 0: it does not wait */
-    uint64_t run_time; /* its run time then */
+    uint64_t begin;    /* simulated time plus 1; 0: the task does not wait */
+    uint64_t run_time; /* the task's run time at `begin` */
 } *waiting;
 static uint64_t kills;
 
-/* The last hook that handled a task, and changed the policy's data about it. */
+/* The last hook that handled a task and changed the policy's data about the task. */
 struct touch {
     const char *hook; /* null: none */
     uint64_t function;
     uint64_t time;
 };
-static struct touch *touches;    /* of each task */
+static struct touch *touches;    /* one for each task */
 static const struct touch *lost; /* null: no task is lost */
 static enum asks asks;
 
@@ -172,7 +172,7 @@ void watch_broken(const char *format, ...)
     _exit(MACHINE_BROKEN);
 }
 
-/* The error has been reported. */
+/* Called by a sanitizer that has already reported the error. */
 static void on_death(void)
 {
     fflush(stdout);
@@ -194,7 +194,7 @@ static void on_fault(int number, siginfo_t *information, void *context)
     on_death();
 }
 
-/* A hook with endless recursion leaves no stack for the handler. */
+/* Gives the handler a separate stack: a hook with endless recursion leaves none. */
 static void watch_for_faults(void)
 {
     static char stack[1 << 16];
@@ -217,7 +217,7 @@ static void watch_for_faults(void)
 }
 #endif
 
-/* A hook that the timer finds unfinished repeatedly does not end. */
+/* Reports a hook that the timer finds unfinished repeatedly: the hook does not end. */
 static void on_timer(int number, siginfo_t *information, void *context)
 {
     static uint64_t met;
@@ -295,7 +295,8 @@ void watch_machine(const struct watched *machine)
     touches = calloc(machine->task_count, sizeof(*touches));
 }
 
-/* Copies words. (The library's function asks AddressSanitizer about each.) */
+/* Copies words. The C library's function would be slow, because AddressSanitizer checks each of its
+ * accesses. */
 static __attribute__((no_builtin("memcpy"))) void copy(void *to, const void *from, size_t bytes)
 {
     uint64_t *new = to;
@@ -353,7 +354,7 @@ static void check_fields(const char *what, const struct field *fields, const voi
                      whose);
 }
 
-/* Of words. */
+/* Compares words. */
 static bool is_same(const void *before, const void *after, size_t bytes)
 {
     const uint64_t *old = before;
@@ -364,7 +365,7 @@ static bool is_same(const void *before, const void *after, size_t bytes)
     return difference == 0;
 }
 
-/* The host's fields of a task lie before and after the policy's. */
+/* Compares the host's fields of a task, which lie before and after the policy's fields. */
 static bool task_is_as_before(const struct task *before, const struct task *after)
 {
     return is_same(before, after, offsetof(struct task, level)) &&
@@ -430,8 +431,8 @@ static uint32_t queued_for(const struct run_queue *queue, uint32_t cpu)
     return count;
 }
 
-/* Returns, of the queue's tasks that may run on the CPU, the task that no hook has handled for
- * the longest time, or null. */
+/* Returns the queue's task that may run on the CPU and that no hook has handled for the longest
+ * time, or null. */
 static const struct task *longest_untouched(const struct run_queue *queue, uint32_t cpu)
 {
     const struct task *match = NULL;
@@ -528,8 +529,8 @@ bool watch_is_silent(const struct run_queue *queue, uint32_t cpu)
     return watched && asks == ASKS_SILENT && queue->queued > 0 && queued_for(queue, cpu) == 0;
 }
 
-/* A wait continues while a task is moved, changed, or refused by a CPU: it ends when the task
- * has run. A task that was just picked still counts as queued. */
+/* Updates a task's wait. The wait continues while the task is moved, changed, or refused by a CPU,
+ * and ends when the task has run. A task that was just picked still counts as queued. */
 static void note_wait(uint32_t place, uint64_t now)
 {
     const struct task *task = task_at(place);
@@ -547,7 +548,7 @@ static void note_wait(uint32_t place, uint64_t now)
             (struct watch_waits){length, task->pid, watched->scheduler->cpus, waits.never_served};
 }
 
-/* Returns the length of a round, for a task, of all tasks that compete. */
+/* Returns the length (ns) of one round of all competing tasks, as a limit for this task's wait. */
 static uint64_t round_of(const struct policy *policy, const struct task *task)
 {
     uint64_t round = 0;
@@ -560,7 +561,8 @@ static uint64_t round_of(const struct policy *policy, const struct task *task)
     return round;
 }
 
-/* While a queue holds tasks, it is not known which ones: no wait counts. */
+/* Checks a wait against its limit. Waits do not count while a queue holds tasks, because the host
+ * does not know which tasks are held. */
 static void check_wait(uint32_t place, uint64_t now)
 {
     const struct task *task = task_at(place);

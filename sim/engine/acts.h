@@ -8,7 +8,8 @@
 #include "sim/engine/arrivals.h"
 #include "sim/policies.h"
 
-/* This many acts of all processes without time passing are an endless loop. */
+/* If processes perform this many acts while no time passes, the run fails: the workload has an
+ * endless loop. */
 #define IDLE_ACTS_MAX 10000000
 
 static void act_yield(struct simulator *simulator, struct cpu *cpu)
@@ -18,7 +19,8 @@ static void act_yield(struct simulator *simulator, struct cpu *cpu)
     reschedule(simulator, cpu, STOP_RUNNABLE, ENQUEUE_YIELDED, true);
 }
 
-/* Returns the process that a step refers to, or null if it does not live. */
+/* Returns the process that a step refers to, or null if the process does not exist yet or has
+ * ended. */
 static struct process *find_player(const struct simulator *simulator, struct process *self,
                                    uint32_t target)
 {
@@ -33,7 +35,8 @@ static struct process *find_player(const struct simulator *simulator, struct pro
     return lives ? process : NULL;
 }
 
-/* Prepares a process for a change. Returns true if it was queued; it was then taken out. */
+/* Prepares a process for a change. If the process is queued, takes it out of the queue and returns
+ * true. */
 static bool begin_change(struct simulator *simulator, uint32_t acting_cpu, struct process *process)
 {
     bool queued = process->place == PLACE_QUEUED;
@@ -89,7 +92,7 @@ static void act_attribute(struct simulator *simulator, struct cpu *cpu,
         set_attribute(simulator, cpu->id, process, step->detail, step->value);
 }
 
-/* A policy sees it at its next decision. */
+/* Sets an attribute of a group, which a policy sees at its next decision. */
 static void act_set_group(struct simulator *simulator, struct cpu *cpu,
                           const struct workload_step *step)
 {
@@ -107,8 +110,8 @@ static void act_kill(struct simulator *simulator, struct cpu *cpu, uint32_t prog
         kill_process(simulator, cpu->id, process, cpu->current);
 }
 
-/* The workload's first process is the root of what is measured, even if another process opens
- * the window. */
+/* Records a mark. The measured processes are those of the workload's first process, even if another
+ * process begins the window. */
 static void act_mark(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)
 {
     struct process *process = cpu->current;
@@ -125,7 +128,7 @@ static void act_job(struct simulator *simulator, struct cpu *cpu, const struct w
     struct process *process = cpu->current;
     uint64_t release = *task_timer(simulator, process, step->detail);
     timer_next(simulator, &release, step->value, step->target == 1);
-    if (release == 0) /* 0 would mean no job */
+    if (release == 0) /* 0 means no job */
         release = 1;
     if (step->target == JOB_NONE)
         release = 0;
@@ -214,8 +217,8 @@ static void act(struct simulator *simulator, struct cpu *cpu)
     }
 }
 
-/* Starts a system call of the CPU's process. The kernel is not interrupted until it has done the
- * requested act, or checks for interrupts on the way. */
+/* Starts a system call of the CPU's process. The kernel cannot be interrupted until it has
+ * performed the act, or checks for interrupts before that. */
 static inline void enter_call(struct simulator *simulator, struct cpu *cpu)
 {
     struct process *process = cpu->current;
@@ -230,8 +233,8 @@ static inline void enter_call(struct simulator *simulator, struct cpu *cpu)
     cpu->calls = true;
 }
 
-/* The CPU's process has finished computing, or acts. An act that takes no time is merged with
- * the computing before it. */
+/* Handles the end of a computation, or an act, of the CPU's process. An act that takes no time is
+ * merged with the preceding computation. */
 static void act_on(struct simulator *simulator, struct cpu *cpu)
 {
     struct process *process = cpu->current;

@@ -3,8 +3,8 @@
 #define SIM_ENGINE_ARRIVALS_H
 
 /*
- * Processes that arrive: they come at their time, regardless of what runs. The process with this
- * step waits, and takes no part in it: they are forked from outside, as its children.
+ * Processes that arrive at given times, regardless of what runs. The process with the arrival step
+ * only waits: arriving processes are forked from outside, and become its children.
  */
 
 #include "abi/cpu_list.h"
@@ -19,7 +19,7 @@ static void store_attribute(struct simulator *simulator, uint32_t acting_cpu,
     simulator->attribute_changes++;
 }
 
-/* The list contains a CPU of the machine: sim/checks.c ensures it. */
+/* Sets a process's CPUs. sim/checks.c ensures that the list contains a CPU of the machine. */
 static void store_affinity(struct simulator *simulator, uint32_t acting_cpu,
                            struct process *process, const char *list)
 {
@@ -34,7 +34,8 @@ static void store_affinity(struct simulator *simulator, uint32_t acting_cpu,
     simulator->affinity_used |= process->task.cpus != NULL;
 }
 
-/* The attributes that a process would first set itself; it has them before a policy sees it. */
+/* Performs the first steps of an arriving process if they set its own attributes, so that a policy
+ * sees the process with these attributes from the beginning. */
 static void take_first_attributes(struct simulator *simulator, struct process *process)
 {
     const struct workload_step *step;
@@ -49,8 +50,8 @@ static void take_first_attributes(struct simulator *simulator, struct process *p
     }
 }
 
-/* Triggers the arrival of a step: a child; an item in a channel, as by a device's interrupt; or
- * the process itself. */
+/* Performs an arrival: forks a child; or adds an item to a channel, as a device's interrupt would;
+ * or wakes the process itself. */
 static void arrive(struct simulator *simulator, struct process *parent)
 {
     const struct workload_step *step = step_of(simulator, parent);
@@ -89,7 +90,7 @@ static void start_arrival(struct simulator *simulator, struct process *process)
                          process->task.slot);
 }
 
-/* Handles the next arrival. Its parent keeps waiting if there are more. */
+/* Handles the next arrival of a parent. The parent continues to wait if more arrivals follow. */
 static void arrive_next(struct simulator *simulator)
 {
     simulator->now = simulator->timers.heap[0].when;
@@ -105,11 +106,12 @@ static void arrive_next(struct simulator *simulator)
         start_arrival(simulator, parent);
         return;
     }
-    parent->waits = WAIT_CHILD; /* it has moved to another step, which it has not done */
+    parent->waits = WAIT_CHILD; /* the parent is now at its next step, which it has not performed */
     make_runnable(simulator, OUTSIDE, parent, ENQUEUE_WOKEN, NULL);
 }
 
-/* The parent has come too late. */
+/* Records that an arrival was late, because its parent reached the step after the arrival's
+ * time. */
 static void report_late(struct simulator *simulator, const struct cpu *cpu, uint64_t time)
 {
     static const char name[] = "late";

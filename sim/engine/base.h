@@ -2,7 +2,7 @@
 #ifndef SIM_ENGINE_BASE_H
 #define SIM_ENGINE_BASE_H
 
-/* The base of all parts of the engine: the policy, records, the entry into the kernel. */
+/* Shared parts of the engine: the policy, trace records, and the entry into the kernel. */
 
 #include "sim/events.h"
 #include "sim/machine.h"
@@ -11,7 +11,8 @@
 #include "policies/support/flaws.h"
 
 static void fail_by_cpu(const scheduler_t *scheduler, enum queue_flaw flaw);
-#define NOTE_BAD_CPU(scheduler, flaw) fail_by_cpu(scheduler, flaw) /* of support/hooks.h */
+#define NOTE_BAD_CPU(scheduler, flaw)                                                              \
+    fail_by_cpu(scheduler, flaw) /* called by policies/support/hooks.h */
 #include "policies/support/queueing.h"
 
 extern const struct engine ENGINE;
@@ -23,7 +24,7 @@ static const struct policy *const policy = &CHECKED_POLICY;
 static const struct policy *const policy = &POLICY;
 #endif
 
-/* `acting_cpu`, in all of the engine, is the CPU that acts, or OUTSIDE. */
+/* In the whole engine, `acting_cpu` is the CPU that acts, or OUTSIDE. */
 
 static inline void record_number(struct simulator *simulator, uint32_t acting_cpu,
                                  enum trace_kind kind, int32_t pid, uint32_t first, uint64_t second)
@@ -50,7 +51,7 @@ static inline bool in_kernel(const struct simulator *simulator, const struct cpu
     return cpu->resumes > simulator->now || cpu->calls;
 }
 
-/* Counts the computing of the CPU's process until now. */
+/* Accounts for the CPU time of the CPU's process until now. */
 static inline void progress(const struct simulator *simulator, struct cpu *cpu)
 {
     struct process *process = cpu->current;

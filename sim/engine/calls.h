@@ -2,13 +2,15 @@
 #ifndef SIM_ENGINE_CALLS_H
 #define SIM_ENGINE_CALLS_H
 
-/* Which CPU is notified of a queued process, and when, as in kernel/scheduler/scheduler.c. */
+/* Chooses the CPU to notify of a queued process, and the time of the notification, as in
+ * kernel/scheduler/scheduler.c. */
 
 #include "sim/engine/queues.h"
 
 #include "policies/support/preemption.h"
 
-/* Sends an interrupt from another CPU, at the end of its present action, or from outside. */
+/* Notifies a CPU by an interrupt, at the end of the present action of `acting_cpu`, or from
+ * outside. */
 static inline void interrupt_other(const struct simulator *simulator, uint32_t acting_cpu,
                                    struct cpu *called)
 {
@@ -17,8 +19,8 @@ static inline void interrupt_other(const struct simulator *simulator, uint32_t a
     called->called = sent + simulator->costs.interrupt;
 }
 
-/* Asks the CPU to pick again. The end of a slice is the stronger reason: it decides where the
- * process is queued. */
+/* Asks the CPU to pick again. If there are two reasons, the end of a time slice takes precedence,
+ * because it determines where the process is queued. */
 static inline void call(struct simulator *simulator, uint32_t acting_cpu, uint32_t cpu,
                         enum preempt_reason why)
 {
@@ -68,7 +70,8 @@ MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *scheduler, 
 
 /* ---- which CPU is notified of a queued process ---- */
 
-/* Notifies the CPU that should run the queued process, or take it. */
+/* Notifies a CPU of the queued process: a CPU whose running process should be preempted, or an idle
+ * CPU. */
 static void announce(struct simulator *simulator, uint32_t acting_cpu, struct run_queue *queue,
                      const struct process *process)
 {

@@ -2,7 +2,7 @@
 #ifndef SIM_ENGINE_FAMILY_H
 #define SIM_ENGINE_FAMILY_H
 
-/* The life of processes: they fork, wait for their children, end and are killed. */
+/* Steps that create and end processes: fork, wait for children, exit and kill. */
 
 #include "sim/engine/waits.h"
 #include "sim/waiting.h"
@@ -29,7 +29,7 @@ static void reap(struct simulator *simulator, struct process *child)
     process_free(simulator, child);
 }
 
-/* A child of the CPU's process. */
+/* Reaps a child of the CPU's process. */
 static void reap_child(struct simulator *simulator, struct cpu *cpu, struct process *child)
 {
     reap(simulator, child);
@@ -55,7 +55,8 @@ static void act_wait(struct simulator *simulator, struct cpu *cpu)
     advance(simulator, parent);
 }
 
-/* Makes the CPU's process precede all tasks that the policy orders, as in the kernel. */
+/* Makes the CPU's process urgent, as in the kernel: an urgent process is picked before all tasks of
+ * the policy. */
 static void make_urgent(struct simulator *simulator, struct cpu *cpu)
 {
     struct process *process = cpu->current;
@@ -67,8 +68,8 @@ static void make_urgent(struct simulator *simulator, struct cpu *cpu)
     process->urgent = true;
 }
 
-/* Init reaps all ended processes. A policy that starves other processes does not delay the end
- * of the run. */
+/* Reaps all ended processes, as init. Init is urgent at the end, so a policy that starves processes
+ * does not delay the end of the run. */
 static void act_reap(struct simulator *simulator, struct cpu *cpu)
 {
     struct process *child;
@@ -83,14 +84,14 @@ static void act_reap(struct simulator *simulator, struct cpu *cpu)
         block(simulator, cpu, WAIT_CHILD, BLOCK_CHILD);
 }
 
-/* Reaps an ended process that arrived from outside, which no process reaps. Returns true if its
- * parent has no children any more. */
+/* Reaps an ended process that arrived from outside, because its parent does not reap it. Returns
+ * true if the parent has no children left. */
 static bool leaves_none(const struct process *process, struct process *parent)
 {
     return parent->task.pid == process->parent_pid && --parent->children == 0;
 }
 
-/* Ends the CPU's process. Its parent is notified before the process has left the CPU. */
+/* Ends the CPU's process. The parent is notified before the process leaves the CPU. */
 static void end_process(struct simulator *simulator, struct cpu *cpu, int32_t status)
 {
     struct process *process = cpu->current;
@@ -116,9 +117,9 @@ static void end_process(struct simulator *simulator, struct cpu *cpu, int32_t st
 }
 
 /*
- * Ends the process when it is next in the kernel. The actor ends at once, a running process at its
- * CPU's tick or its next act. A queued process ends when it has a CPU; a waiting one is woken for
- * that.
+ * Ends the process when it is next in the kernel. If the process kills itself, it ends at once. A
+ * running process ends at its CPU's tick or its next act. A queued process ends when it gets a CPU,
+ * and a waiting process is woken to end.
  */
 static void kill_process(struct simulator *simulator, uint32_t acting_cpu, struct process *process,
                          const struct process *actor)

@@ -2,7 +2,8 @@
 #ifndef SIM_ENGINE_OWNERS_H
 #define SIM_ENGINE_OWNERS_H
 
-/* The wait graph, as in kernel/process/owners.c: recorded for a policy that asks for it. */
+/* The wait graph, as in kernel/process/owners.c. It is only recorded for a policy that requests
+ * owners. */
 
 #include "sim/engine/calls.h"
 
@@ -35,8 +36,8 @@ static inline bool orders_waiters(const struct simulator *simulator)
     return policy->overtakes && simulator->scheduler.orders_waiters;
 }
 
-/* Records that the process, which is blocked or about to be, waits for `owner`; null: for no
- * process. */
+/* Records that the process waits for `owner`; null: for no process. The process is blocked, or is
+ * about to block. */
 static inline void name_owner(struct simulator *simulator, uint32_t acting_cpu,
                               struct process *process, struct process *owner)
 {
@@ -45,7 +46,7 @@ static inline void name_owner(struct simulator *simulator, uint32_t acting_cpu,
                       acting_cpu);
 }
 
-/* An attribute of the process was changed. */
+/* Informs the policy of a changed attribute of a process that may wait for an owner. */
 static inline void notify_owner_of_change(struct simulator *simulator, uint32_t acting_cpu,
                                           const struct process *process)
 {
@@ -55,8 +56,8 @@ static inline void notify_owner_of_change(struct simulator *simulator, uint32_t 
 
 /* ---- owners of channels ---- */
 
-/* Returns the process that must give before the waiting processes can continue, or null if it is
- * not known, or has ended. */
+/* Returns the channel's owner: the process that must give an item before the waiting processes can
+ * continue. Returns null if the owner is not known, or has ended. */
 static struct process *owner_of(const struct simulator *simulator, const struct channel *channel)
 {
     if (channel->owner_pid == 0)
@@ -67,7 +68,7 @@ static struct process *owner_of(const struct simulator *simulator, const struct 
     return lives ? owner : NULL;
 }
 
-/* `owner` may be null. */
+/* Sets the channel's owner; null: none. */
 static void set_owner(struct simulator *simulator, uint32_t acting_cpu, struct channel *channel,
                       struct process *owner)
 {
@@ -79,7 +80,7 @@ static void set_owner(struct simulator *simulator, uint32_t acting_cpu, struct c
         name_owner(simulator, acting_cpu, process_at(simulator, slot), owner);
 }
 
-/* Returns the highest ceiling of the process's locks, encoded as in a task. */
+/* Returns the highest ceiling of the locks that the process holds, encoded as in a task. */
 static uint32_t ceiling_of(const struct simulator *simulator, const struct process *process)
 {
     uint32_t highest = 0;
@@ -101,7 +102,7 @@ static void set_ceiling(struct simulator *simulator, uint32_t acting_cpu, struct
     simulator->attribute_changes++;
 }
 
-/* Gives the lock to the process, or to none if it is null. */
+/* Gives the lock to the process; null: to no process. */
 static void hand_lock(struct simulator *simulator, uint32_t acting_cpu, struct channel *channel,
                       struct process *process)
 {
@@ -115,7 +116,8 @@ static void hand_lock(struct simulator *simulator, uint32_t acting_cpu, struct c
 
 /* ---- owners of waits for children ---- */
 
-/* Returns the child that must end, or null if any of several may. No child has ended yet. */
+/* Returns the only child that can end the wait, or null if there are several. No child has ended
+ * yet. */
 static struct process *only_child(const struct simulator *simulator, const struct process *parent)
 {
     for (uint32_t slot = 0; slot < simulator->most_processes && parent->children == 1; slot++) {

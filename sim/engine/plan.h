@@ -2,13 +2,13 @@
 #ifndef SIM_ENGINE_PLAN_H
 #define SIM_ENGINE_PLAN_H
 
-/* When a CPU next acts by itself. */
+/* Computes when a CPU next acts without an interrupt. */
 
 #include "sim/engine/base.h"
 #include "sim/ticking.h"
 
-/* Returns when the CPU's process finishes computing. If it is about to act, returns when it
- * calls the kernel and later when the kernel acts. */
+/* Returns when the CPU's process finishes computing. Before an act, this is the time when the
+ * process calls the kernel. During the call, it is the time when the kernel acts. */
 static inline uint64_t completion(const struct simulator *simulator, const struct cpu *cpu)
 {
     const struct workload_step *step = step_of(simulator, cpu->current);
@@ -17,9 +17,9 @@ static inline uint64_t completion(const struct simulator *simulator, const struc
     return waits ? step->value : done;
 }
 
-/* Returns true if the CPU's process finishes its work, or acts, before other events at `when`.
- * That holds at the end of its turn: computing until `turn_end` lies within the turn. In
- * textbook order it always holds. */
+/* Returns true if the CPU's process finishes its work, or acts, before other events at `when`. This
+ * is true at the end of a time slice, because a computation until `turn_end` is still within the
+ * slice. With `bursts_first`, it is always true. */
 static inline bool acts_first(const struct simulator *simulator, const struct cpu *cpu,
                               uint64_t when)
 {
@@ -27,8 +27,8 @@ static inline bool acts_first(const struct simulator *simulator, const struct cp
     return may && cpu->current && !cpu->late && completion(simulator, cpu) <= when;
 }
 
-/* Returns when the policy must be called, if that is before `when`. In the kernel the CPU
- * notices it late; a past time means now. */
+/* Returns when the policy must be called, if that is before `when`. A CPU in the kernel handles
+ * this time late; a past time means now. */
 static inline uint64_t policy_time(const struct simulator *simulator, const struct cpu *cpu,
                                    uint64_t when)
 {
@@ -40,8 +40,8 @@ static inline uint64_t policy_time(const struct simulator *simulator, const stru
     return earliest < when ? earliest : when;
 }
 
-/* Records when the CPU next acts by itself. Actions of its process after the next tick are
- * recorded at that tick: so a process that computes for long costs nothing here. */
+/* Records when the CPU next acts without an interrupt. An action after the next tick is recorded
+ * only at that tick, so a long computation costs nothing here. */
 static inline void plan(struct simulator *simulator, const struct cpu *cpu)
 {
     uint64_t when = NEVER;

@@ -17,7 +17,7 @@ static inline struct run_queue *queue_of(struct simulator *simulator, uint32_t c
 
 static inline struct process *process_of(task_t *task)
 {
-    return (struct process *)task; /* its first member */
+    return (struct process *)task; /* `task` is the first member */
 }
 
 /* ---- required by policies/support/queueing.h ---- */
@@ -95,7 +95,8 @@ static inline void note_turn_end(const struct simulator *simulator, struct cpu *
     cpu->turn_end = requested_time(simulator, turn_end);
 }
 
-/* Called after a hook of the queue: its CPU plans again if the hook has set another alarm. */
+/* Called after a hook of the queue. If the hook has set another alarm, the queue's CPU plans
+ * again. */
 static inline void note_alarm(struct simulator *simulator, const struct run_queue *queue)
 {
     struct cpu *cpu = &simulator->cpus[queue->cpu];
@@ -106,7 +107,7 @@ static inline void note_alarm(struct simulator *simulator, const struct run_queu
     cpu_set_add(&simulator->called, cpu->id);
 }
 
-/* Rarely needed, like the next function. */
+/* Rarely called, like the next function. */
 static __attribute__((cold, noinline)) void
 record_annotation(struct simulator *simulator, uint32_t acting_cpu, struct run_queue *queue)
 {
@@ -137,7 +138,7 @@ static inline void hooks_called(struct simulator *simulator, uint32_t acting_cpu
 
 /* ---- queueing, taking out and moving ---- */
 
-/* Rarely needed, so it is separate from the path of every decision. */
+/* Rarely called, so it is separate from the code of every decision. */
 static __attribute__((cold, noinline)) void record_queued(struct simulator *simulator,
                                                           uint32_t acting_cpu,
                                                           const struct run_queue *queue,
@@ -146,8 +147,8 @@ static __attribute__((cold, noinline)) void record_queued(struct simulator *simu
     record(simulator, acting_cpu, TRACE_QUEUED, process, queue->cpu, process->task.level);
 }
 
-/* A forked process inherits from its parent, if the policy knows the parent. It does not know
- * init, which is urgent in the kernel. */
+/* Introduces a process to the policy. A forked process inherits from its parent, unless the policy
+ * does not know the parent. A policy does not know init, because init is urgent in the kernel. */
 static __attribute__((noinline)) enum enqueue_reason introduce(struct simulator *simulator,
                                                                struct process *process,
                                                                enum enqueue_reason reason,
@@ -169,8 +170,8 @@ static __attribute__((cold, noinline)) void add_urgent(struct simulator *simulat
     process->place = PLACE_QUEUED;
 }
 
-/* Takes out the first urgent process of the queue that may run on the CPU, or the process with
- * this slot, unless that is NOBODY. Returns null if there is none. */
+/* Takes out the urgent process with this slot or, without a slot, the first urgent process
+ * of the queue that may run on the CPU. Returns null if there is none. */
 static __attribute__((cold, noinline)) struct process *
 take_urgent(struct simulator *simulator, const struct run_queue *queue, uint32_t cpu, uint32_t slot)
 {
@@ -217,7 +218,7 @@ static inline void queue_remove(struct simulator *simulator, uint32_t acting_cpu
     simulator->queued--;
 }
 
-/* Returns null if none is queued. */
+/* Takes out the next process for the CPU. Returns null if there is none. */
 static inline struct process *queue_pick(struct simulator *simulator, struct run_queue *queue,
                                          uint32_t cpu)
 {
@@ -244,8 +245,8 @@ static void change_cpu(struct simulator *simulator, uint32_t acting_cpu, struct 
     simulator->counts.migrations++;
 }
 
-/* Moves the process that the policy hands out from one CPU's queue to another's. Returns null if
- * there is none. */
+/* Moves a process, which the policy chooses, from one CPU's queue to another's. Returns the
+ * process, or null if there is none. */
 static struct process *move(struct simulator *simulator, uint32_t acting_cpu, uint32_t from,
                             uint32_t to)
 {
@@ -260,8 +261,8 @@ static struct process *move(struct simulator *simulator, uint32_t acting_cpu, ui
     return process;
 }
 
-/* The queue that the policy named had no process for an idle CPU, possibly because its processes
- * may not run there: then any other queue may have one. */
+/* Takes a process for an idle CPU from any queue. Called if the queue that the policy named had no
+ * process that may run on this CPU. */
 static __attribute__((cold, noinline)) struct process *pull_from_any(struct simulator *simulator,
                                                                      uint32_t cpu)
 {

@@ -6,7 +6,8 @@
 
 #include "sim/engine/owners.h"
 
-/* Ends a wait: the process's step is done. (If it waits for a child, it checks again.) */
+/* Ends a wait, and the process's step. (A process that waits for a child repeats the step, and
+ * checks again.) */
 static inline void end_wait(struct simulator *simulator, struct process *process)
 {
     if (process->waits != WAIT_CHILD)
@@ -22,8 +23,8 @@ static inline void leave_queue(struct simulator *simulator, uint32_t acting_cpu,
     hooks_called(simulator, acting_cpu, queue);
 }
 
-/* Makes a process runnable: it is forked by `actor`, or woken by `actor` or by an interrupt if
- * that is null. Or it is moved, because it may no longer run where it was. */
+/* Makes a process runnable that was forked by `actor`, or woken by `actor` (null: by an interrupt).
+ * Also moves a process that may no longer run on its CPU. */
 static void make_runnable(struct simulator *simulator, uint32_t acting_cpu, struct process *process,
                           enum enqueue_reason reason, const struct process *actor)
 {

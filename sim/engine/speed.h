@@ -2,13 +2,13 @@
 #ifndef SIM_ENGINE_SPEED_H
 #define SIM_ENGINE_SPEED_H
 
-/* How CPUs that are not alike change their speeds: sim/speeds.h. None of this is called for a
- * machine without a shape. */
+/* Changes the speeds of CPUs that are not alike (sim/speeds.h). A machine without a shape calls no
+ * function of this file. */
 
 #include "sim/engine/plan.h"
 #include "sim/speeds.h"
 
-/* The CPU has another level, or other siblings are busy. */
+/* Updates the CPU's speed after a change of its level, or of its busy siblings. */
 static void renew_speed(struct simulator *simulator, struct cpu *cpu)
 {
     uint32_t *speed = &simulator->speeds->speed[cpu->id];
@@ -23,7 +23,7 @@ static void renew_speed(struct simulator *simulator, struct cpu *cpu)
     plan(simulator, cpu);
 }
 
-/* Chooses the CPU's level, which may change: it has had a tick or is about to get a process. */
+/* Chooses the CPU's level, at a tick or before the CPU gets a process. */
 static __attribute__((noinline)) void review_level(struct simulator *simulator, struct cpu *cpu)
 {
     struct cpu_place *place = &simulator->speeds->shape.cpu[cpu->id];
@@ -33,8 +33,8 @@ static __attribute__((noinline)) void review_level(struct simulator *simulator, 
     renew_speed(simulator, cpu);
 }
 
-/* The CPU is about to get a process after it had none, or vice versa: `current` has its old
- * value. */
+/* Called when an idle CPU is about to get a process, or a busy CPU is about to become idle.
+ * `current` still has its old value. */
 static void change_busy(struct simulator *simulator, struct cpu *cpu)
 {
     struct speeds *speeds = simulator->speeds;
@@ -53,8 +53,8 @@ static void change_busy(struct simulator *simulator, struct cpu *cpu)
         renew_speed(simulator, &simulator->cpus[i]);
 }
 
-/* Handles a switch to another process, or to none. Each process's work is counted at full speed
- * while it is on no CPU. */
+/* Handles a switch to another process, or to none. The work of a process is counted at full speed
+ * while the process is on no CPU. */
 static __attribute__((noinline)) void switch_speeds(struct simulator *simulator, struct cpu *cpu,
                                                     struct process *next)
 {

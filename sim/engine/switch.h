@@ -8,9 +8,8 @@
 #include "sim/engine/runnable.h"
 #include "sim/engine/speed.h"
 
-/* The process has just been queued by the CPU that it leaves. Returns true if it must go
- * elsewhere, because it may no longer run there, or because the policy requested it: it was then
- * taken out. */
+/* Called when a process has just left its CPU and was queued there. If the process may no longer
+ * run on this CPU, or the policy requests a move, takes it out of the queue and returns true. */
 static __attribute__((noinline)) bool expel_if_due(struct simulator *simulator,
                                                    struct run_queue *queue, struct cpu *cpu,
                                                    struct process *process)
@@ -22,7 +21,7 @@ static __attribute__((noinline)) bool expel_if_due(struct simulator *simulator,
     return expelled;
 }
 
-/* Returns true if the process must be placed again. */
+/* Takes the process off its CPU. Returns true if the process must be placed again. */
 static inline bool leave(struct simulator *simulator, struct run_queue *queue, struct cpu *cpu,
                          enum stop_reason stop, enum enqueue_reason reason)
 {
@@ -73,7 +72,7 @@ static void count_switch(struct simulator *simulator, struct cpu *cpu, const str
     }
 }
 
-/* Returns the CPU to its process, when the kernel's work is done. */
+/* Records that the kernel returns to the CPU's process. */
 static void record_exit(struct simulator *simulator, struct cpu *cpu)
 {
     const struct process *process = cpu->current;
@@ -98,8 +97,8 @@ static void switch_to(struct simulator *simulator, struct cpu *cpu, struct proce
     cpu->current = next;
 }
 
-/* The CPU has picked a process with a restricted CPU set from the shared queue, and left
- * `previous` there. An idle CPU that may run `previous` is notified. */
+/* Notifies an idle CPU that may run `previous`. Called when the CPU has picked a process with a
+ * restricted CPU set from the shared queue, and left `previous` in this queue. */
 static __attribute__((noinline)) void
 call_idle_for(struct simulator *simulator, const struct cpu *cpu, const struct process *previous)
 {
@@ -112,7 +111,7 @@ call_idle_for(struct simulator *simulator, const struct cpu *cpu, const struct p
     call(simulator, cpu->id, idle, PREEMPT_WAKEUP);
 }
 
-/* Picks again. The current process leaves as given by `stop` and `reason`. */
+/* Picks again. `stop` and `reason` say why the current process leaves the CPU. */
 static void reschedule(struct simulator *simulator, struct cpu *cpu, enum stop_reason stop,
                        enum enqueue_reason reason, bool voluntary)
 {
@@ -153,7 +152,7 @@ static void reschedule(struct simulator *simulator, struct cpu *cpu, enum stop_r
 
 static void end_process(struct simulator *simulator, struct cpu *cpu, int32_t status);
 
-/* The CPU was asked to pick again. */
+/* Preempts the CPU's process, after the CPU was asked to pick again. */
 static inline void preempt(struct simulator *simulator, struct cpu *cpu)
 {
     if (!cpu->current)
@@ -172,10 +171,11 @@ static inline bool has_heard(const struct simulator *simulator, const struct cpu
 }
 
 /*
- * Makes the CPUs that were asked to pick again do so, in their order. CPUs that have not been
- * notified yet, or are in the kernel, plan it. A CPU that picks again may affect an earlier one: by
- * a process that it has expelled, or by the alarm of the shared queue. `acting_cpu` needs no
- * interrupt (NO_CPU: every CPU does). A CPU does nothing before its own tick of this moment.
+ * Lets the CPUs that were asked to pick again do so, in order. A CPU that is in the kernel, or not
+ * notified yet, plans it for later. When a CPU picks again, a CPU before it may have to pick again,
+ * too: because of a process that was expelled, or because of the shared queue's alarm. `acting_cpu`
+ * needs no interrupt (NO_CPU: every CPU needs one). A CPU does nothing before its own tick of this
+ * moment.
  */
 static void settle(struct simulator *simulator, uint32_t acting_cpu)
 {
@@ -191,7 +191,7 @@ static void settle(struct simulator *simulator, uint32_t acting_cpu)
             preempt(simulator, cpu);
         plan(simulator, cpu);
         if (i == acting_cpu)
-            acting_cpu = NO_CPU; /* if it is asked again, it is notified like the others */
+            acting_cpu = NO_CPU; /* needs an interrupt if it is asked again */
     }
     if (acting_cpu != NO_CPU)
         plan(simulator, &simulator->cpus[acting_cpu]);

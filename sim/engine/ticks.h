@@ -6,7 +6,7 @@
 
 #include "sim/engine/acts.h"
 
-/* Removes the CPU's expired timers from the heap, where they are first. */
+/* Removes the CPU's expired timers from the start of the heap. */
 static inline void take_due(struct simulator *simulator, struct cpu *cpu)
 {
     struct timers *timers = &simulator->timers;
@@ -36,7 +36,7 @@ static inline void wake_due(struct simulator *simulator, struct cpu *cpu)
     }
 }
 
-/* Gives one of the CPU's waiting processes to another CPU. */
+/* Moves one of the CPU's waiting processes to another CPU, if the policy pushes. */
 static inline void tick_push(struct simulator *simulator, uint32_t cpu)
 {
     if (queue_of(simulator, cpu)->queued == 0)
@@ -47,7 +47,7 @@ static inline void tick_push(struct simulator *simulator, uint32_t cpu)
         announce(simulator, cpu, queue_of(simulator, to), moved);
 }
 
-/* Takes a share of the others' work. */
+/* Moves waiting processes of other CPUs to this CPU, if the policy balances. */
 static inline void tick_balance(struct simulator *simulator, uint32_t cpu)
 {
     struct process *moved = simulator->queued > 0 ? queue_pull(simulator, cpu, false) : NULL;
@@ -55,7 +55,7 @@ static inline void tick_balance(struct simulator *simulator, uint32_t cpu)
         announce(simulator, cpu, queue_of(simulator, cpu), moved);
 }
 
-/* Ends the process's turn, if the verdict requires it. */
+/* Ends the process's time slice, if the verdict requires it. */
 static inline void end_by_verdict(struct simulator *simulator, struct cpu *cpu,
                                   enum tick_verdict verdict)
 {
@@ -65,7 +65,7 @@ static inline void end_by_verdict(struct simulator *simulator, struct cpu *cpu,
     call(simulator, cpu->id, cpu->id, PREEMPT_SLICE);
 }
 
-/* A policy never ends the first process. */
+/* Kills a process if the verdict requires it, but never the first process. */
 static inline void kill_by_verdict(struct process *process, enum tick_verdict verdict)
 {
     if (verdict == TICK_KILL && process->task.slot != FIRST_SLOT)
@@ -102,8 +102,8 @@ static inline void tick(struct simulator *simulator, struct cpu *cpu)
 
 /* ---- times that the policy set ---- */
 
-/* Calls the policy's alarm. Announces each process that may run again, like a process that was
- * just queued. */
+/* Calls the policy's alarm. A CPU is notified of each process that may run again, as of a process
+ * that was just queued. */
 static void ring(struct simulator *simulator, const struct cpu *cpu)
 {
     struct run_queue *queue = queue_of(simulator, cpu->id);
@@ -129,7 +129,7 @@ static void end_turn(struct simulator *simulator, struct cpu *cpu)
     kill_by_verdict(process, verdict);
 }
 
-/* Calls the policy for the times that have come. */
+/* Calls the policy if a time that it has set is reached. */
 static inline void expire_policy_times(struct simulator *simulator, struct cpu *cpu)
 {
     if (cpu->alarm <= simulator->now)
@@ -146,8 +146,8 @@ static inline void enter_interrupt(struct simulator *simulator, struct cpu *cpu)
         cpu->resumes = simulator->now;
 }
 
-/* Handles the CPU's expired timers, then its tick if its time has come; later if it is in the
- * kernel. */
+/* Handles the CPU's expired timers, and its tick if the tick's time is reached. If the CPU is in
+ * the kernel, this happens when the CPU leaves the kernel. */
 static inline void interrupt(struct simulator *simulator, struct cpu *cpu, bool with_tick)
 {
     take_due(simulator, cpu);

@@ -2,7 +2,7 @@
 #ifndef SIM_ENGINE_WAITS_H
 #define SIM_ENGINE_WAITS_H
 
-/* How processes wait: they sleep, or wait in the list of a channel. */
+/* Steps that make processes wait: for a time, or in the list of a channel. */
 
 #include "sim/engine/switch.h"
 
@@ -27,7 +27,7 @@ static void act_sleep(struct simulator *simulator, struct cpu *cpu, uint64_t unt
     block(simulator, cpu, WAIT_TIMER, BLOCK_SLEEP);
 }
 
-/* Returns the time after this many more ticks. */
+/* Returns the time (ns) of the tick that is `ticks` ticks ahead. */
 static uint64_t tick_after(const struct simulator *simulator, uint64_t ticks)
 {
     uint64_t tick_ns = simulator->scheduler.tick_ns;
@@ -36,8 +36,8 @@ static uint64_t tick_after(const struct simulator *simulator, uint64_t ticks)
     return (ticks < most ? ticks : most) * tick_ns;
 }
 
-/* Returns when a timer next expires that last expired at `*due`. A late timer restarts from now,
- * unless it is `absolute`. */
+/* Returns the next expiry of a timer whose last expiry was at `*due`. A late timer restarts from
+ * now, unless it is `absolute`. */
 static uint64_t timer_next(const struct simulator *simulator, uint64_t *due, uint64_t period,
                            bool absolute)
 {
@@ -70,8 +70,8 @@ static uint64_t shared_timer_next(struct simulator *simulator, const struct proc
     return timer_next(simulator, due, step->value, step->detail == 1);
 }
 
-/* Returns the predecessor of the process that the policy chooses among the waiting processes
- * after `after`; NOBODY precedes the first. */
+/* Lets the policy choose among the waiting processes that follow `after` in the list. Returns the
+ * predecessor of the chosen process, or no slot if the first process is chosen. */
 static uint32_t before_chosen(struct simulator *simulator, struct run_queue *queue,
                               const struct channel *channel, uint32_t after)
 {
@@ -95,8 +95,8 @@ static uint32_t *link_behind(struct simulator *simulator, struct channel *channe
     return slot == NOBODY ? &channel->first : &process_at(simulator, slot)->link;
 }
 
-/* Like order_takers() of kernel/sync/channel.c: moves the `count` processes that the policy
- * chooses to the front. */
+/* Moves `count` processes, which the policy chooses, to the front of the channel's list, like
+ * order_takers() of kernel/sync/channel.c. */
 static void order_waiters(struct simulator *simulator, uint32_t acting_cpu, struct channel *channel,
                           uint64_t count)
 {
@@ -118,8 +118,8 @@ static void order_waiters(struct simulator *simulator, uint32_t acting_cpu, stru
     hooks_called(simulator, acting_cpu, queue);
 }
 
-/* Gives items to waiting processes, in their order, before others can take them. Returns how
- * many of `count` remain. */
+/* Gives items to waiting processes in order, before other processes can take them. Returns the
+ * number of remaining items. */
 static uint64_t give_waiting(struct simulator *simulator, uint32_t acting_cpu,
                              struct channel *channel, uint64_t count, const struct process *actor)
 {
@@ -133,8 +133,8 @@ static uint64_t give_waiting(struct simulator *simulator, uint32_t acting_cpu,
     return count;
 }
 
-/* Gives `count` items. A count of 0 gives one to each waiting process. Items that no process
- * waits for are then lost, as they are if they must not be kept. */
+/* Gives `count` items. A count of 0 gives one item to each waiting process. With a count of 0, or
+ * without `keeps`, items that no process waits for are lost. */
 static void give(struct simulator *simulator, uint32_t acting_cpu, struct channel *channel,
                  uint64_t count, bool keeps, struct process *actor)
 {
@@ -191,7 +191,7 @@ static void act_meet(struct simulator *simulator, struct cpu *cpu, const struct 
     }
     advance(simulator, cpu->current);
     give_waiting(simulator, cpu->id, channel, UINT64_MAX,
-                 cpu->current); /* giving does not make it an owner */
+                 cpu->current); /* a process does not become an owner by giving */
 }
 
 static void act_give(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)

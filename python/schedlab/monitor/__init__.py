@@ -6,7 +6,8 @@
        └────────────── sched_status, sched_tunables ◄───────────────┘
 
 A *system* (systems/) is the schedlab kernel on QEMU or Spike, the simulator, Linux, or a recorded
-trace. Its *model* (model/) is computed from its trace alone. A *session* drives the systems in step
-and makes frames (frames.py) of their models several times a second. The server sends them to pages;
-the terminal shows them itself. docs/monitor.md describes the design.
+trace. The *model* (model/) of a system is computed only from the system's trace. A *session* drives
+the systems in step. Several times a second, the terminal makes frames (frames.py) of their models
+and shows them; the server sends traces to pages, which make frames themselves. docs/monitor.md
+describes the design.
 """

@@ -53,7 +53,7 @@ async def what_if(
     Returns the letters of both branches and the folder that stores them. Replaces branches shown
     earlier.
 
-    Raises Refused if this system cannot be branched.
+    Raises Refused if the system cannot be branched.
     """
     if system.system is None or system.system.no_branches:
         raise Refused(system.system.no_branches if system.system else "it has not begun yet")
@@ -100,7 +100,7 @@ async def _of_live(
 def _manifest(
     session: Session, system: Watched, at_ns: int, change: Change, folder: Path
 ) -> dict[str, Any]:
-    """Returns a branch's manifest: that of a recording, plus its source, branch point and change."""
+    """Returns a branch's manifest: the manifest of a recording, with the branch's source, time and change."""
     assert system.tape and system.system
     now = _state_at(folder, at_ns)
     facts = facts_of(system.setup, system.workload, "", system.tape.state, session.software)

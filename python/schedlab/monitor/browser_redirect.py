@@ -2,7 +2,7 @@
 """Opens the page in a browser through a private file.
 
 The page's address contains the token, and all users can read command lines (`ps`). So the browser
-gets the name of a file that only its user can read, which redirects to the page.
+gets the name of a file that only the user can read. This file redirects to the page.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _PAGE = """<!doctype html>
 
 @contextmanager
 def redirecting_file(url: str) -> Iterator[str]:
-    """Yields the address of the redirecting file and deletes it afterwards.
+    """Yields the address of the redirecting file, and deletes the file afterwards.
 
-    Raises OSError if there is no place for it.
+    Raises OSError if no folder is suitable for the file.
     """
     with tempfile.TemporaryDirectory(prefix="schedlab-monitor-", dir=_place()) as folder:
         # tempfile makes the folder private, and the file is opened with mode 0600.

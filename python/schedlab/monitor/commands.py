@@ -68,7 +68,7 @@ async def perform(session: Session, message: Message, show: Report = lambda line
 
 
 def systems_of(session: Session, message: Message) -> list[Watched]:
-    """Returns the systems that a message addresses. Raises WrongUsage if there is no such system."""
+    """Returns the systems that a message addresses. Raises WrongUsage if one of them does not exist."""
     letter = message.get("system", _ALL)
     if letter is None or letter == _ALL:
         return list(session.systems.values())
@@ -99,7 +99,7 @@ def _text(message: Message, key: str) -> str:
 
 
 def integer(message: Message, key: str) -> int:
-    """Returns a 64-bit integer of a message. Raises WrongUsage if it has none."""
+    """Returns a 64-bit integer of a message. Raises WrongUsage if the message has no such integer."""
     value = message.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or not -(1 << 63) <= value < 1 << 63:
         raise WrongUsage(f"{key}: expected a whole number, not {value!r}")

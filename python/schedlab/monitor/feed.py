@@ -18,7 +18,7 @@ from schedlab.trace.writer import header_bytes
 _PIECE = 32_768
 """Records per message: 1 MB."""
 _SEPARATE_CLOCK = "spike"
-"""Its time advances with executed instructions, not with the host's clock."""
+"""The machine whose time advances with executed instructions, not with the host's clock."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Feed:
 
     @property
     def _announced_tape(self) -> Tape | None:
-        """The tape to send, or None if the page runs the system itself."""
+        """The tape whose trace is sent, or None if the page runs the system itself."""
         return None if self.watched.is_played_by_page else self.watched.tape
 
     def next(self, pace: float) -> Message | None:
@@ -117,7 +117,7 @@ class Feed:
         }
 
     def _reached_ns(self) -> int | None:
-        """Returns the time (ns) that the system has reached without further events, or None if unknown."""
+        """Returns the time (ns) that the system has reached since its last event, or None if unknown."""
         watched = self.watched
         if (
             self.behind

@@ -97,7 +97,7 @@ class _File(_Guarded, StaticFileHandler):
 
 
 class PageFile(_File):
-    """A file of the page. It holds no data of a session; the page requests data through its socket."""
+    """A file of the page. The file holds no data of a session; the page requests data through its socket."""
 
 
 class Made(_Guarded):
@@ -119,7 +119,7 @@ class Made(_Guarded):
 
 @cache
 def _vega_bytes() -> bytes:
-    """Returns the script, one copy for all connections, since pages may never read it."""
+    """Returns the script. All connections share one copy, because slow pages would otherwise use much memory."""
     return vega_script().encode()
 
 

@@ -25,7 +25,7 @@ LOG_MAX = 2000
 """Console lines kept for pages that connect later."""
 _NOTES_MAX = 200
 _NO_WORK = 20_000
-"""Records after which the tape no longer waits for workloads to begin."""
+"""Maximum number of records before the tape stops waiting for the first workload."""
 _SILENT_NS = 250_000_000
 """Upper bound on the delay of trace records: `trace-delay` plus transport."""
 
@@ -40,7 +40,7 @@ class Terms:
     changed: Callable[[], None]
     """Called when a new hello message is needed."""
     first: Callable[[str], None]
-    """Called with the system's letter at each start, before its workloads' records are taken."""
+    """Called with the system's letter at each start, before the records of its workloads are taken."""
     recorded_folders: list[Path]
     """Folders of everything that was recorded."""
     pace: Callable[[], float]
@@ -103,7 +103,7 @@ class Followed:
 
     @property
     def life(self) -> Life:
-        """The system's life; FAILED if the system was abandoned."""
+        """The state of the system's life cycle; FAILED if the system was abandoned."""
         if self.failure:
             return Life.FAILED
         if self.system is None:
@@ -162,7 +162,7 @@ class Followed:
 
     @property
     def title(self) -> str:
-        """The system's title for people."""
+        """The system's title in pages and messages."""
         cpus = f"{self.setup.cpus} CPU{'s' if self.setup.cpus > 1 else ''}"
         if self.setup.machine == RECORDED and self.setup.source:
             return self.setup.title or f"{self.setup.source.name}, recorded"
@@ -194,7 +194,7 @@ class Followed:
         return len(records)
 
     def _set_up(self) -> bool:
-        """Makes the tape once the trace's header is known; returns False until then."""
+        """Makes the tape when the trace's header is known. Returns False if the header is not known yet."""
         assert self.system
         header = self.system.header
         if header is None:
@@ -212,9 +212,9 @@ class Followed:
         self.events.note(now, self.tape.state.count)
 
     def _before_work(self, records: Records) -> Records:
-        """Adds the records before the first workload, which recordings omit, to the tape.
+        """Adds the records before the first workload to the tape.
 
-        Returns the remaining records.
+        Recordings omit these records. Returns the remaining records.
         """
         assert self.tape and self.system
         at = 0
@@ -244,7 +244,7 @@ class Followed:
             self.tape.add_log(lines)
 
     def state(self, pace: float) -> State:
-        """Returns the state that is not in the trace."""
+        """Returns the parts of the system's state that are not in the trace."""
         return {
             "system": self.letter,
             "life": self.life.value,

@@ -44,9 +44,9 @@ class ProcessColumns(TypedDict):
     state: Column
     """0 runnable, 1 running, 2 blocked."""
     reason: Column
-    """Why the process is blocked (BlockReason); 0 if it is not."""
+    """Why the process is blocked (BlockReason); 0 if the process is not blocked."""
     cpu: Column
-    """The CPU that runs or queues the process, or ran it last; -1 before its first run."""
+    """The CPU where the process runs, is queued, or last ran; -1 before its first run."""
     group: Column
     own: Column
     """True for processes that belong to the monitor."""
@@ -67,7 +67,8 @@ class ProcessColumns(TypedDict):
     share: Column
     """Fraction (0 to 1) of the CPU time of all workload processes in the window.
 
-    Processes outside the workload have a share, too, which the sum of 1 excludes.
+    Processes outside the workload also have a share, but the shares of workload processes alone add
+    up to 1.
     """
     ideal: Column
     """The weighted max-min allocation in the window (docs/metrics.md); -1 if undefined."""
@@ -82,7 +83,7 @@ class Metrics(TypedDict):
     response_ns: float | None
     """Mean of the processes whose first run was in the window."""
     waiting_ns: float | None
-    """Mean waiting time in the window of all processes that lived in it."""
+    """Mean waiting time in the window, over all processes that existed in the window."""
     wakeup_median_ns: float | None
     wakeup_p99_ns: float | None
     wakeup_maximum_ns: float | None
@@ -122,7 +123,7 @@ class Timeline(TypedDict):
     in later frames with the same begin and a later end.
     """
     idle_while_queued: list[tuple[int, int, int]]
-    """CPU, begin and end of its idle intervals while a process waited at another CPU."""
+    """Idle intervals while a process waited at another CPU: CPU, begin, end (ns)."""
     thinned: int
     """Runs merged with their neighbours because there were too many to draw. Metrics use all runs."""
 
@@ -236,7 +237,7 @@ class Wait(TypedDict):
     cpu: int
     """The CPU where the process waited last."""
     why: str
-    """forked, woken, preempted, slice over, yielded; found: it waited before the trace began."""
+    """forked, woken, preempted, slice over, yielded; found: the process already waited when the trace began."""
     parts: list[WaitPart]
 
 

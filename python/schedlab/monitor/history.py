@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class History(Generic[T]):
-    """The last `most` items."""
+    """Keeps the last `most` items, and their numbers since the beginning."""
 
     def __init__(self, most: int) -> None:
         self.end = 0

@@ -96,7 +96,7 @@ class Model:
 
     @property
     def monitor_pids(self) -> frozenset[int]:
-        """PIDs that belong to the monitor; set it again when they change."""
+        """PIDs that belong to the monitor. Assign this property again when the PIDs change."""
         return self._monitor_pids
 
     @monitor_pids.setter

@@ -29,7 +29,7 @@ from schedlab.monitor.watched_system import Watched
 _REASON_MAX = 100
 """Characters of a close reason; WebSockets allow 123 bytes."""
 _GOODBYE_S = 1
-"""Seconds to wait for a page to close its socket."""
+"""Seconds that a page has to close its socket."""
 _UNTAKEN_MAX = 262_144
 """Records sent but not acknowledged by the page; beyond this, sending waits."""
 
@@ -137,7 +137,7 @@ class Socket(WebSocketHandler, Quiet):
         self._work.set()
 
     def go_on(self, states: bool) -> None:
-        """Sends new records of all systems, if the page can take them; with `states`, also their states."""
+        """Sends new records of all systems, if the page can take them. `states`: also sends the systems' states."""
         for letter, watched in self.server.session.systems.items():
             feed = self._feeds.get(letter)
             if feed is None or feed.watched is not watched:

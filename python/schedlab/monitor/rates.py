@@ -21,7 +21,7 @@ class Rate:
 
     @property
     def per_second(self) -> float:
-        """Growth per second; 0 until there are two values."""
+        """Returns the growth per second; 0 if fewer than two values are known."""
         if len(self._seen) < 2:
             return 0.0
         (first_s, first), (last_s, last) = self._seen[0], self._seen[-1]

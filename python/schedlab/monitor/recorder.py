@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Records a watched system as a run with trace, metrics and manifest, like `./schedlab run`."""
+"""Records a watched system. A recording is stored like a run of `./schedlab run`: trace, metrics and manifest."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Recorder:
         return self.place
 
     async def _measured(self) -> Outcome:
-        """Computes the metrics. A failure is reported in the outcome, so that the trace is kept."""
+        """Computes the metrics. A failure is reported in the outcome, and the trace is kept."""
         try:
             return await worker.measure(self.folder)
         except SchedlabError as error:
@@ -155,7 +155,10 @@ def _room(setup: Setup) -> dict[str, Any]:
 
 
 def free_name(place: Path) -> Path:
-    """Returns the path, with a number if it exists: recordings of restarts get separate folders."""
+    """Returns a path that does not exist: `place`, or `place` with a number.
+
+    Recordings of restarts thus have separate folders.
+    """
     name, number = place, 2
     while name.exists():
         name, number = place.with_name(f"{place.name}-{number}"), number + 1

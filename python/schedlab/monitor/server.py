@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Serves traces to pages and passes their requests to the session.
 
-The server listens on this machine only by default. It rejects every request without the token. It
-uses Tornado because Dask depends on Tornado already, and because Tornado runs on asyncio and
-supports WebSockets.
+The server listens on this machine only by default. It rejects every request without the token. The
+server uses Tornado, which Dask requires anyway, and which runs on asyncio and supports WebSockets.
 """
 
 from __future__ import annotations
@@ -117,7 +116,10 @@ class Server:
     # --- checks of requests
 
     def is_token(self, given: str) -> bool:
-        """Compares in constant time, so that timing does not reveal a partial match."""
+        """Returns whether the text is the session's token.
+
+        Compares in constant time, so that timing does not reveal a partial match.
+        """
         return hmac.compare_digest(given.encode(), self.token.encode())
 
     def knows_host(self, host: str) -> bool:
@@ -178,7 +180,7 @@ class Server:
         self.entered.set()
 
     def publish(self, path: Path) -> str:
-        """Publishes a file, and for a page its whole folder; returns its address."""
+        """Publishes a file, or, for a page, its whole folder. Returns the file's address."""
         secret = secrets.token_urlsafe(18)
         kind = "report" if path.suffix == ".html" else "perfetto"
         self._published[secret] = path.parent if kind == "report" else path

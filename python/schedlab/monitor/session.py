@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Runs up to four systems in step, and passes records to listeners, recordings and control commands."""
+"""Runs up to four systems in step.
+
+Passes their records to listeners and recordings, and performs control commands.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +34,9 @@ WINDOW_NS = 10_000_000_000
 _TURN_S = 0.02
 """Seconds between turns."""
 _BEHIND_MAX = 500_000
-"""Records: a trace is not read further while every listener is this far behind."""
+"""Maximum backlog in records: if every listener is this far behind, the trace is not read further."""
 _AHEAD_NS = 20_000_000
-"""A system may be ahead of the others by this much (ns, at pace 1) before it is held."""
+"""Maximum time (ns, at pace 1) that a system may be ahead of the others before it is held."""
 _FASTEST = 1000
 """The pace used for "as fast as possible"."""
 _STATUS_S = 1.0
@@ -155,9 +158,9 @@ class Session:
     def start_recording(
         self, systems: Sequence[Watched], label: str, from_start: bool = False
     ) -> None:
-        """Starts to record systems, into one folder.
+        """Starts to record systems into one folder.
 
-        Raises Refused if one is being recorded already.
+        Raises Refused if one of the systems is already being recorded.
         """
         for system in systems:
             if system.recording:

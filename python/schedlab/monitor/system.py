@@ -35,9 +35,9 @@ class Ability(str, Enum):
     """start_workload, kill."""
     PAUSE = "pause"
     PACE = "pace"
-    """The monitor drives its clock, at any speed (Played)."""
+    """The monitor drives the system's clock, at any speed (Played)."""
     SETUP = "setup"
-    """Can be restarted with another setup, such as other CPUs."""
+    """The system can be restarted with another setup, such as more CPUs."""
 
 
 class Life(str, Enum):
@@ -47,9 +47,9 @@ class Life(str, Enum):
     RUNNING = "running"
     PAUSED = "paused"
     ENDED = "ended"
-    """It ended normally or on request."""
+    """The system ended normally or on request."""
     FAILED = "failed"
-    """It panicked, was killed, or cannot be reached any more."""
+    """The system panicked, was killed, or cannot be reached any more."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Setup:
     title: str = ""
     """Title of a recording; empty means its folder's name."""
     ignore_limits: bool = False
-    """On a host, load policies although limits are in use that they ignore."""
+    """On a host, loads policies even if processes use limits that the policies ignore."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ PLAYED = (SIMULATOR, RECORDED)
 """Machines whose clock the monitor drives; pages run them in the browser."""
 
 Maker = Callable[[Setup, Path], System]
-"""Makes a system of a setup without starting it; the folder is for its files."""
+"""Makes a system from a setup without starting the system. The folder is for the system's files."""
 
 
 _SYSTEMS = "schedlab.monitor.systems"

@@ -50,7 +50,7 @@ class Tape:
     def add(self, records: Records) -> None:
         """Adds the next records.
 
-        Raises OSError if they cannot be recorded, which ends the recording.
+        If the records cannot be written to the recording, ends the recording and raises OSError.
         """
         self.state.apply(records)
         self.recent.add(records)
@@ -100,12 +100,11 @@ class Tape:
     async def stop(
         self, outcome: Outcome, workload: str, repeatable: bool, files: Iterable[Path] = ()
     ) -> Path | None:
-        """Ends the recording; returns its folder, or None if nothing was recorded.
+        """Ends the recording.
 
-        Cancellation does not stop it.
-
-        `repeatable` is true if the system has ended and would do the same again without control
-        actions. `files` are added to the run.
+        Returns the recording's folder, or None if nothing was recorded. Cancelling the task does
+        not interrupt this method. `repeatable` is true if the system has ended, and a run without
+        control actions would be the same. `files` are added to the run.
         """
         recorder, self.recorder = self.recorder, None
         if recorder is None:
@@ -124,9 +123,12 @@ class Tape:
             recorder.discard()
 
     async def export(self, place: Path, excluded_pids: frozenset[int]) -> Path:
-        """Writes a file for ui.perfetto.dev: of the recording, or else of the last seconds.
+        """Writes a file for ui.perfetto.dev.
+
+        It contains the recording in progress or, without a recording, the last seconds.
 
         `place` is the path without a suffix.
+
         """
         if self.state.count == 0:
             raise Refused("no record has arrived yet; try again")

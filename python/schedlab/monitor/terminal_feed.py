@@ -73,7 +73,7 @@ class Screen:
             return False
 
     def _is_due(self, picture: Picture) -> bool:
-        """Returns whether to draw the system; if its model is behind, drops the frame."""
+        """Returns whether to draw the system. If the system's model is behind, drops the frame and returns False."""
         letter, watched = picture.watched.letter, picture.watched
         if picture.behind and not watched.is_played and self._skipped.get(letter, 0) < _SKIPPED_MAX:
             self._skipped[letter] = self._skipped.get(letter, 0) + 1

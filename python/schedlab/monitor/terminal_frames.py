@@ -22,9 +22,9 @@ from schedlab.monitor.tape import Tape
 from schedlab.monitor.watched_system import Watched
 
 _PIECE = 4096
-"""Records per call of the model, which takes less than 1 ms for them."""
+"""Number of records per call of the model. A call takes less than 1 ms."""
 _SEPARATE_CLOCK = "spike"
-"""Its time advances with executed instructions, not with the host's clock."""
+"""The machine whose time advances with executed instructions, not with the host's clock."""
 
 
 class Picture:

@@ -58,7 +58,7 @@ class TraceFile:
     def add(self, records: Records) -> None:
         """Appends records."""
         records = records.copy()
-        # CPUs read their clocks independently, so a record may be slightly older than the opening.
+        # CPUs read their clocks independently, so a record may have a slightly earlier time than the opening.
         np.maximum(records["time"], np.uint64(self._earliest), out=records["time"])
         if self._groups:
             records = self._with_groups(records)
@@ -115,7 +115,11 @@ class TraceFile:
         self._file.write(records.tobytes())
 
     def _with_groups(self, records: Records) -> Records:
-        """Inserts group labels of processes from the opening when they first run: only running processes have marks."""
+        """Inserts the group labels of processes from the opening.
+
+        A label is inserted when its process first runs, because only running processes can record
+        marks.
+        """
         known = np.fromiter(self._groups, np.int64, len(self._groups))
         enters = records["kind"] == Kind.SCHEDULER_EXIT
         if not enters.any():
@@ -148,8 +152,8 @@ def _without_window(records: Records) -> None:
 def begin_of_work(records: Records, excluded_pids: Iterable[int]) -> int | None:
     """Returns the index of the first record of the users' work, or None.
 
-    It is the first fork by a process of `excluded_pids` or from outside. The index does not split a
-    text.
+    This work begins with the first fork by a process of `excluded_pids` or from outside. The index
+    does not split a text.
     """
     ours = np.fromiter(excluded_pids, np.int64)
     forks = np.flatnonzero(records["kind"] == Kind.FORK)
@@ -211,7 +215,7 @@ class Recent:
     def since(self, number: int, most: int) -> Records:
         """Returns at most `most` consecutive records starting with this number; none at the end.
 
-        Raises ValueError if they are no longer kept.
+        Raises ValueError if these records are no longer kept.
         """
         if number < self.begin:
             raise ValueError(f"record {number} is no longer stored: the first one is {self.begin}")

@@ -227,7 +227,10 @@ class TraceState:
             self.running[cpu] = process
 
     def _facts_of(self, pid: int) -> ProcessFacts:
-        """Returns a process; if the trace has not introduced it, a default that is not stored."""
+        """Returns the facts about a process.
+
+        If the trace has not introduced the process, returns defaults that are not stored.
+        """
         return self.processes.get(pid) or ProcessFacts()
 
     # --- openings
@@ -236,7 +239,7 @@ class TraceState:
         """Returns the first records of a trace that begins at this point.
 
         The names of `excluded_pids`, which do not belong to any workload, get brackets like kernel
-        threads. schedlab.metrics recognises both by the brackets.
+        threads. schedlab.metrics recognises both kinds by the brackets.
         """
         return _OpeningWriter(self, frozenset(excluded_pids)).write()
 
@@ -339,7 +342,7 @@ class _OpeningWriter:
             self._add(0, Kind.QUEUED, pid, place.cpu, unsigned)
 
     def _middle(self, cpu: int) -> None:
-        """Adds a CPU's unfinished events: its process's exit, its scheduler's decision."""
+        """Adds the unfinished events of a CPU: its process's exit, or its scheduler's decision."""
         pid = self.running[cpu]
         person = self.state.processes.get(pid)
         if person and person.group:

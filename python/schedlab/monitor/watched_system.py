@@ -96,7 +96,7 @@ class Watched(Followed):
     async def asking(self, *abilities: Ability) -> AsyncIterator[System]:
         """Yields the system while its lock is held.
 
-        Raises Refused if it lacks an ability or does not run.
+        Raises Refused if the system lacks a required ability or does not run.
         """
         async with self.lock:
             system = self._able(*abilities)
@@ -117,14 +117,14 @@ class Watched(Followed):
         return self.system
 
     async def steer(self, what: str, doing: Awaitable[T]) -> T:
-        """Performs a control action, which a recording's manifest lists."""
+        """Performs a control action, and adds it to the manifest of a recording in progress."""
         done = await limited(doing)
         if self.tape:
             self.tape.note_steering(what)
         return done
 
     async def read_status(self) -> Status:
-        """Returns the status of sched_status."""
+        """Returns the parsed sched_status."""
         async with self.asking() as system:
             if self.paused and not self.is_played:
                 raise Refused("it is paused; resume it first")
@@ -206,7 +206,7 @@ class Watched(Followed):
         self.waits_for_others = False
 
     async def stand(self) -> None:
-        """Pauses the system if it can be paused."""
+        """Pauses the system if it supports pausing."""
         able = self.system and Ability.PAUSE in self.system.abilities
         if self.is_on and able:
             await self.pause()
@@ -216,8 +216,8 @@ class Watched(Followed):
     async def follow(self, setup: Setup, acts: Sequence[str], time_ns: int) -> None:
         """Brings the system to the page's state by repeating the page's actions.
 
-        If its past differs, the system restarts, which ends its recording. Raises Refused if it
-        fails.
+        If the system has performed other actions before, it is restarted, which ends its recording.
+        Raises Refused if the system fails.
         """
         async with self.following:
             await limited(self._wait_until_started())

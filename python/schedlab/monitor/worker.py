@@ -45,7 +45,7 @@ async def branch(
 ) -> list[Path]:
     """Runs two branches of a run: unchanged, and with another policy or tunables.
 
-    Returns their folders; omits the unchanged branch if it is the run itself.
+    Returns the folders of the branches. Omits the unchanged branch if it equals the run.
     """
     request = {"source": source, "at_ns": at_ns, "policy": policy, "settings": settings, "out": out}
     return [Path(folder) for folder in await _call(branched, show, **request)]

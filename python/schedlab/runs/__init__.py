@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Plans, performs, stores and reads runs. It knows machines by their adapters, and no study."""
+"""Plans, performs, stores and reads runs.
+
+The package uses machines only through their adapters, and does not depend on studies.
+"""

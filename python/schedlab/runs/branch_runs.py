@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Performs branches: repeats the past on a machine that forks at the moment, and stores each branch like a run.
+"""Performs branches of stored runs.
 
-Either all branches are stored, or none.
+A machine repeats the run until the branch point, and forks into the branches there. Each branch is
+stored like a run; either all branches are stored, or none.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _BRANCH_FAILED = "the machine did not come to its branches"
 
 
 def check(history: Past, at_ns: int, futures: Sequence[Future]) -> None:
-    """Raises WrongUsage for changes that are impossible at that moment."""
+    """Raises WrongUsage if one of the changes is impossible at this moment."""
     catalogue = read_catalogue()
     now, _ = history.under(at_ns)
     for future in futures:
@@ -58,8 +59,10 @@ def check(history: Past, at_ns: int, futures: Sequence[Future]) -> None:
 
 
 def perform(past: Past, at_ns: int, futures: Sequence[Future], out: Path) -> list[Finished]:
-    """Performs the branches, and returns them in their order. Raises WrongUsage; on a signal,
-    raises Interrupted and keeps nothing.
+    """Performs the branches, and returns the finished runs in the given order.
+
+    Raises WrongUsage if a change is impossible. On a signal, raises Interrupted and keeps no
+    branch.
     """
     check(past, at_ns, futures)
     specs = {future.name: past.future(future, at_ns) for future in futures}
@@ -71,9 +74,10 @@ def carry_out(
     out: Path,
     notes: Callable[[Software], list[str]] = lambda _base: [],
 ) -> list[Finished]:
-    """Performs branches of one run at one moment, each in the folder with its name in `out`.
+    """Performs branches of one run at one moment.
 
-    On a signal, raises Interrupted and keeps nothing.
+    The folder of each branch is in `out`, and has the branch's name. On a signal, raises
+    Interrupted and keeps no branch.
     """
     past = next(iter(specs.values())).past
     machine = past.machine
@@ -97,7 +101,7 @@ def carry_out(
 
 
 def _differences(past: Past, base: Software) -> list[str]:
-    """Returns which inputs of the past differ from those of the stored run, as text."""
+    """Returns messages about inputs that differ from the stored run, such as another kernel."""
     now = inputs(past.run, base)
     other = [
         f"{what} ({results.shown(key, past.manifest)}, now {results.shown(key, now)})"
@@ -113,7 +117,7 @@ def _differences(past: Past, base: Software) -> list[str]:
 
 
 class _Branching:
-    """A past and its branches."""
+    """Repeats one run up to the branch point, and performs its branches."""
 
     def __init__(
         self,
@@ -146,7 +150,7 @@ class _Branching:
             raise Interrupted(self.caught.number)
 
     def run_machine(self, folders: Mapping[str, Path], scratch: Path) -> None:
-        """Runs the machine. Raises SchedlabError if it did not reach the moment."""
+        """Runs the machine. Raises SchedlabError if the machine did not reach the branch point."""
         place = scratch / "past"
         place.mkdir()
         self.past.write_files(place)
@@ -196,7 +200,7 @@ class _Branching:
 
 
 def is_the_run(past: Past, unchanged: Finished) -> bool:
-    """True if the unchanged branch equals the stored run, byte for byte."""
+    """True if the trace of the unchanged branch equals the stored run's trace, byte for byte."""
     return all(
         cmp(past.folder / name, unchanged.folder / name, shallow=False)
         for name in (TRACE_FILE, CONSOLE)
@@ -204,7 +208,7 @@ def is_the_run(past: Past, unchanged: Finished) -> bool:
 
 
 def metrics_since(finished: Finished, at_ns: int) -> Metrics | None:
-    """Returns the metrics of the measured window after a moment, or None if nothing of it follows."""
+    """Returns the metrics of the measured window after a moment, or None if the window ends before it."""
     from schedlab import metrics, trace
 
     if not finished.metrics:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Defines branches of a stored run: the moment where they begin, and what each one changes."""
+"""Defines branches of a stored run: the moment where they begin, and the changes of each branch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 UNCHANGED = "unchanged"
 """Name and folder of the branch without changes."""
 COMMANDS_MAX = 1023
-"""Longest command text for the kernel, in characters; as in abi/machine_commands.h."""
+"""Maximum length of the kernel's command text in characters, as in abi/machine_commands.h."""
 _EVENT = re.compile(r"([a-z_]+):(\d{1,9})")
 _ATTRIBUTE = re.compile(r"(.+):([a-z]+)=(-?\d{1,13})")
 _NOT_OF_NAMES = re.compile(r"[^A-Za-z0-9_.=+,-]+")
@@ -39,7 +39,7 @@ class Attribute:
     """An attribute that a branch sets."""
 
     life_table: str
-    """A PID; or the name of processes or of a group."""
+    """A PID, the name of processes, or the name of a group."""
     name: str
     value: int
 
@@ -65,7 +65,7 @@ class Future:
 
     @property
     def title(self) -> str:
-        """The title in tables and progress."""
+        """The branch's title in tables and progress messages."""
         seed = () if self.seed is None else (f"seed {self.seed}",)
         return ", ".join((*self.changes, *seed)) or UNCHANGED
 
@@ -77,7 +77,7 @@ class Future:
 
 @dataclass(frozen=True)
 class Past:
-    """A run to repeat up to a moment."""
+    """A stored run that branches repeat up to a moment."""
 
     folder: Path
     run: RunSpec
@@ -100,7 +100,10 @@ class Past:
         return policy, tuple(settings.items())
 
     def future(self, future: Future, at_ns: int) -> RunSpec:
-        """Returns the specification of a branch at a moment. Raises WrongUsage."""
+        """Returns the specification of a branch at a moment.
+
+        Raises WrongUsage if a change is impossible.
+        """
         policy, settings = self.under(at_ns)
         known = {} if future.policy else dict(settings)
         changes = (*future.changes, *(() if future.seed is None else ("another seed",)))
@@ -124,7 +127,10 @@ class Past:
         )
 
     def commands(self, future: Future, at_ns: int) -> str:
-        """Returns the kernel's commands at the moment (abi/machine_commands.h). Raises WrongUsage."""
+        """Returns the commands that the kernel executes at the moment (abi/machine_commands.h).
+
+        Raises WrongUsage if a change is impossible.
+        """
         lines = [] if future.seed is None else [f"sched_status seed {future.seed}"]
         if future.policy:
             lines.append(f"sched_status {future.policy}")
@@ -148,7 +154,10 @@ class Past:
 
 
 def past(place: Path) -> Past:
-    """Returns the run of a folder, or of a folder that contains one. Raises WrongUsage if it cannot have branches."""
+    """Returns the run in a folder, which is the run's folder or contains one run.
+
+    Raises WrongUsage if the run cannot have branches.
+    """
     from schedlab import trace
 
     folder = results.find_run(place)
@@ -163,7 +172,10 @@ def past(place: Path) -> Past:
 
 
 def repeatable_run(folder: Path, manifest: Mapping[str, Any]) -> RunSpec:
-    """Returns the run of a folder without reading its trace. Raises WrongUsage if it cannot have branches."""
+    """Returns the run of a folder without reading its trace.
+
+    Raises WrongUsage if the run cannot have branches.
+    """
     check_machine(folder, manifest["machine"])
     if "recorded_from_ns" in manifest:
         raise WrongUsage(
@@ -195,7 +207,10 @@ def check_machine(folder: Path, name: str) -> None:
 
 
 def _checked(folder: Path, spec: RunSpec, manifest: Mapping[str, Any]) -> RunSpec:
-    """Returns the run. Raises WrongUsage if a repetition would differ from the manifest."""
+    """Returns a run that can be repeated.
+
+    Raises WrongUsage if a repetition would differ from the manifest.
+    """
     if spec.played() != _played(folder, spec.tick_ns) or spec.machine.arguments(
         spec
     ) != manifest.get("boot_arguments"):
@@ -206,7 +221,7 @@ def _checked(folder: Path, spec: RunSpec, manifest: Mapping[str, Any]) -> RunSpe
 
 
 def _played(folder: Path, tick_ns: int) -> bytes | None:
-    """Returns the workload that a run played, also of version 0.2.0; None for a command."""
+    """Returns the workload file of a run, including runs of schedlab 0.2.0; None for a command."""
     if (folder / WORKLOAD_PLAYED).is_file():
         return (folder / WORKLOAD_PLAYED).read_bytes()
     text = folder / WORKLOAD_TEXT
@@ -217,7 +232,9 @@ def _played(folder: Path, tick_ns: int) -> bytes | None:
 
 
 def moment(text: str, events: Trace) -> tuple[int, str]:
-    """Returns the kernel time of "1.2s" or "switch:100", and a note for the user.
+    """Parses a moment such as "1.2s" or "switch:100".
+
+    Returns the kernel time in ns, and a note for the user.
 
     Raises WrongUsage if the run's programs were not running at that time.
     """
@@ -264,7 +281,10 @@ def _moment(text: str, events: Trace) -> tuple[int, str]:
 
 
 def _begin_ns(events: Trace) -> int:
-    """Returns when the first program starts. The kernel accepts commands after that time."""
+    """Returns the time (ns) when the first program starts.
+
+    The kernel accepts commands only after this time.
+    """
     from schedlab.trace import Kind
 
     rows = events.rows(Kind.EXEC)
@@ -289,7 +309,7 @@ def parse_attribute(text: str) -> Attribute:
 
 
 def alive(events: Trace, at_ns: int, life_table: str) -> Sequence[int]:
-    """Returns the PIDs of the processes alive at a moment with this PID, name or group."""
+    """Returns the PIDs of the processes that exist at a moment and have this PID, name or group."""
     from schedlab.metrics.lives import labels, lives, names
 
     everyone = lives(events)

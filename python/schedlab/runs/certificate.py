@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Manages the certificate of a cluster. Its owner may run any program there; others are rejected.
+"""Manages the certificate of a cluster.
 
-All sides use the same self-signed certificate, and each requires it from the other.
+Only owners of the certificate can connect, because a client can run any program on the cluster. All
+sides use the same self-signed certificate, and each side requires this certificate from the other.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ class Certificate:
 
 
 def read(folder: Path) -> Certificate:
-    """Reads a certificate. Raises WrongUsage if it is missing, or if other users can read the key."""
+    """Reads a certificate.
+
+    Raises WrongUsage if the certificate is missing, or if other users can read its key.
+    """
     certificate = Certificate(*(folder.absolute() / name for name in _NAMES))
     for path in (certificate.certificate, certificate.key):
         if not path.is_file():
@@ -81,7 +85,10 @@ def of_scheduler(scheduler: str, folder: Path | None) -> Certificate:
 
 
 def make(folder: Path) -> None:
-    """Creates a certificate in a new folder. Raises WrongUsage if the folder exists, and SchedlabError."""
+    """Creates a certificate in a new folder.
+
+    Raises WrongUsage if the folder exists, and SchedlabError if openssl fails.
+    """
     if folder.exists():
         raise WrongUsage(f"{folder}: exists already; name another folder, or move this one away")
     folder.parent.mkdir(parents=True, exist_ok=True)

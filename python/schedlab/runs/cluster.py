@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Executes runs on the workers of a Dask cluster, over TLS only: a client can run any program there."""
+"""Executes runs on the workers of a Dask cluster.
+
+Connections use TLS, because a client can run any program on a cluster.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ _THREADS_SECONDS = 2.0
 """Interval between queries for the number of workers, in seconds."""
 
 _PATIENCE_SECONDS = 30.0
-"""Seconds without workers until the user is informed."""
+"""If there are no workers for this many seconds, the user gets a message."""
 
 _SETTINGS = {
     "distributed.admin.large-graph-warning-threshold": "100MB",
@@ -68,7 +71,7 @@ class Cluster:
         """The last time when a worker was present, or the user was informed of missing workers."""
 
     def prepare(self, laboratory: Laboratory) -> None:
-        """Prepares all workers. Raises SchedlabError if one is unfit."""
+        """Prepares all workers. Raises SchedlabError if a worker is unfit."""
         if self.prepared:
             return
         try:
@@ -83,7 +86,10 @@ class Cluster:
         self.prepared = True
 
     def slots(self) -> int:
-        """Returns the number of batches for the current worker threads, whose number may change."""
+        """Returns the number of batches that may be assigned at once.
+
+        It depends on the current number of worker threads.
+        """
         now = time.monotonic()
         if self.client.status != "running":
             raise SchedlabError(
@@ -107,7 +113,7 @@ class Cluster:
         return self.executor.submit(perform_batch, self.name, tuple(tasks))
 
     def stop(self) -> None:
-        """Removes everything of the runs from the workers."""
+        """Removes the runs' files and data from the workers."""
         if self.client.status == "running" and self.prepared:
             with suppress(Exception):
                 self.client.run(stop, self.name, on_error="ignore")
@@ -126,7 +132,7 @@ def perform_batch(name: str, tasks: Sequence[Task]) -> list[Result]:
 
 
 def stop(name: str, dask_worker: Any = None) -> None:
-    """Stops a worker's runs when execution ends early."""
+    """Stops the runs of a worker, if execution ends early."""
     plugin = dask_worker.plugins.get(name)
     if plugin:
         plugin.laboratory.stopping = True
@@ -137,7 +143,11 @@ def stop(name: str, dask_worker: Any = None) -> None:
 
 @contextmanager
 def connected(scheduler: str, folder: Path | None) -> Iterator[Workers]:
-    """Connects to the cluster at an address. `folder`: of the certificate. Raises WrongUsage, SchedlabError."""
+    """Connects to the cluster with the scheduler at this address.
+
+    `folder`: the certificate's folder. Raises WrongUsage if the address or certificate is invalid,
+    and SchedlabError if no scheduler answers.
+    """
     with _connected(scheduler, folder) as client:
         workers = Cluster(client)
         try:
@@ -148,7 +158,10 @@ def connected(scheduler: str, folder: Path | None) -> Iterator[Workers]:
 
 @contextmanager
 def executor(scheduler: str, folder: Path | None = None) -> Iterator[Executor]:
-    """Connects to a cluster and provides an Executor of Python's standard library. Raises WrongUsage, SchedlabError."""
+    """Connects to a cluster, and provides it as an Executor of Python's standard library.
+
+    Raises the errors of `connected`.
+    """
     with _connected(scheduler, folder) as client:
         yield client.get_executor(pure=False)  # type: ignore[no-untyped-call]
 

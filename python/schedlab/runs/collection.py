@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads stored runs: what was run, how it ended, and its metrics.
+"""Reads stored runs: their specifications, outcomes and metrics.
 
 Control characters in names are made visible (schedlab.base.display.names).
 """
@@ -31,11 +31,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setup:
-    """A configuration: what was run, except the seed."""
+    """A configuration: the specification of a run, except the seed."""
 
     experiment: str
-    """The label of an experiment (schedlab.studies.experiments); or the workload's command, or its
-    file with changes.
+    """The label of an experiment (schedlab.studies.experiments).
+
+    Without an experiment: the workload's command, or the workload file with its changes.
     """
     policy: str
     settings: tuple[tuple[str, int], ...]
@@ -59,21 +60,21 @@ class StoredRun:
     folder: Path
     manifest: Mapping[str, Any]
     metrics_folder: Path | None = None
-    """The folder of its metrics, if it differs from the default."""
+    """The folder of the run's metrics; None: the run's own folder."""
     distinction: str = ""
-    """What distinguishes its inputs from those of other runs with the same names."""
+    """Text that distinguishes this run from runs with the same names but other inputs."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "manifest", all_visible(self.manifest))
 
     @property
     def measured(self) -> Path:
-        """The folder of its metrics."""
+        """The folder of the run's metrics."""
         return self.metrics_folder or self.folder / results.METRICS
 
     @property
     def evaluations_max(self) -> int:
-        """The most evaluations of the runs in its folder, with more seeds each time."""
+        """The maximum number of evaluations, with more seeds each time, of the runs in the same folder."""
         return read_sequential_checks(self.folder.parent)
 
     @cached_property
@@ -95,7 +96,10 @@ class StoredRun:
 
     @property
     def status(self) -> str:
-        """One word: `success`, or how it failed (schedlab.machines.outcome)."""
+        """The outcome in one word:
+
+        `success`, or the kind of failure (schedlab.machines.outcome).
+        """
         return str(self.manifest["status"])
 
     @property
@@ -104,7 +108,7 @@ class StoredRun:
 
     @property
     def trace_hash(self) -> str | None:
-        """The hash of the trace, also if the run was stored without it; None if there was none."""
+        """The hash of the trace, even if the trace was not stored; None if the run had no trace."""
         trace = self.folder / TRACE_FILE
         return file_hash(trace) if trace.is_file() else self.manifest.get("trace_sha256")
 
@@ -118,7 +122,10 @@ class StoredRun:
         return replace(read, **tables)
 
     def summary(self) -> pl.DataFrame:
-        """Returns only the summary table, with one row. Raises FileRefused as `metrics` does."""
+        """Returns only the summary table, with one row.
+
+        Raises FileRefused in the same cases as `metrics`.
+        """
         from schedlab import metrics
 
         return visible_frame(metrics.load_table(self.measured, "summary"))
@@ -139,7 +146,7 @@ class StoredRun:
 
 @dataclass(frozen=True)
 class Repeated:
-    """Runs of one configuration with different seeds."""
+    """The runs of one configuration, with different seeds."""
 
     setup: Setup
     runs: tuple[StoredRun, ...]
@@ -184,7 +191,7 @@ class Collection:
 
     @cached_property
     def _by_experiment(self) -> dict[str | None, list[Repeated]]:
-        """The configurations of each experiment; None: all of them."""
+        """The configurations of each experiment. The key None has all configurations."""
         setups_by_experiment: dict[str | None, list[Repeated]] = {
             None: list(self.repeated.values())
         }
@@ -203,16 +210,20 @@ class Collection:
         ]
 
     def one(self, experiment: str, policy: str, cpus: int | None) -> Repeated | None:
-        """Returns the configuration with this policy title, which includes changed tunables; None if it was not run.
+        """Returns the configuration of an experiment under a policy, or None if it was not run.
 
-        `cpus`: None for the first one with any number of CPUs.
+        `policy`: the policy's title, which includes changed tunables. `cpus`: the number of CPUs;
+        None: the first configuration with any number.
         """
         candidates = self.select(experiment=experiment, cpus=cpus)
         return next((setup for setup in candidates if setup.setup.policy_title == policy), None)
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """One row per run: `identity`, and its metrics, null if there are none."""
+        """One row per run: the columns of `identity`, and the metrics.
+
+        Metrics are null if the run has none.
+        """
         return self._frame("summary")
 
     @cached_property
@@ -227,7 +238,7 @@ class Collection:
 
     @cached_property
     def cpus(self) -> pl.DataFrame:
-        """One row per run and CPU."""
+        """One row for each run and CPU."""
         return self._frame("cpus")
 
     @cached_property
@@ -299,8 +310,9 @@ def read(places: Sequence[Path], remeasure: bool = False) -> Collection:
     Duplicates of a repeatable run are read once. If runs with equal names have different inputs,
     such as another workload file or simulator, they become separate configurations.
 
-    `remeasure`: ignores which version of the code measured the runs. Raises WrongUsage for a
-    folder without runs, and for different inputs within one experiment of the studies.
+    `remeasure`: accepts metrics of any version of the measuring code, because the caller recomputes
+    them. Raises WrongUsage for a folder without runs, and for different inputs within one
+    experiment of the studies.
     """
     runs: dict[Path, StoredRun] = {}
     for place in places:
@@ -322,9 +334,13 @@ def read(places: Sequence[Path], remeasure: bool = False) -> Collection:
 
 
 def distinguish(runs: Sequence[StoredRun], parts: Mapping[str, str]) -> Iterator[StoredRun]:
-    """Yields the runs. Runs with equal names and different inputs become separate configurations.
+    """Yields the runs.
+
+    If runs have equal names and different inputs, sets `distinction`, so that they become separate
+    configurations.
 
     `parts`: the relevant manifest entries, with their display names.
+
     """
     by_setup: dict[Setup, list[StoredRun]] = {}
     for run in runs:
@@ -398,7 +414,10 @@ def _runs_in(place: Path) -> Iterator[StoredRun]:
 
 
 def _folders(place: Path) -> Iterator[Path]:
-    """Yields a folder and all folders in it, following links. Each is visited once, so circular links end."""
+    """Yields a folder and all folders in it, following links.
+
+    Each folder is visited once, even with circular links.
+    """
     known: set[Path] = set()
     for name, inner, files in os.walk(place, followlinks=True):
         folder = Path(name)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Executes many runs in parallel, each exactly once, even if a worker dies.
 
-Workers are threads or processes of this host (`local`), or those of a Dask cluster
+Workers are threads or processes on this host (`local`), or workers of a Dask cluster
 (`schedlab.runs.cluster`).
 """
 
@@ -52,12 +52,18 @@ class Workers(Protocol):
     """Executes runs."""
 
     death: type[Exception]
-    """The exception of a batch whose worker died."""
+    """The exception that a batch raises if its worker died."""
     one_by_one: bool
-    """True if runs are assigned individually, because assigning costs nothing."""
+    """True if each run is assigned individually.
+
+    False: runs are assigned in batches, to reduce overhead.
+    """
 
     def prepare(self, laboratory: Laboratory) -> None:
-        """Prepares all workers once, including later ones. Raises SchedlabError if one is unfit."""
+        """Prepares all workers once, including workers that join later.
+
+        Raises SchedlabError if a worker is unfit.
+        """
 
     def slots(self) -> int:
         """Returns the current number of CPUs. Raises SchedlabError if the workers are lost."""
@@ -66,7 +72,7 @@ class Workers(Protocol):
         """Returns how many of these CPUs a run occupies."""
 
     def give(self, tasks: Sequence[Task]) -> Batch:
-        """Assigns runs to a worker."""
+        """Assigns runs to a worker, and returns their future results."""
 
     def stop(self) -> None:
         """Stops all runs in progress."""
@@ -80,15 +86,16 @@ class Observer(Protocol):
     def ended(self, task: Task, result: Result) -> None: ...
 
     def poll(self) -> None:
-        """Is called several times per second."""
+        """Called several times per second."""
 
 
 def execute(
     tasks: Sequence[Task], workers: Workers, laboratory: Laboratory, observer: Observer
 ) -> int:
-    """Executes runs. Returns the number of the signal that stopped it early; 0: none did.
+    """Executes runs.
 
-    Raises SchedlabError if the workers are lost or one is unfit.
+    Returns 0 after all runs, or the number of the signal that stopped execution early. Raises
+    SchedlabError if all workers are lost, or a worker is unfit.
     """
     with signals_caught() as caught:
         workers.prepare(laboratory)
@@ -110,7 +117,7 @@ class Waiting:
         return self._left
 
     def next_cpus(self, free: int) -> int:
-        """Returns the CPUs of the first task that needs at most `free` CPUs; 0 if there is none."""
+        """Returns the number of CPUs of the first task that needs at most `free` CPUs; 0 if there is none."""
         fitting = [
             (line[0][0], cpus) for cpus, line in self._lines.items() if line and cpus <= free
         ]
@@ -132,7 +139,7 @@ class Waiting:
 
 
 class _Conductor:
-    """Keeps all workers busy, with few assignments in advance."""
+    """Keeps all workers busy, and assigns only few runs in advance."""
 
     def __init__(self, tasks: Sequence[Task], workers: Workers, observer: Observer) -> None:
         self.workers = workers
@@ -169,7 +176,10 @@ class _Conductor:
             self.give([self.suspects.popleft()], 0)
 
     def next_batch(self, cpus: int, slots: int) -> list[Task]:
-        """Returns runs for one batch: one run of unknown duration, and smaller batches towards the end."""
+        """Returns the runs of the next batch.
+
+        A run of unknown duration forms a separate batch. Batches become smaller towards the end.
+        """
         most = min(_BATCH_MAX, max(1, len(self.waiting) // slots))
         batch = [self.waiting.take(cpus)]
         seconds = self.usual_seconds(batch[0])
@@ -190,7 +200,7 @@ class _Conductor:
 
     def take_all(self, *, stopped: bool = False) -> None:
         if not self.running_batches:
-            time.sleep(_POLL_SECONDS)  # there are no workers
+            time.sleep(_POLL_SECONDS)  # all workers are gone
         done, _ = wait(self.running_batches, 0 if stopped else _POLL_SECONDS, FIRST_COMPLETED)
         for batch in sorted(done, key=[*self.running_batches].index):
             tasks, cpus = self.running_batches.pop(batch)
@@ -209,7 +219,7 @@ class _Conductor:
                 for task, result in zip(tasks, results, strict=False):
                     self.learn(task, result.seconds)
                     self.observer.ended(task, result)
-                if left := tasks[len(results) :]:  # their worker had to stop
+                if left := tasks[len(results) :]:  # the worker of these runs had to stop
                     self.waiting.put_back(left, cpus or self.workers.cpus(left[0]))
 
     def take_death(self, tasks: list[Task], alone: bool) -> None:
@@ -244,8 +254,9 @@ def _kind(task: Task) -> tuple[Any, ...]:
 def local(count: int, *, processes: bool) -> Iterator[Workers]:
     """Provides workers of this host, and removes them after the block.
 
-    Processes measure in parallel, and one may die. Starting a process takes as long as measuring
-    about 50 runs. Threads are sufficient if the machine takes longer than the metrics.
+    Processes measure in parallel, and the death of one process does not affect the others. Starting
+    a process takes as long as measuring about 50 runs. Threads are sufficient if the machine takes
+    longer than the metrics.
     """
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         workers = (_Processes if processes else _Threads)(count, Path(folder))
@@ -300,10 +311,11 @@ class _Threads(_Local):
 
 
 class _Processes(_Local):
-    """Processes that communicate through pipes: there is no port or path that other users could reach.
+    """Worker processes.
 
-    Each process has a separate pool, so that its death does not affect others. Closing another
-    pipe, or the death of this process, tells them to stop.
+    They communicate through pipes, because other users could reach a port or path. Each process has
+    its own pool, so that its death does not affect other processes. The processes stop when a
+    second pipe is closed, explicitly or by the death of this process.
     """
 
     one_by_one = False
@@ -358,7 +370,7 @@ def _begin(laboratory: Laboratory, pipe: Connection[Any, Any], scratch: Path) ->
 
 
 def _watch(pipe: Connection[Any, Any]) -> None:
-    """Stops the runs in progress when the pipe is closed, and this process when its parent is gone."""
+    """Stops the runs when the pipe is closed, and ends this process when its parent is gone."""
     with suppress(EOFError, OSError):
         pipe.recv()
     laboratory, parent = _Worker.laboratory, parent_process()

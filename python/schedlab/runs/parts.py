@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Builds and locates the programs that runs start from, by their names in manifests."""
+"""Builds and locates parts: the programs that runs need, by their names in manifests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PartReplacements = Mapping[str, Path]
 
 
 def supply(names: Iterable[str], replacement: PartReplacements | None = None) -> dict[str, Path]:
-    """Returns the parts in the order of the names, built if necessary."""
+    """Builds parts if necessary, and returns them in the order of the names."""
     supplied = dict(replacement or {})
     for name, path in supplied.items():
         check_user_part(name, path)
@@ -37,14 +37,17 @@ def supply(names: Iterable[str], replacement: PartReplacements | None = None) ->
 
 
 def check_parts_exist(names: Iterable[str]) -> None:
-    """Raises WrongUsage if an installed package lacks one of the parts; they then need a checkout."""
+    """Raises WrongUsage if an installed package lacks one of the parts.
+
+    Only a checkout has such parts.
+    """
     for name in names:
         if name not in PARTS or not PARTS[name].exists():
             need_checkout(name)
 
 
 def check_user_part(name: str, path: Path) -> None:
-    """Raises WrongUsage or MachineUnfit if the file cannot replace that part."""
+    """Raises WrongUsage or MachineUnfit if the user's file cannot replace this part."""
     if not path.is_file():
         raise WrongUsage(
             "the file does not exist",

@@ -31,7 +31,10 @@ from schedlab.runs.plan_execution import Finished, Software, carry_out, inputs, 
 from schedlab.runs.progress import Board, OverallProgress
 
 Selection = Callable[[Plan, Software], Plan]
-"""Selects the runs of a plan to perform, given the programs that they start from."""
+"""Returns the runs of a plan that are to be performed.
+
+The second argument has the programs that the runs would use.
+"""
 
 
 def perform(
@@ -41,10 +44,10 @@ def perform(
     replacements: PartReplacements | None = None,
     overall: OverallProgress | None = None,
 ) -> list[Finished]:
-    """Performs the plan, or the selected part of it, and returns the runs in order. `overall`: what
-    the plan is a part of.
+    """Performs the runs of a plan that `select` returns, and returns the finished runs in order.
 
-    Raises Interrupted (schedlab.runs.plan_execution) on a signal.
+    `overall`: the progress of the work that this plan is a part of. Raises Interrupted
+    (schedlab.runs.plan_execution) on a signal.
     """
     check_policies(read_catalogue(), plan)
     if not plan.runs:
@@ -76,7 +79,7 @@ def check_changed(plan: Plan) -> None:
         say(f"schedlab: {left_out}")
     choices = dict.fromkeys(run.policy for run in plan.runs)
     for source in dict.fromkeys(source for choice in choices for source in sources_of(choice)):
-        if source.is_file():  # otherwise it is Linux's own policy
+        if source.is_file():  # other policies are Linux's own
             check_once(source)
 
 
@@ -113,7 +116,7 @@ def check_published(policy: PolicyChoice, settings: tuple[tuple[str, int], ...])
 
 
 def still_to_run(plan: Plan) -> Iterator[RunSpec]:
-    """Yields the runs that are missing or failed, whichever inputs the others had."""
+    """Yields the runs that are missing or failed. The inputs of existing runs are not checked."""
     for run in plan.runs:
         place = plan.place(run)
         if not (results.is_complete(place) and results.succeeded(results.read_manifest(place))):
@@ -123,7 +126,7 @@ def still_to_run(plan: Plan) -> Iterator[RunSpec]:
 def unfinished(plan: Plan, base: Software) -> Plan:
     """Returns the runs that are missing or failed.
 
-    Raises WrongUsage if an existing run had other inputs than it would have now.
+    Raises WrongUsage if the inputs of an existing run differ from the present inputs.
     """
     return replace(plan, runs=tuple(run for run in plan.runs if not _is_done(plan, run, base)))
 

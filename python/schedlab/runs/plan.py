@@ -19,7 +19,7 @@ TICK_NS = (100_000, 1_000_000_000)
 
 @dataclass(frozen=True)
 class Plan:
-    """The runs of one command, and the folder for them."""
+    """The runs of one command, and their common folder."""
 
     folder: Path
     runs: tuple[RunSpec, ...] = field(default=())
@@ -27,11 +27,11 @@ class Plan:
     """True to run changed policies without checking them first."""
 
     def place(self, run: RunSpec) -> Path:
-        """Returns the folder of one of the runs."""
+        """Returns the folder of a run of this plan."""
         return below(self.folder, run.name)
 
     def check(self) -> None:
-        """Raises WrongUsage for impossible runs, before anything is written."""
+        """Raises WrongUsage if a run is impossible. Called before anything is written."""
         for run in self.runs:
             check_cpus(run)
             check_tick(run)

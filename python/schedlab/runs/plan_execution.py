@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Performs a plan: several machines in parallel, each in a folder that appears when it is complete."""
+"""Performs the runs of a plan in parallel.
+
+Each run has a folder, which appears when the run is complete.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +36,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finished:
-    """A finished run, and its results."""
+    """A finished run and its results."""
 
     run: RunSpec
     folder: Path
     outcome: Outcome
     manifest: dict[str, Any]
     metrics: Metrics | None
-    """None if there are none, or if they were not requested."""
+    """None if the run has no metrics, or if metrics were not requested."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,10 @@ class Software:
 
 
 class Interrupted(Exception):
-    """A signal ended the execution. Finished runs are kept; `finished` lists them if they are known."""
+    """Raised if a signal ended the execution.
+
+    Finished runs are kept. `finished` has the finished runs, if they are known.
+    """
 
     def __init__(self, number: int, finished: Sequence[Finished] = ()) -> None:
         super().__init__(signal.Signals(number).name)
@@ -87,8 +93,8 @@ def carry_out(
 ) -> list[Finished]:
     """Performs all runs, and returns them in the plan's order. Raises Interrupted on SIGINT, SIGTERM and SIGHUP.
 
-    Metrics are always stored. `with_metrics` also returns them, which needs too much memory for
-    thousands of runs.
+    Metrics are always stored. `with_metrics`: also returns the metrics, which for thousands of runs
+    needs too much memory.
     """
     host = f"{platform.node()}, {platform.platform()}"
     tasks = [
@@ -117,7 +123,7 @@ def _nothing(metrics: Metrics) -> None:
 
 
 class _Collected:
-    """Collects finished runs, and shows progress."""
+    """Collects finished runs and shows progress."""
 
     def __init__(self, board: Board) -> None:
         self.board = board
@@ -145,7 +151,7 @@ def inputs(run: RunSpec, base: Software) -> dict[str, Any]:
     machine = run.machine
     release = machine.release()
     manifest = run.manifest()
-    manifest.pop("files", None)  # the run's folder contains them as files
+    manifest.pop("files", None)  # the run's folder contains these values as files
     if machine.name != SIMULATOR:
         manifest.pop("costs", None)
     return {
@@ -179,7 +185,7 @@ def as_json(finished: list[Finished], **more: Any) -> str:
 
 
 def label(run: RunSpec, several_seeds: bool) -> str:
-    """Returns the heading of the run's column in a table."""
+    """Returns the heading of a run's column in a table."""
     seed = f", seed {run.seed}" if several_seeds else ""
     mark = "" if run.machine.repeatable else f" ({run.machine}: not repeatable)"
     return f"{run.title}{seed}{mark}"
@@ -205,7 +211,7 @@ def ignored(finished: list[Finished]) -> Iterator[str]:
 
 
 def summary(runs: Sequence[RunSpec]) -> str:
-    """Returns one line about what all runs of a plan share."""
+    """Returns one line with the values that all runs of a plan have in common."""
     run = runs[0]
     shared = [
         setting for setting in run.settings if all(setting in other.settings for other in runs)

@@ -38,18 +38,21 @@ _REMEMBERED_MAX = 10_000
 _REPORT = "report of a run - -"
 """The key of a report's duration per run."""
 _REPORT_S = 0.025
-"""Default duration of a report per run in seconds, until a report on this host was timed."""
+"""Default duration (s) of a report per run, until a report has been timed on this host."""
 _TITLES_SHOWN = 2
 _LINES_MAX = 40
-"""If a plan has at most this many runs, each gets a line when it ends. Larger plans have _STEPS lines."""
+"""Maximum number of runs of a plan that shows a line for each finished run.
+
+Larger plans show _STEPS lines.
+"""
 _STEPS = 20
 _FAILURES_SHOWN = 10
 _BAR, _TEXT_WIDTH = 16, 48
-"""Characters of a bar, and of everything but the name in a run's line."""
+"""Widths in characters: of a bar, and of a run's line without the run's name."""
 _SURE_S = 5.0
 """Weight, in seconds, given to earlier duration estimates."""
 _REPORT_RUNS = 100
-"""Below this number of runs, the duration of a report per run is not learned."""
+"""Reports of fewer runs do not update the estimated duration per run."""
 
 
 class Durations:
@@ -77,7 +80,10 @@ class Durations:
         return f"{run.machine} {run.cpus} {run.policy} {run.tick_ns} {run.workload}"
 
     def of(self, run: RunSpec) -> float | None:
-        """Returns the duration of the same run with another seed; otherwise the mean of the same workload, or None."""
+        """Returns the duration (s) of the same run with another seed.
+
+        If there is none, returns the mean of runs with the same workload, or None.
+        """
         known = self.seconds.get(self.key(run))
         if known is not None:
             return known
@@ -91,7 +97,7 @@ class Durations:
 
     @property
     def report_s(self) -> float | None:
-        """Seconds that a report takes per run, or None if none was made yet."""
+        """Duration (s) of a report per run, or None if no report was timed yet."""
         return self.seconds.get(_REPORT)
 
     def learn_report(self, runs: int, seconds: float) -> None:
@@ -101,7 +107,7 @@ class Durations:
 
     def save(self) -> None:
         remembered = dict(list(self.seconds.items())[-_REMEMBERED_MAX:])
-        with suppress(OSError):  # it will be learned again
+        with suppress(OSError):  # the durations will be learned again
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with written(self.path) as new:
                 new.write_text(json.dumps(remembered))
@@ -109,7 +115,10 @@ class Durations:
 
 @dataclass(frozen=True)
 class OverallProgress:
-    """What a plan is a part of: other machines may perform further parts, and a report may follow."""
+    """Work that a plan is a part of.
+
+    Other machines may perform further parts, and a report may follow.
+    """
 
     done: int = 0
     """Number of runs before this plan."""
@@ -131,7 +140,7 @@ class Board:
         overall: OverallProgress | None = None,
         total: int | None = None,
     ) -> None:
-        """`total`: the number of runs, if they are too many for individual estimates; `runs` is then empty."""
+        """`total`: the number of runs if there are too many for individual estimates; `runs` is then empty."""
         self.runs = runs
         self.slots = slots
         self.overall = overall or OverallProgress()
@@ -186,7 +195,7 @@ class Board:
                 reason, _, _ = outcome.message.partition("\n")
                 ending += f": {reason}"
             title = f"{run.title}, seed {run.seed}"
-            ahead = "" if is_live() else self.ahead()  # the live display shows it
+            ahead = "" if is_live() else self.ahead()  # the live display shows the run
             say_progress(f"{self.count()} {title}  {host_time(seconds)}{ending}{ahead}")
             if self.failed == _FAILURES_SHOWN < self.all and not outcome.succeeded:
                 say_progress("more runs that fail are not shown here")
@@ -210,7 +219,7 @@ class Board:
         self.durations.learn(run, seconds)
 
     def estimate(self, run: RunSpec) -> float | None:
-        """Returns the estimated duration of a run in seconds, or None if nothing similar is known."""
+        """Returns the estimated duration of a run in seconds, or None if no similar run is known."""
         seconds = self.durations.of(run)
         if seconds is None or self.durations.key(run) in self.learned:
             return seconds
@@ -237,7 +246,7 @@ class Board:
         return f"{speed}, about {host_time(left)} left"
 
     def closing(self) -> float:
-        """Returns the estimated duration of the following report in seconds."""
+        """Returns the estimated duration (s) of the report after the runs."""
         return self.overall.reported * (self.durations.report_s or _REPORT_S) * self.busy
 
     @property
@@ -246,7 +255,7 @@ class Board:
         return (self.taken_s + _SURE_S) / (self.estimated_s + _SURE_S)
 
     def left(self) -> float | None:
-        """Returns the estimated remaining time in seconds, including the report, or None if it is unknown."""
+        """Returns the estimated remaining time in seconds, including the report; None if unknown."""
         now = time.monotonic()
         known: list[float] = []
         if self.foresees:
@@ -263,8 +272,9 @@ class Board:
         return max(sum(known) / self.slots, max(known, default=0.0)) + self.closing()
 
     def picture(self) -> RenderableType:
-        """Returns the live display: a line per run in progress, with a truncated name if necessary,
-        and one for all runs.
+        """Returns the live display: a line for each run in progress, and a line for all runs.
+
+        Long names are truncated.
         """
         grid = Table.grid(padding=(0, 2))
         room = max(messages().width - _TEXT_WIDTH, _BAR)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Describes a recorded run for a replay in the simulator: its trace, and how it was made."""
+"""Describes a recorded run for a replay in the simulator: its trace and its configuration."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from schedlab.trace import Trace
 
 STANDARD_TICK_NS = 1_000_000
-"""The tick of a recording whose machine has no ticks."""
+"""The tick length (ns) for a recording whose machine has no ticks."""
 _PROCESSES = (4096, 2**24)
 
 
 @dataclass(frozen=True)
 class Recording:
-    """What is replayed, and how it was recorded."""
+    """A recorded run: its trace and its configuration."""
 
     path: Path
-    """The path of its trace."""
+    """The path of the trace."""
     trace_sha256: str
     workload: str
-    """What ran, as text."""
+    """The recorded workload, as text."""
     machine: str
     policy: PolicyChoice
     settings: tuple[tuple[str, int], ...]
@@ -51,17 +51,17 @@ class Recording:
     costs: Costs
     """The machine's costs if they are known; otherwise those of the schedlab kernel on Spike."""
     keep_switches: bool = False
-    """True to repeat changes of policies and tunables during the recording."""
+    """True if the replay repeats changes of policies and tunables that happened during the recording."""
     replay_changes: ReplayChanges | None = None
     """Changed properties or behaviour of processes."""
     changes: str = ""
-    """The changes as text."""
+    """`replay_changes` as text."""
     of: str = ""
-    """The hash of the set of recordings with different seeds that it belongs to; "" for a single recording."""
+    """The hash of the set of recordings with different seeds; "" for a single recording."""
 
     @property
     def sha256(self) -> str:
-        """Identifies the workload: all recordings of a set are the same workload."""
+        """Hash that identifies the workload. All recordings of a set have the same hash."""
         return self.of or self.trace_sha256
 
     @property
@@ -117,7 +117,10 @@ class Recording:
         return Replay(self.sha256, self.facts, self.replayed.text, processes)
 
     def but(self, change: ReplayChanges, changes: str) -> Recording:
-        """Returns the recording with changed properties or behaviour of processes; `changes` describes them."""
+        """Returns the recording with changed properties or behaviour of processes.
+
+        `changes` describes the change.
+        """
         return replace(self, replay_changes=change, changes=changes)
 
     def with_switches(self) -> Recording:
@@ -128,7 +131,7 @@ class Recording:
 def recordings(place: Path) -> tuple[Recording, ...]:
     """Returns all recordings of a folder of runs, sorted by seed, or the single one at a path (see `recording`).
 
-    Raises WrongUsage if they differ in more than their seeds.
+    Raises WrongUsage if the recordings differ in more than their seeds.
     """
     folders = [] if place.is_file() else results.runs_in(place)
     if len(folders) < 2:
@@ -201,7 +204,10 @@ def recording(place: Path) -> Recording:
 def _policy(
     events: Trace, manifest: Mapping[str, Any]
 ) -> tuple[PolicyChoice, tuple[tuple[str, int], ...]]:
-    """Returns the initial policy and its tunables; the default policy if the trace does not contain it."""
+    """Returns the initial policy and its tunables.
+
+    If the trace does not name the policy, returns the default policy.
+    """
     from schedlab.trace import Kind
 
     if "policy" in manifest:
@@ -225,7 +231,7 @@ def _choice(name: str) -> PolicyChoice:
 
 
 def _costs(manifest: Mapping[str, Any]) -> Costs:
-    """Returns the costs that the simulator used; for a kernel, those measured on the schedlab kernel."""
+    """Returns the recorded simulator's costs. For a kernel, returns the costs measured on the schedlab kernel."""
     if manifest.get("machine") != SIMULATOR:
         return _of_kernel(manifest.get("delays") or "")
     try:
@@ -243,7 +249,7 @@ def _costs(manifest: Mapping[str, Any]) -> Costs:
 
 
 def _of_kernel(delays: str) -> Costs:
-    """Returns the costs of the schedlab kernel, with delayed operations."""
+    """Returns the costs of the schedlab kernel, including the run's delayed operations."""
     if not delays:
         return KERNEL
     return Costs(f"kernel, delayed: {delays}", delayed_costs(KERNEL.text, delays_of(delays)))

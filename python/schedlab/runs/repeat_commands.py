@@ -14,14 +14,14 @@ from schedlab.workload.costs import KERNEL
 
 _COMMAND = ("./schedlab", "run")
 _OTHER = ("branch", "replay_of", "arguments")
-"""Manifest entries that no option can express: of derived runs, and further boot arguments of the kernel."""
+"""Manifest entries that no option can express: those of derived runs, and more boot arguments of the kernel."""
 _FIXED = (
     *("workload", "with", "delays", "costs", "shape", "tunables"),
     *("machine", "tick_ns", "limit_ns", "memory_mib", "ignore_limits"),
 )
-"""What the runs of one command have in common."""
+"""Manifest entries that all runs of one command have in common."""
 _VARIED = ("policy", "cpus", "seed")
-"""What varies among the runs of one command, in all combinations."""
+"""Manifest entries that vary among the runs of one command, in all combinations."""
 
 Manifest = Mapping[str, Any]
 
@@ -59,7 +59,10 @@ def _is_repeatable_by_command(manifest: Manifest) -> bool:
 
 
 def _of_alike(manifests: Sequence[Manifest], varied: Sequence[str]) -> list[str]:
-    """Splits runs until each part has all combinations of its policies, CPUs and seeds."""
+    """Splits runs into parts.
+
+    Each part has all combinations of its policies, numbers of CPUs and seeds.
+    """
     if _is_product(manifests):
         return [_command(manifests)]
     first, *others = varied

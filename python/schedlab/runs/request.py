@@ -36,14 +36,15 @@ _CPUS = (1, 2, 3, 4)
 _STANDARD_MACHINE = machine_named(STANDARD_MACHINE)
 STANDARD_WORKLOAD = "mixed -n 24 -g 80"
 READY_WORKLOAD = "mixed"
-"""The default where there are no programs: the workload file with this name."""
+"""The default workload file on machines without programs."""
 
 
 @dataclass(frozen=True)
 class Request:
     """Runs of one workload: each policy on each number of CPUs, repeated with other seeds.
 
-    None means the default of the machine, the workload or the recording; `filled` replaces it.
+    None means the default of the machine, the workload or the recording; `filled` replaces
+    None by the default.
     """
 
     workload: str | None = None
@@ -72,7 +73,10 @@ class Request:
     """True to run changed policies without checking them first."""
 
     def filled(self) -> Request:
-        """Returns the request with defaults filled in. Raises WrongUsage for what the machine does not support."""
+        """Returns the request with defaults filled in.
+
+        Raises WrongUsage if the machine does not support a value.
+        """
         machine = self.machine
         if self.ignore_limits and machine.name != HOST:
             raise WrongUsage(
@@ -111,7 +115,7 @@ class Request:
         return _CPUS
 
     def base(self) -> RunSpec:
-        """Returns the first run of a filled request. Raises WrongUsage for impossible runs."""
+        """Returns the first run of a filled request. Raises WrongUsage if the run is impossible."""
         assert self.workload is not None
         assert self.cpus is not None
         assert self.tick is not None
@@ -142,7 +146,7 @@ class Request:
         )
 
     def plan(self) -> Plan:
-        """Returns the plan of a filled request. Raises WrongUsage."""
+        """Returns the plan of a filled request. Raises WrongUsage if a run is impossible."""
         assert self.workload is not None
         assert self.cpus is not None
         if self.seed + self.repeats - 1 >= 2**63:
@@ -178,7 +182,7 @@ class Request:
         return requested
 
     def kernel_overrides(self) -> dict[str, Path]:
-        """Returns the part that the user's own kernel replaces."""
+        """Returns the user's own kernel, by the name of the part that it replaces; empty if there is none."""
         if self.kernel is None:
             return {}
         for part in self.machine.parts:
@@ -199,7 +203,8 @@ def of_recording(place: Path, **given: Any) -> Request:
     """Returns the request to replay a recording in the simulator.
 
     `place`: a run's folder, a trace, or a folder of runs with different seeds. `given`: values by
-    field name; others are as recorded. Raises WrongUsage if such a replay is impossible.
+    field name; all other values are those of the recording. Raises WrongUsage if such a replay is
+    impossible.
     """
     simulator = machine_named(SIMULATOR)
     if given.get("machine", simulator) != simulator:
@@ -235,7 +240,10 @@ def of_recording(place: Path, **given: Any) -> Request:
 
 
 def _check_policy(place: Path, recorded: Recording) -> None:
-    """Raises WrongUsage if schedlab lacks the recording's policy, as for Linux: the user must then choose one."""
+    """Raises WrongUsage if the simulator lacks the recording's policy, such as Linux's fair class.
+
+    The user must then choose a policy.
+    """
     ours = read_catalogue()
     if recorded.policy.name == FAIR.name:
         raise WrongUsage(
@@ -253,7 +261,9 @@ def _check_policy(place: Path, recorded: Recording) -> None:
 
 
 def resolve_workload(workload: str, programs: frozenset[str] | None) -> str:
-    """Returns the workload to run: if no program has this name, the predefined workload file with the name.
+    """Returns the program or workload file to run.
+
+    If no program has this name, returns the predefined workload file with this name.
 
     `programs`: None if any program may exist.
     """
@@ -284,7 +294,7 @@ def workload_file(workload: str, changes: tuple[Change, ...]) -> WorkloadFile | 
 def one_value_per_option(
     parameter_name: str, settings: tuple[tuple[str, int], ...]
 ) -> tuple[tuple[str, int], ...]:
-    """Returns the settings in the given order. Raises WrongUsage for a repeated name."""
+    """Returns settings by name, in the given order. Raises WrongUsage if a name is repeated."""
     values = dict(settings)
     if len(values) < len(settings):
         names = [name for name, _ in settings]

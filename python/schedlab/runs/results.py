@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Stores runs on disk: one folder per run, which appears when it is complete."""
+"""Stores runs on disk. Each run has a folder, which appears when the run is complete."""
 
 from __future__ import annotations
 
@@ -78,7 +78,10 @@ MADE_OF = {
 
 @contextmanager
 def new_folder(place: Path) -> Iterator[Path]:
-    """Provides a folder to fill, which becomes `place` after the block, or is removed if the block raises.
+    """Provides a new folder to fill.
+
+    After the block, the folder is renamed to `place`; if the block raises an exception, the folder
+    is removed.
 
     schedlab lists its files in the folder (schedlab.base.files.replacement). An existing, unmodified
     failed run is replaced; anything else at `place` raises OSError.
@@ -99,7 +102,7 @@ def new_folder(place: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):
-            place.parent.rmdir()  # succeeds only if it is empty
+            place.parent.rmdir()  # succeeds only if the folder is empty
         raise
 
 
@@ -116,7 +119,10 @@ def runs_in(path: Path) -> list[Path]:
 
 
 def find_run(path: Path) -> Path:
-    """Returns the run's folder: the path itself, or the only run in it. Raises WrongUsage."""
+    """Returns a run's folder: the path itself, or the folder of the only run in it.
+
+    Raises WrongUsage if there is no run, or more than one.
+    """
     if (path / MANIFEST).is_file() and (path / TRACE_FILE).is_file():
         return path
     if not path.is_dir():
@@ -160,7 +166,10 @@ def began_under(manifest: Mapping[str, Any]) -> tuple[str, dict[str, int]]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Returns what was run, and how it ended. Raises FileRefused, also for another version of the format."""
+    """Returns the manifest in a run's folder: the specification and the outcome.
+
+    Raises FileRefused if it is missing, invalid, or of another version of the format.
+    """
     path = folder / MANIFEST
     return checked_manifest(path, read_object(path, {}))
 
@@ -175,7 +184,10 @@ def why_unrepeatable(manifest: Mapping[str, Any]) -> str:
 
 
 def read_spec(folder: Path) -> RunSpec:
-    """Returns the specification of a stored run. Raises FileRefused and WrongUsage."""
+    """Returns the specification of a stored run.
+
+    Raises FileRefused if the manifest is invalid, and WrongUsage if the run cannot be repeated.
+    """
     return RunSpec.from_manifest(read_manifest(folder), folder)
 
 
@@ -252,7 +264,7 @@ EVALUATIONS_FILE = "looks.json"
 """The file with the planned number of evaluations of a folder of runs.
 
 Adding seeds until policies differ significantly means several tests, each with a chance of error.
-Conclusions must account for their number (docs/comparing.md). It is stored, because later
+Conclusions must account for their number (docs/comparing.md). The number is stored, because later
 evaluations need it, too.
 """
 _CHECKS_FIELDS: dict[str, Field] = {"looks": integer(1, 100, required=True)}

@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from schedlab.metrics import Metrics
 
 WORKER_DIED = "worker-died"
-"""The status of a run whose worker died each time."""
+"""The status of a run if the worker died at each attempt."""
 _KILLED = -9
 
 
 class Unfit(SchedlabError):
-    """The worker would produce different measurements."""
+    """Raised if a worker would produce different measurements."""
 
 
 class Stopped(Exception):
-    """Execution was stopped during a run, which leaves no files."""
+    """Raised if execution was stopped during a run. Such a run leaves no files."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,9 @@ class Result:
     outcome: Outcome
     seconds: float
     data: Any = None
-    """The result of `Laboratory.digest` for the metrics; None if there are none."""
+    """The result of `Laboratory.digest` for the metrics; None if the run has no metrics."""
     manifest: Mapping[str, Any] = field(default_factory=dict)
-    """The manifest in the run's folder; empty if there is none."""
+    """The manifest in the run's folder; empty if the run has no folder."""
 
 
 def _accept(address: str) -> None:
@@ -71,7 +71,10 @@ def _accept(address: str) -> None:
 
 @dataclass
 class Laboratory:
-    """What workers need for runs. It is sent to them, so that all execute the same programs."""
+    """Everything that workers need for runs.
+
+    It is sent to all workers, so that all execute the same programs.
+    """
 
     programs: Mapping[str, Path | bytes]
     """Parts of machines, by the names of schedlab.runs.parts: files of this host, or their contents."""
@@ -104,7 +107,10 @@ class Laboratory:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def perform_all(self, tasks: Sequence[Task]) -> list[Result]:
-        """Executes runs in order. If it is stopped, it returns the results of finished runs."""
+        """Executes runs in order, and returns their results.
+
+        If execution is stopped, returns the results of finished runs.
+        """
         self.busy = True
         run_results: list[Result] = []
         try:
@@ -193,7 +199,9 @@ def ended(
     console: Path,
     problem: str = "",
 ) -> Outcome:
-    """Returns the outcome of a machine's process. `status`: None if it was ended after `seconds` or
+    """Returns the outcome of a machine's process.
+
+    `status`: the process's exit status; None if schedlab ended the process after `seconds` or
     because of `problem`.
     """
     outcome = machine.outcome(_KILLED if status is None else status, folder, scratch, console)
@@ -209,11 +217,11 @@ def evaluate(
 ) -> tuple[Metrics | None, Outcome]:
     """Checks the trace and computes the metrics, if the run left enough data.
 
-    Unless `store` is false, they are written to `place` (None: the run's folder).
+    If `store`, writes the metrics to `place` (None: the run's folder).
     """
     if outcome.status not in MEASURED:
         return None, outcome
-    from polars.exceptions import PanicException  # not a subclass of Exception
+    from polars.exceptions import PanicException  # PanicException is not a subclass of Exception
 
     try:
         return measure(folder, place, store=store), outcome

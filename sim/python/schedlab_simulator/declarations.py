@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Reads the C library's declarations from its own headers.
 
-The library contains the text of its headers (sim/declarations.S). Structures and functions are
-therefore declared in one place, and always match the library's version.
+The library contains the text of its headers (sim/declarations.S). Declarations therefore exist in
+one place only, and always match the library's version.
 
 cffi reads declarations but no preprocessor lines. Definitions of whole numbers become enumerators,
 which cffi does read; other definitions are omitted.

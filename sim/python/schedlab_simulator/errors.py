@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Defines the package's errors. Messages are those of the C library: the cause and, if known, the fix."""
+"""Defines the package's errors. The C library provides the messages: the cause and, if known, the fix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ class SimulatorError(Exception):
 
 
 class LibraryUnusable(SimulatorError, ImportError):
-    """The C library is missing, or has another version than this package."""
+    """The C library is missing, or its version differs from this package's version."""
 
 
 class WorkloadRefused(SimulatorError, ValueError):

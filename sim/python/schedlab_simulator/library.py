@@ -51,7 +51,7 @@ class Attribute(IntEnum):
     NICE = 4
     """-20 (best) to 19."""
     SLICE = 5
-    """Nanoseconds, like the next three; 0: none."""
+    """Nanoseconds, like the next three attributes; 0: none."""
     RUNTIME = 6
     DEADLINE = 7
     PERIOD = 8
@@ -75,13 +75,13 @@ class Counts(NamedTuple):
     records: int
     """Records of the trace."""
     idle_time: int
-    """Sum over all CPUs."""
+    """Nanoseconds, summed over all CPUs."""
     process_bytes: int
-    """Memory for each possible process."""
+    """Bytes of memory for each possible process."""
     exit_status: int
-    """Exit status of the first process; -1: it has not ended, or was ended."""
+    """Exit status of the first process; -1: the process has not ended, or was killed."""
     processes: int
-    """Processes that are alive, or wait to be reaped."""
+    """Number of processes that have not been reaped."""
 
 
 PROCESS_FIELDS = (
@@ -160,7 +160,7 @@ class Library:
 
 
 def library() -> Library:
-    """Returns the package's library, or that of using(). Raises errors.LibraryUnusable."""
+    """Returns the package's library, or the library selected by using(). Raises errors.LibraryUnusable."""
     with _OPENING:
         return opened(_chosen.get())
 
@@ -173,7 +173,10 @@ def opened(path: str) -> Library:
 
 @contextmanager
 def using(path: FilePath) -> Iterator[None]:
-    """Makes library() return another one within the block, for this thread; for example, with the user's own policy."""
+    """Makes library() return another library within the block, for this thread.
+
+    For example, this library may contain the user's own policy.
+    """
     before = _chosen.set(fspath(path))
     try:
         yield

@@ -32,7 +32,7 @@ LIMIT_NS = 60_000_000_000
 _NEVER = 2**64 - 1
 _FIRST_PIECE = 10_000_000
 _LONGEST_PIECE = 100_000_000
-"""Longest piece if `advance` has a time limit, because much may happen after an idle time."""
+"""Longest piece (ns) if `advance` has a time limit, because many events may follow an idle time."""
 _PATIENCE_S = 0.1
 """C cannot be interrupted. Runs are therefore split into pieces of about this duration, to handle Ctrl-C."""
 
@@ -41,9 +41,9 @@ class Simulator:
     """A machine with some CPUs under a policy, which runs a workload. Times are in nanoseconds.
 
     `workload`: text, a file (a Path) or a Workload. `policy`: "name" or "name:preset", with its
-    `tunables`. `costs`: "kernel" (those of the schedlab kernel on Spike), "none" (only computing
-    takes time), or either with changes: "kernel,fork=20000". `shape`: the machine's shape in the
-    format of policies/support/shape_text.h; "": all CPUs are alike. `processes`: the most
+    `tunables`. `costs`: "kernel" (measured costs of the schedlab kernel on Spike), "none" (only
+    computing takes time), or either with changes: "kernel,fork=20000". `shape`: the machine's shape
+    in the format of policies/support/shape_text.h; "": all CPUs are alike. `processes`: the most
     simultaneous processes.
 
     `trace`: the file for the event trace; `trace_queues` adds a record each time a process is
@@ -55,6 +55,7 @@ class Simulator:
     in a `with` statement, or call close() to complete the trace.
 
     Raises SetupRefused, WorkloadRefused, ActRefused or RunFailed, with the C library's message.
+
     """
 
     def __init__(
@@ -126,11 +127,14 @@ class Simulator:
     def restore(
         cls, path: FilePath, *, workload: Workload | None = None, trace: FilePath | None = None
     ) -> Simulator:
-        """Restores a machine that save() stored in a file. It continues as the saved machine would have.
+        """Restores a machine that save() stored in a file.
+
+        The restored machine continues exactly as the saved machine would have.
 
         `workload`: the machine's workload; only needed for fork() by a program's name. `trace`: the
         file for further trace records; None: no further trace. Restoring repeats the run, so it
         takes as long as the run did.
+
         """
         self = cls.__new__(cls)
         self._begin(workload)
@@ -145,7 +149,7 @@ class Simulator:
     def run(self, until_ns: int | None = None) -> Status:
         """Runs until this time, or (None) until the first process has ended.
 
-        May be called repeatedly; many small steps give the same result as a large one. Raises
+        May be called repeatedly. Many small steps give the same result as one large step. Raises
         RunFailed if the run cannot continue. Without a time, it also raises RunFailed if the first
         process has not ended after LIMIT_NS. An endless workload would otherwise fill the disk with
         its trace.
@@ -205,8 +209,8 @@ class Simulator:
     def sample(self, times_ns: Iterable[int]) -> npt.NDArray[np.void]:
         """Runs from time to time, and returns the counts at each: a fast way to take many small steps.
 
-        Returns one row for each time, with the columns of Counts. It ends early if the first
-        process does; that row is the last.
+        Returns one row for each time, with the columns of Counts. If the first process ends,
+        sampling ends early, and the last row has the counts at this end.
         """
         times = np.fromiter(times_ns, np.uint64)
         rows = np.zeros(len(times), self._library.counts)
@@ -239,11 +243,12 @@ class Simulator:
         return int(self._counts.now)
 
     def processes(self) -> npt.NDArray[np.void]:
-        """Returns the processes that are alive or not yet reaped, including init.
+        """Returns the processes that have not been reaped, including init.
 
         One row each, in the order of their slots, with the columns of struct simulator_process
         (sim/control.h): pid, parent, place (a Place), cpu, program (its number; 2**32 - 1: init),
         priority, tickets, weight, run_time (ns until now).
+
         """
         self._c.simulator_count(self._open(), self._counts)
         rows = np.zeros(self._counts.processes, self._library.process)
@@ -282,7 +287,7 @@ class Simulator:
     def drain(self) -> None:
         """Dequeues all processes from the policy; the machine can then no longer run.
 
-        Raises AuditFailed if they are not the queued ones.
+        Raises AuditFailed if these are not exactly the queued processes.
         """
         self._check(self._c.simulator_drain(self._open(), self._error), AuditFailed)
 
@@ -290,11 +295,11 @@ class Simulator:
     # notified in the next run()
 
     def add_workload(self, workload: str | Path | Workload, tick_ns: int = 1_000_000) -> int:
-        """Adds programs to the existing ones; returns the first one's number, for fork().
+        """Adds a workload's programs to the existing programs.
 
-        They cannot refer to the other programs. Their times relative to the machine's start are
-        relative to now. `tick_ns`: the length of a tick in a text. The machine must have enough
-        `added_steps` left.
+        Returns the number of the first added program, for fork(). Added and existing programs
+        cannot refer to each other. Times in the added programs count from now. `tick_ns`: the
+        length of a tick in a text. The machine must have enough `added_steps` left.
         """
         raw, keep_alive = _workload(workload, tick_ns).c_structure()
         first = self._c.simulator_add_workload(self._open(), raw, self._error)
@@ -312,7 +317,7 @@ class Simulator:
         return int(pid)
 
     def kill(self, pid: int) -> None:
-        """Ends a process when it next runs; if it is blocked, it is woken for that."""
+        """Ends a process when it next runs. A blocked process is woken to end."""
         self._act(self._c.simulator_kill, pid)
 
     def wake(self, pid: int) -> None:
@@ -340,7 +345,7 @@ class Simulator:
         self._act(self._c.simulator_set_policy, policy.encode())
 
     def set_tunable(self, name: str, value: int) -> None:
-        """Sets a tunable of the policy, which restarts with it."""
+        """Sets a tunable of the policy. The policy restarts with the new value."""
         self._act(self._c.simulator_set_tunable, f"{name}={value}".encode())
 
     def save(self, path: FilePath) -> None:
@@ -385,7 +390,7 @@ class Simulator:
                 raise
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Prevents copies: the C library's machine has one owner."""
+        """Prevents copies, because the C library's machine has one owner."""
         raise TypeError("a machine cannot be copied so: save() it, and restore() the file")
 
     def __del__(self) -> None:

@@ -24,11 +24,11 @@ _TICK = HEADER.fields["tick_ns"][1] if HEADER.fields else 0
 
 
 class Workload:
-    """Programs by name; the first one is that of the first process.
+    """Programs by name. The first process runs the first program.
 
     `programs`: name to steps, each a row of `kind`, `detail`, `reserved`, `target` and `value` (see
-    step_type(), step_kind()). The last step of a program is EXIT. `channels`: the initial content
-    of each. `texts`: referenced by SET_POLICY and SET_TUNABLE.
+    step_type(), step_kind()). The last step of a program is EXIT. `channels`: the initial number of
+    items in each channel. `texts`: referenced by SET_POLICY and SET_TUNABLE.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Workload:
             raise WorkloadRefused(f"unknown program {program}; choose from {known}") from None
 
     def c_structure(self) -> tuple[Any, list[Any]]:
-        """Returns a struct simulator_workload, and the objects that must live as long as it does."""
+        """Returns a struct simulator_workload, and the objects that must exist as long as the structure is used."""
         ffi = library().ffi
         keep_alive: list[Any] = []
 

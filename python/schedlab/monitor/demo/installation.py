@@ -49,7 +49,7 @@ class Installation:
             print(f"schedlab: the tools could not be installed:\n{lines}", flush=True)
 
     def progress(self) -> dict[str, object]:
-        """Returns the last output line, and the exit status, which is None while the run lasts."""
+        """Returns the last output line and the exit status. The status is None while the run lasts."""
         return {"line": self.lines[-1], "status": self._process.poll()}
 
     def end(self) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Bundles JavaScript modules into one script, because a page opened as a file cannot load modules.
 
-It supports only the forms that the page's modules use, and rejects others. An npm bundler would
-require Node.js for every change of the page.
+The bundler supports only the import and export forms that the page's modules use, and rejects other
+forms. An npm bundler would require Node.js for every change of the page.
 """
 
 from __future__ import annotations

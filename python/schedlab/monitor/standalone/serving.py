@@ -33,9 +33,10 @@ class _Files(SimpleHTTPRequestHandler):
 
 
 def server_of(folder: Path, port: int = 0) -> ThreadingHTTPServer:
-    """Returns a server of a folder at a local port; 0: any that is free.
+    """Returns a server of a folder at a local port. Port 0 means any free port.
 
     Raises WrongUsage if the port is not available.
+
     """
     try:
         return ThreadingHTTPServer((LOCAL, port), partial(_Files, directory=str(folder)))

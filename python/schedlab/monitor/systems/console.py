@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Splits the schedlab kernel's console into answers of its program `steer` and the log.
 
-Both share one stream of characters. A single write stays together, but an unfinished line of
-another program may precede an answer on the same line. The kernel does not echo input (boot
-argument console-echo=0).
+Both share one stream of characters. The characters of a single write are contiguous, but an
+unfinished line of another program may precede an answer on the same line. The kernel does not echo
+input (boot argument console-echo=0).
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Console:
         return lines
 
     def close(self) -> None:
-        """Ends an unfinished line: the stream is closed."""
+        """Ends an unfinished line. Called when the stream is closed."""
         if self._partial_line or self._partial:
             self._end_line()
 

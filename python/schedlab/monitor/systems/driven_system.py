@@ -2,7 +2,7 @@
 """Base class of systems whose clock the monitor drives: the simulator and recordings.
 
 In the terminal, the host's clock drives them (`play_by_itself`). A page runs its own copy in the
-browser. The system here then waits, and advances to the page's position when a command needs its
+browser. The server's copy then waits, and advances to the page's time when a command needs its
 trace.
 """
 

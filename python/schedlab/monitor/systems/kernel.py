@@ -5,8 +5,8 @@
        ▲  └─── console ────► Console ───► take_log(), answers
        └────── commands ◄─── Steering
 
-QEMU's time is the host's. Spike's time depends on the host's speed: it runs faster than the host's
-time while all CPUs idle (by spinning), and slower while they work.
+QEMU's time is the host's. Spike's time depends on the host's speed: Spike's time advances faster
+than the host's time while all CPUs idle (by spinning), and slower while CPUs work.
 """
 
 from __future__ import annotations
@@ -108,9 +108,9 @@ class KernelSystem(GuestSystem):
         return "" if self._machine.types_again else super().no_branches
 
     async def run_again(self, at_ns: int, files: Mapping[Path, str]) -> list[Outcome]:
-        """Computes branches (live_futures.run_again); requires that `no_branches` is empty.
+        """Runs this machine again up to `at_ns`, and branches it there (`live_branches.run_again`).
 
-        Raises Refused if the machine has ended.
+        May be called only if `no_branches` is empty. Raises Refused if the machine has ended.
         """
         self._check_alive()
         assert self._boot
@@ -173,7 +173,7 @@ class KernelSystem(GuestSystem):
     def _last_of(self, records: Records) -> Records:
         """Drops the records after the first gap.
 
-        A killed machine loses records, and later records make no sense without them.
+        A killed machine loses records, and the records after a gap are not usable.
         """
         expected = self._last_sequence + 1 + np.arange(len(records))
         wrong = np.flatnonzero(records["sequence"] != expected % (1 << 32))

@@ -5,8 +5,8 @@
       ▲ ▲──── port 2 ◄──────────── Steering
       │ └──── console ───────────► Console ───► take_log()
 
-Its time is the host's. Counting instructions would not make runs repeatable, because commands
-arrive at different times in each run.
+The guest's time is the host's time. Counting instructions would not make runs repeatable, because
+commands arrive at different times in each run.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class LinuxGuestSystem(GuestSystem):
         await self._await_ready(START_PATIENCE_S)
         self._family.founder = self._steer_pid
         await self._await_trace(START_PATIENCE_S, "the guest writes no trace")
-        with suppress(Refused):  # it may have ended, and its console says why
+        with suppress(Refused):  # the machine may have ended; its console then gives the reason
             await self._control.connect()
 
     def _prepare(self, steering: int, control: int) -> Prepared:

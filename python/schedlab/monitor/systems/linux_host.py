@@ -5,8 +5,9 @@
              ▲
              └── /run/schedlab ◄── commands
 
-If a policy server runs and writes a trace, the monitor reads that trace and leaves the server running.
-Otherwise a monitor run by root starts a server and ends it on exit; the machine then uses the fair class.
+If a policy server is already running and writes a trace, the monitor reads this trace, and leaves
+the server running on exit. Otherwise a monitor run by root starts a server and ends it on exit;
+afterwards the machine uses the fair class.
 """
 
 from __future__ import annotations

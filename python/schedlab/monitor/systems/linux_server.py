@@ -35,7 +35,7 @@ class Places:
     proc: Path = Path("/proc")
     kernel_log: Path = Path("/dev/kmsg")
     lock: Path = Path("/run/schedlab-linux.lock")
-    """Created by root; the server holds a lock on it (linux/loader/machine.c)."""
+    """The lock file, which root creates and the server locks (linux/loader/machine.c)."""
     program: Path = LINUX / PROGRAM
     root: Path = Path("/")
     """The root of the kernel's file systems."""
@@ -45,10 +45,11 @@ THIS_HOST = Places()
 
 
 def find_server(places: Places) -> Server | None:
-    """Returns the running server, or None. A machine has at most one, which holds the lock.
+    """Returns the running server, or None. A machine has at most one server, which holds the lock.
 
     The command line is trusted only if a trusted user runs schedlab's own program, because any
     process can claim to be `schedlab-linux serve`. Raises MachineUnfit otherwise.
+
     """
     pid = _holder(places)
     if pid is None:
@@ -59,7 +60,7 @@ def find_server(places: Places) -> Server | None:
         words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
         return _server(folder, words)
     except (FileNotFoundError, ProcessLookupError):
-        return None  # it has just ended
+        return None  # the server has just ended
 
 
 def _holder(places: Places) -> int | None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Branches a live machine by repeating it with schedlab's Spike driver.
 
-The driver boots the machine again with all recorded console input, and forks it at a moment
-(docs/spike.md).
+The driver boots the machine again with all recorded console input, and forks the machine at the
+branch point (docs/spike.md).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from schedlab.machines.folder import CONSOLE, TYPED
 from schedlab.machines.outcome import Outcome, outcome_of, read_console, tail_of
 
 LENGTH_NS = 5_000_000_000
-"""Length of a branch (ns), after which it ends automatically."""
+"""Length of a branch (ns). The branch ends automatically."""
 _END = r"@@ 1000000 end\x0a"
-"""The command that ends it."""
+"""The command that ends a branch."""
 _LINE_END = r"\x0a"
 _SECONDS = 120.0
 """Host seconds after which the rerun is considered hung."""

@@ -32,14 +32,14 @@ class LiveDisk:
     """Error messages by the names of workloads that are not on the disk."""
 
     def command(self, name: str) -> str:
-        """Returns the command that starts a workload. Raises Refused if it is not on the disk."""
+        """Returns the command that starts a workload. Raises Refused if the workload is not on the disk."""
         if name in self.files:
             return f"play /{self.files[name]}"
         raise Refused(self.problems.get(name) or unknown("workload", name, self.files))
 
 
 def make_live_disk(setup: Setup, folder: Path, parts: Mapping[str, Path]) -> LiveDisk:
-    """Makes the disk in `folder`. Raises WrongUsage if a requested workload cannot be on it."""
+    """Makes the disk in `folder`. Raises WrongUsage if a requested workload cannot be stored on the disk."""
     entries = palette(setup.files)
     check_names_known(setup.workloads, entries)
     files: dict[str, str] = {}

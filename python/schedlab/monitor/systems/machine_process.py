@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Runs a machine as a process of the host: its pipes, its signals and its end.
 
-The machine and its children are one process group. The group is killed at the end, and also when
-this process dies.
+The machine and its children are one process group. This group is killed at the machine's end, and
+also if the monitor's process dies.
 """
 
 from __future__ import annotations

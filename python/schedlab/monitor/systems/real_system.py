@@ -174,7 +174,10 @@ class RealSystem(ABC):
     # --- commands
 
     def _stand(self, before: Life, after: Life) -> None:
-        """Changes the life if it is still `before`; the system may have ended in between."""
+        """Changes the life-cycle state to `after` if it is still `before`.
+
+        Otherwise the system has ended in the meantime, and the state stays.
+        """
         if self._life is before:
             self._life = after
 
@@ -212,7 +215,7 @@ class GuestSystem(RealSystem):
     def status_period_s(self) -> float:
         """Minimum interval (host seconds) between calls of read_status; it grows with the number of processes.
 
-        Answers may use at most 2 % of one CPU, and must leave time for commands.
+        The period limits status answers to 2 % of one CPU, and leaves time for commands.
         """
         return max((cost.period_s for cost in self._costs.values()), default=1.0)
 
@@ -271,7 +274,7 @@ class GuestSystem(RealSystem):
 
     @abstractmethod
     def _last_words(self, status: int) -> tuple[Life, str]:
-        """Returns the life and message of a machine that ended without force."""
+        """Returns the life-cycle state and the message of a machine that ended without being killed."""
 
     def _kill(self) -> None:
         self._process.kill()

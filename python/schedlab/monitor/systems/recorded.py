@@ -24,7 +24,10 @@ from schedlab.trace.format import RECORD, AttributeKind, Kind
 from schedlab.trace.model import Header
 
 CHECKED_BYTES_MAX = 256 << 20
-"""Largest trace that is checked before it is played; larger ones take seconds and gigabytes."""
+"""Size (bytes) of the largest trace that is checked before it is played.
+
+Checking larger traces takes seconds and gigabytes.
+"""
 PIECE = 262_144
 """Records read at once."""
 _OUR_MACHINES = ("spike", "qemu", "sim")
@@ -62,7 +65,7 @@ def _policy(name: str) -> PolicyChoice:
     try:
         return parse_choices(name)[0]
     except ValueError:
-        return PolicyChoice(name)  # the machine has its own policies
+        return PolicyChoice(name)  # only the recorded machine has this policy
 
 
 class RecordedSystem(PlayedSystem):

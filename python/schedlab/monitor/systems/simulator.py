@@ -53,7 +53,10 @@ program monitor
     sleep 1000000000s
   end
 """
-"""Program of the first process. It sleeps for 31 years, because the machine would end with it."""
+"""Program of the first process.
+
+The process sleeps for 31 years, because the machine ends when its first process ends.
+"""
 PROCESSES = 65_536
 ADDED_STEPS = 1 << 18
 """Room for the steps of added workloads; the longest built-in workload has a few hundred."""

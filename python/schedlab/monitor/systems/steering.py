@@ -22,7 +22,7 @@ PAUSED_PATIENCE_S = 2.0
 COMMAND_MAX = 120
 """Characters of a command; the kernel accepts lines of 127."""
 UNANSWERED_MAX = 8
-"""Commands without an answer that may fill the console's buffer of 4,096 characters."""
+"""Maximum number of unanswered commands, which together must fit the console's buffer of 4,096 characters."""
 _LOOK_S = 0.25
 
 
@@ -40,7 +40,7 @@ class Stopwatch:
 
     @property
     def paused_s(self) -> float:
-        """How long the machine has been paused (s); 0 while it runs."""
+        """Time (s) since the machine was paused; 0 while the machine runs."""
         return 0.0 if self._paused_since is None else time.monotonic() - self._paused_since
 
     def pause(self) -> None:
@@ -123,8 +123,8 @@ class Steering:
     async def execute(self, command: str, what: str) -> int | None:
         """Executes a command and returns the number in its answer, if any.
 
-        Raises GuestError if the guest rejects the command, and Refused if it cannot be sent or is
-        not answered. The message begins with `what`.
+        Raises GuestError if the guest rejects the command, and Refused if the command cannot be
+        sent or is not answered. The message begins with `what`.
         """
         pending = await self._ask(command, what)
         return pending.done.result().value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The process table, which draws visible lines only: 4,096 processes cost no more than 40."""
+"""The process table. It draws only visible lines, so 4,096 processes cost no more time than 40 processes."""
 
 from __future__ import annotations
 

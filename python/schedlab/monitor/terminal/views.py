@@ -56,7 +56,7 @@ class SystemView:
     def _add_run(self, cpu: int, run: Run) -> None:
         runs = self.runs.setdefault(cpu, deque(maxlen=RUNS_MAX))
         while runs and runs[-1][1] >= run[1]:
-            runs.pop()  # the same run, which has become longer
+            runs.pop()  # the same run, which now has a later end
         runs.append(run)
 
     def names(self) -> dict[int, str]:

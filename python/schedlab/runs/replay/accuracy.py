@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Measures how close a replay is to its recording: turnaround and waiting time by group.
+"""Measures how close a replay is to its recording, by turnaround and waiting time of each group.
 
 Only groups with metrics in the recording are compared. In a recording of a whole machine, kernel
-threads have none, but in the replay they are ordinary processes.
+threads have no metrics, but in the replay they are ordinary processes.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ FIGURES = ("turnaround", "waiting")
 def nearness(recorded: Metrics, replayed: Metrics) -> pl.DataFrame:
     """Returns a row for each group of the recording: `group`, `processes`, and two columns for each of FIGURES.
 
-    `…_ns` and `…_replayed_ns` are means over the processes with a value; null if there is none.
-    Groups are merged if a replay truncates their names to the same text.
+    `…_ns` and `…_replayed_ns` are means over the processes with a value; null if no process has
+    one. Groups are merged if a replay truncates their names to the same text.
     """
     before, after = (_by_group(_called(run)) for run in (recorded, replayed))
     joined = before.join(after, on="called", how="left", suffix="_replayed")
@@ -37,9 +37,10 @@ def nearness(recorded: Metrics, replayed: Metrics) -> pl.DataFrame:
 
 
 def error(groups: pl.DataFrame, figure: str) -> float | None:
-    """Returns the relative error of the replay, weighted by processes, over groups with a value in both.
+    """Returns the relative error of the replay, weighted by processes, over groups with a value in both runs.
 
     Returns None if no group has a value, or if all are 0.
+
     """
     complete = groups.drop_nulls([f"{figure}_ns", f"{figure}_replayed_ns"])
     total = float((complete[f"{figure}_ns"] * complete["processes"]).sum())
@@ -50,7 +51,10 @@ def error(groups: pl.DataFrame, figure: str) -> float | None:
 
 
 def figures(recorded: Metrics, run: Metrics) -> dict[str, float | None]:
-    """Returns metrics of a run with the same demand, over the processes whose groups the recording measured."""
+    """Returns the metrics of a run with the same demand.
+
+    Only processes of the groups that the recording measured are included.
+    """
     groups = _called(recorded)["called"].unique()
     group_rows = _called(run).filter(pl.col("called").is_in(groups.to_list()))
     return {
@@ -76,7 +80,10 @@ def pooled(runs: Sequence[Metrics]) -> Metrics:
 
 
 def _called(of: Metrics) -> pl.DataFrame:
-    """Returns the workload's processes; `called` is their group's name in a replay."""
+    """Returns the workload's processes.
+
+    The column `called` has the name of the process's group in a replay.
+    """
     called = pl.col("group").map_elements(
         lambda group: safe_name(group, GROUP_MAX), return_dtype=pl.String
     )

@@ -19,9 +19,9 @@ from schedlab.trace.model import Integers
 
 Flags = npt.NDArray[np.bool_]
 _TICK_NEARNESS = 4
-"""A timer's wake-up may be recorded up to this many steps of a coarse clock after its tick."""
+"""Maximum delay of a timer's recorded wake-up after its tick, in steps of a coarse clock."""
 KILLED = 0xFFFF_FFFF
-"""The exit status of a process that another process or its policy ended: −1."""
+"""Exit status −1, of a process that was killed by another process or by the policy."""
 
 
 class Deed(IntEnum):
@@ -30,11 +30,9 @@ class Deed(IntEnum):
     SLEEP = auto()  # for `number` ns
     SLEEP_TICKS = auto()  # until `number` ticks have passed
     SLEEP_UNTIL = auto()  # until the time `number`
-    FOREVER = auto()  # still asleep when the trace ended
-    TAKE = auto()  # waits until another process wakes it
-    WAIT = (
-        auto()
-    )  # for a child. `other`: the child that woke it; `number`: the most children to wait for
+    FOREVER = auto()  # sleeps until after the end of the trace
+    TAKE = auto()  # waits until another process wakes this process
+    WAIT = auto()  # for a child. `other`: the child that ended it; `number`: the most children
     YIELD = auto()
     FORK = auto()  # `other`
     GIVE = auto()  # wakes `other`
@@ -47,16 +45,19 @@ class Deed(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Acts:
-    """Arrays with one element per action, sorted by life and order of execution."""
+    """The actions of all processes, as arrays with one element per action.
+
+    They are sorted by process number (schedlab.metrics.lives), then by order of execution.
+    """
 
     life: Integers
     deed: Integers
     row: Integers
     time_ns: Integers
     computed_ns: Integers
-    """The process's total computing time until then."""
+    """The process's total computing time (ns) before the action."""
     other: Integers
-    """A life, or −1 for none. For SETGROUP, a group's number."""
+    """The number of another process, or −1 for none. For SETGROUP, the number of a group."""
     detail: Integers
     number: npt.NDArray[np.uint64]
     joined: Flags
@@ -74,7 +75,10 @@ def acts(
     omitted: Integers,
     outside: Outside = NOTHING,
 ) -> Acts:
-    """Returns all actions of all lives except `omitted`. A process woken by an omitted one wakes up on its own."""
+    """Returns the actions of all processes except those in `omitted`.
+
+    If an omitted process wakes another process, the latter wakes up by a timer instead.
+    """
     kind = trace.column("kind")
     row = _rows(trace)
     actor, other = _actor(trace, life_table, on_cpu, row), _other(trace, life_table, row)
@@ -178,13 +182,13 @@ def _other(trace: Trace, life_table: Lives, row: Integers) -> Integers:
 
 
 class _Waits:
-    """The reason for each wait, and the process that ended it."""
+    """Finds the reason for each wait, and the process that ended the wait."""
 
     def __init__(
         self, trace: Trace, life_table: Lives, charges: Charges, omitted: Integers, outside: Outside
     ) -> None:
         self.trace, self.life_table, self.charges = trace, life_table, charges
-        # Activity out of sight is unknown: the process sleeps until it is found again.
+        # Activity out of sight is unknown: the process sleeps until its next record.
         self.wake_row = np.sort(
             np.concatenate((trace.rows(Kind.WAKEUP), _reappearances(life_table)))
         )
@@ -200,7 +204,7 @@ class _Waits:
         self.from_outside = np.isin(self.wake_row, given)
 
     def _reasons(self) -> Integers:
-        """Returns the reason for blocking, for each wake-up."""
+        """Returns the reason for blocking that precedes each wake-up."""
         block = self.trace.rows(Kind.BLOCK)
         pid = self.trace.column("process")[block].astype(np.int64)
         reason = np.zeros(len(self.wake_row), np.int64)
@@ -209,7 +213,10 @@ class _Waits:
         return reason
 
     def _after(self, life: Integers, row: Integers) -> tuple[Integers, Flags]:
-        """Returns the wake-up that ended each life's wait beginning at a row, and whether there is one."""
+        """Returns the wake-up that ended each wait, and whether there is one.
+
+        Waits are given by process and first row.
+        """
         if len(self.order) == 0:
             return np.zeros(len(row), np.int64), np.zeros(len(row), bool)
         place = np.searchsorted(self.key, (life << 40) | row)
@@ -230,7 +237,7 @@ class _Waits:
         return by_child
 
     def for_child(self, row: Integers) -> Flags:
-        """Marks records that are wake-ups by a child's exit; they are not actions of the child."""
+        """Marks wake-up records that a child's exit caused. They are not actions of the child."""
         place = np.searchsorted(self.wake_row, row)
         inside = place < len(self.wake_row)
         at = np.minimum(place, max(len(self.wake_row) - 1, 0))
@@ -242,7 +249,7 @@ class _Waits:
     def of(
         self, life: Integers, row: Integers
     ) -> tuple[Integers, npt.NDArray[np.uint64], Integers]:
-        """Returns deed, number and other of waits that begin at these rows."""
+        """Returns the columns deed, number and other for waits that begin at these rows."""
         time = self.trace.column("time_ns")
         reason = self.trace.column("first")[row].astype(np.int64)
         at, has_next = self._after(life, row)
@@ -265,9 +272,9 @@ class _Waits:
         return deed, number.astype(np.uint64), waker
 
     def _ticks(self, begin: Integers, end: Integers, cpu: Integers, asleep: Flags) -> Integers:
-        """Returns the duration of sleeps in ticks, if they end with a tick of a CPU; 0: the duration is a time.
+        """Returns the durations of sleeps in ticks, or 0 for sleeps that do not end with a tick of a CPU.
 
-        If most sleeps end with a tick, all sleeps of the machine are counted in ticks.
+        If most sleeps of the machine end with a tick, all sleeps are counted in ticks.
         """
         tick, step = self.trace.header.tick_ns, self.trace.clock_step_ns
         nothing = np.zeros(len(begin), np.int64)
@@ -284,7 +291,7 @@ class _Waits:
 
 
 def is_exact(trace: Trace) -> bool:
-    """True if the clock distinguishes all times. The simulator's clock does, because it is the cycle counter."""
+    """True if the clock gives different times to different events, as the simulator's cycle counter does."""
     rows = trace.rows(Kind.SCHEDULER_EXIT)
     same = trace.column("second")[rows] == trace.column("time_ns")[rows].astype(np.uint64)
     return trace.clock_step_ns <= 1 or bool(len(rows) and same.all())
@@ -328,14 +335,14 @@ def _in_order(life_table: Lives, sorted_acts: Acts) -> Acts:
 
 @dataclass(frozen=True)
 class Start:
-    """The initial wait of a process that existed when the trace began."""
+    """The first wait of a process that existed before the trace."""
 
     deed: Deed
     number: int
 
 
 def first_waits(trace: Trace, life_table: Lives, omitted: Integers) -> dict[int, Start]:
-    """Returns the initial waits of lives that existed when the trace began."""
+    """Returns the first waits of processes that existed before the trace."""
     waits, at = _woken_at_first(life_table)
     row = life_table.steps.row[at]
     pid = _waker_of(trace, row)
@@ -349,9 +356,7 @@ def first_waits(trace: Trace, life_table: Lives, omitted: Integers) -> dict[int,
 
 
 def _woken_at_first(life_table: Lives) -> tuple[Integers, Integers]:
-    """Returns lives that existed before the trace and whose first event is a wake-up or a
-    reappearance, with that step.
-    """
+    """Returns processes from before the trace whose first event is a wake-up or reappearance, with its row."""
     steps = life_table.steps
     at = steps.first.copy()
     for step in (Step.FOUND, Step.UNSEEN):

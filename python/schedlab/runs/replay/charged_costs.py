@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Defines the costs of a machine, as the simulator charges them (docs/simulator.md)."""
+"""Parses and holds the costs that the simulator charges for operations (docs/simulator.md)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Charges:
 
     @property
     def latest(self) -> int:
-        """The longest delay of an interrupt while the kernel disables interrupts."""
+        """The longest delay (ns) of an interrupt, while the kernel disables interrupts."""
         return self.tick + self.scheduler + self.switch
 
 
@@ -52,9 +52,9 @@ def _kernel() -> tuple[tuple[str, int], ...]:
 def charges_of(text: str, policy: str = "") -> Charges:
     """Parses costs as the simulator does: `kernel`, `none`, or either with changes: `kernel,fork=20000`.
 
-    A cost may be specific to a policy: `fork.mlfq=9785`, `tick.rr:table-scan=645`. These apply
-    under `policy`, which is "name" or "name:preset". Later entries override earlier ones;
-    `fork+=20000` adds.
+    A cost may be specific to a policy: `fork.mlfq=9785`, `tick.rr:table-scan=645`. `policy` ("name"
+    or "name:preset") selects the costs that apply. Later entries override earlier ones;
+    `fork+=20000` adds to the cost.
     """
     values: dict[str, int] | None = None
     for place, part in enumerate(text.split(",")):
@@ -94,7 +94,10 @@ def _added(values: dict[str, int], name: str, longer: int) -> dict[str, int]:
 
 
 def _under(values: dict[str, int], policy: str) -> Charges:
-    """Returns the most specific value of each cost: the preset's, the policy's, or the general one."""
+    """Returns the most specific value of each cost.
+
+    A preset's cost precedes the policy's cost, which precedes the general cost.
+    """
     of = {name: values.get(name, 0) for name in _NAMES}
     for owner in dict.fromkeys((policy.partition(":")[0], policy)):
         of.update(

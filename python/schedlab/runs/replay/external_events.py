@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds external events in a recording: arrivals of processes, and interrupts that processes waited for."""
+"""Finds external events in a recording: arrivals of processes, and interrupts that end waits."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from schedlab.workload.model import ATTRIBUTES
 Flags = npt.NDArray[np.bool_]
 
 GIVEN = (BlockReason.PIPE, BlockReason.CONSOLE)
-"""Reasons for blocking that processes cannot end themselves. If an interrupt ends such a wait, the
-event is external.
+"""Kinds of waits that another process normally ends.
+
+If an interrupt ends such a wait, an external event caused it.
 """
 
 
 @dataclass(frozen=True)
 class Coming:
-    """An arrival: a new process, or an item that an existing process waited for."""
+    """An arrival: a new process, or an item for an existing process that waited for it."""
 
     row: int
     time_ns: int
@@ -39,11 +40,11 @@ class Outside:
 
     comings: tuple[Coming, ...] = ()
     by: int = -1
-    """The life that creates the arrivals, as in the simulator's traces; −1 if unknown."""
+    """The number of the process that creates the arrivals, as in the simulator's traces; −1 if unknown."""
 
     @property
     def processes(self) -> frozenset[int]:
-        """The lives that arrived."""
+        """The numbers of the processes that arrived."""
         return frozenset(coming.life for coming in self.comings if coming.is_process)
 
 
@@ -51,7 +52,11 @@ NOTHING = Outside()
 
 
 def outside(trace: Trace, life_table: Lives, omitted: Integers) -> Outside:
-    """Returns the external events in a trace: forks by no process, and waits of GIVEN that an interrupt ended."""
+    """Returns the external events in a trace.
+
+    These are forks without a parent process, and waits for a pipe or the console that an interrupt
+    ended.
+    """
     time, pid = trace.column("time_ns"), trace.column("process").astype(np.int64)
     forked = np.flatnonzero(life_table.fork_row >= 0)
     forked = forked[(pid[life_table.fork_row[forked]] == 0) & ~np.isin(forked, omitted)]
@@ -77,14 +82,14 @@ def outside(trace: Trace, life_table: Lives, omitted: Integers) -> Outside:
 
 
 def adopted(life_table: Lives, of: Outside) -> Lives:
-    """Returns the lives, with arrivals as children of the process that created them."""
+    """Returns the table of processes, with arrivals as children of the process that creates the arrivals."""
     parent = life_table.parent.copy()
     parent[list(of.processes)] = of.by
     return replace(life_table, parent=parent)
 
 
 def set_at_arrival(life_table: Lives, of: Outside, life: Integers, row: Integers) -> Flags:
-    """Marks records that set the initial attributes of a life when it arrived."""
+    """Marks records that set the initial attributes of processes when they arrived."""
     inherited = np.isin(life, list(of.processes))
     matches: Flags = (
         inherited
@@ -95,7 +100,7 @@ def set_at_arrival(life_table: Lives, of: Outside, life: Integers, row: Integers
 
 
 def _blocks(trace: Trace, life_table: Lives, woken: Integers, life: Integers) -> Integers:
-    """Returns the row where each life blocked before its wake-up at `woken`; −1 if unknown."""
+    """Returns the row where each process blocked before its wake-up at row `woken`; −1 if unknown."""
     blocks = trace.rows(Kind.BLOCK)
     if len(blocks) == 0:
         return np.full(len(woken), -1)
@@ -110,10 +115,10 @@ def _blocks(trace: Trace, life_table: Lives, woken: Integers, life: Integers) ->
 def _by(
     comings: tuple[Coming, ...], time: Integers, life: Integers, block: Integers, woken: Integers
 ) -> int:
-    """Returns the life that creates the arrivals; −1 if unknown.
+    """Returns the number of the process that creates the arrivals; −1 if unknown.
 
-    It slept until an arrival and was woken immediately after it. Others may do so by accident, so
-    the life with the most arrivals during its sleeps is chosen.
+    This process sleeps until an arrival and wakes up immediately after the arrival. Other processes
+    may do so by chance, so the process with the most arrivals at the end of its sleeps is chosen.
     """
     rows = np.array([coming.row for coming in comings])
     last = np.searchsorted(rows, woken) - 1

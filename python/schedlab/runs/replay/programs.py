@@ -19,15 +19,24 @@ from schedlab.trace import Trace, TraceError, check_records
 
 @dataclass(frozen=True)
 class ReplayChanges:
-    """Changes for a replay. Processes are identified by the numbers of their lives (schedlab.metrics.lives)."""
+    """Changes of processes in a replay.
+
+    Keys are the numbers of processes (schedlab.metrics.lives).
+    """
 
     idle: frozenset[int] = frozenset()
-    """Processes that compute nothing. They still perform all other actions, because others may wait for them."""
+    """Processes that do not compute.
+
+    They still perform all other actions, because other processes may wait for them.
+    """
     attributes: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
-    """Attributes that processes have since their fork, regardless of what they set themselves."""
+    """Attributes that processes have from their fork.
+
+    Recorded settings of the same attributes are ignored.
+    """
 
     def body(self, life: int, lines: list[str]) -> list[str]:
-        """Returns the changed lines of a process."""
+        """Returns a process's lines with the changes applied."""
         attributes = self.attributes.get(life, {})
         if life in self.idle:
             lines = [line for line in lines if not line.startswith("run ")]
@@ -70,8 +79,8 @@ def workload_of(
     """Converts a trace to a workload. `charges`: costs of the recorded machine.
 
     `keep_switches`: repeats changes of the policy and of tunables. `change`: changes of processes.
-    Raises TraceError if a record is invalid, or if a process was forked by a later one. It does not
-    check whether the records are consistent.
+    Raises TraceError if a record is invalid, or if a process was forked by a later process. The
+    consistency of records is not checked.
     """
     check_records(trace)
     story = Story(trace, charges, keep_switches)
@@ -110,8 +119,10 @@ def _check_parents(story: Story) -> None:
 
 
 def _starter(story: Story, tops: Sequence[int], programs: _Programs, writer: Writer) -> list[str]:
-    """Returns the starter's lines: it forks processes at their times, and creates arrivals if no
-    process did. It stays as long as the recording.
+    """Returns the starter's lines.
+
+    The starter forks processes at their times. If no recorded process creates the arrivals, the
+    starter creates them. It exits at the end of the recording.
     """
     outside = story.outside if story.outside.by < 0 else NOTHING
     forked = [life for life in tops if life not in outside.processes]
@@ -136,7 +147,7 @@ def _starter(story: Story, tops: Sequence[int], programs: _Programs, writer: Wri
 
 
 class _Programs:
-    """The programs, and the processes that run each."""
+    """The programs, and the processes that run each program."""
 
     def __init__(self, story: Story, bodies: Mapping[int, list[str]]) -> None:
         self.of = story
@@ -165,7 +176,7 @@ class _Programs:
         return f"{word} {self.program[int(life)]} {time}".rstrip() if word in _BEGIN else line
 
     def with_name(self, line: str) -> str:
-        """Replaces the life in a line by the name of its program."""
+        """Replaces the number of a process in a line by the name of its program."""
         word, _, rest = line.partition(" ")
         life, _, time = rest.partition(" ")
         return f"{word} {self.name_of(int(life))} {time}".rstrip() if word in _BEGIN else line
@@ -208,8 +219,9 @@ class _Programs:
                 yield self.names[program], [*self._group(program), *self._named(program)]
 
     def _group(self, program: int) -> list[str]:
-        """Returns the line that sets the group. Metrics group unlabelled processes by name, so a
-        renamed program needs a label.
+        """Returns the line that sets the processes' group.
+
+        Metrics group processes without a label by name, so a renamed program needs a label.
         """
         name = self.name(program)
         if self.of.label[program] is not None or self.names[program] == name:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Computes each process's computing time at any record of a trace."""
+"""Computes how long each process has computed at any record of a trace."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ class Interrupts:
     row: Integers
     time_ns: Integers
     until: Integers
-    """Cumulative cost of all interrupts on the CPU, including this one, for the interrupted processes."""
+    """Cumulative cost (ns) of the interrupts on the CPU up to this one, for the interrupted processes."""
 
     def lost(self, cpu: Integers, begin: Integers, end: Integers, time: Integers) -> Integers:
-        """Returns the cost of interrupts on CPUs between rows. Interrupts at `time`, which ended
-        the stay, are excluded.
+        """Returns the cost (ns) of interrupts on CPUs between two rows.
+
+        Interrupts at `time` are excluded, because they ended the stay.
         """
         if len(self.row) == 0:
             return np.zeros(len(cpu), np.int64)
@@ -69,22 +70,23 @@ class Stays:
     row: Integers
     """The row of the record where each stay begins."""
     decided_ns: Integers
-    """When the CPU began to pick the process, or when the previous process called the kernel and
-    left. Ticks count after this time.
+    """Time when the CPU began to pick, or when the previous process called the kernel and left.
+
+    Only later ticks count.
     """
     begin_ns: Integers
     end_ns: Integers
     end_row: Integers
     called_ns: Integers
-    """For each record of the trace, when the kernel was called for it."""
+    """For each record of the trace, the time of the kernel call that caused it."""
     end_called_ns: Integers
-    """When the kernel was called at the end of the stay."""
+    """Time of the kernel call that ended the stay."""
     before: Integers
     """Computing time of the process before the stay, without the machine's costs."""
     interrupts: Interrupts
 
     def running(self, cpu: Integers, row: Integers) -> Integers:
-        """Returns the life on a CPU at a row; −1 if there is none."""
+        """Returns the number of the process on a CPU at a row; −1 if there is none."""
         place = self.place(cpu, row)
         has_stay = place >= 0
         has_stay[has_stay] = row[has_stay] <= self.end_row[place[has_stay]]
@@ -98,7 +100,7 @@ class Stays:
         return np.where(has_stay, place, -1)
 
     def computed(self, life: Integers, row: Integers) -> Integers:
-        """Returns the computing time of each life at a row, in nanoseconds."""
+        """Returns the computing time of each process at a row, in nanoseconds."""
         if len(self.life) == 0:
             return np.zeros(len(row), np.int64)
         order = np.lexsort((self.row, self.life))
@@ -113,9 +115,9 @@ class Stays:
         return np.where(has_stay, self.before[stay] + spent, 0)
 
     def _within(self, stay: Places, time: Integers, called: Integers, row: Integers) -> Integers:
-        """Returns the computing time within a stay until a time and row, for a process that then called the kernel.
+        """Returns the computing time (ns) within a stay until a time and row.
 
-        Later ticks had to wait.
+        The process called the kernel at `called`, so later ticks had to wait.
         """
         spent: Integers = np.maximum(time - self.begin_ns[stay], 0)
         tick_ns = self.trace.header.tick_ns
@@ -185,7 +187,7 @@ def life_of(life_table: Lives, pid: Integers, row: Integers) -> Integers:
 
 
 def _with_sums(summed: Stays) -> Stays:
-    """Sets, for each stay, the computing time of its process in earlier stays."""
+    """Sets the column `before` of each stay: the computing time of the process in earlier stays."""
     if len(summed.life) == 0:
         return summed
     everyone = np.arange(len(summed.life))
@@ -202,7 +204,10 @@ def _with_sums(summed: Stays) -> Stays:
 
 
 def _called(trace: Trace, charges: Charges) -> Integers:
-    """Returns, for each record, when the process called the kernel for it, or the record's time."""
+    """Returns, for each record, the time of the kernel call that caused it.
+
+    Records without a call have their own time.
+    """
     kind, first = trace.column("kind"), trace.column("first")
     reason = np.where(kind == Kind.BLOCK, first, 0)
     slept = (reason > 0) & (reason != BlockReason.CHILD) & (reason != BlockReason.PIPE)

@@ -19,7 +19,10 @@ INIT = 1
 """PID of the simulator's own first process."""
 READY = (ProcessState.RUNNABLE, ProcessState.RUNNING)
 _GROUPS_MAX = 20_000
-"""The most groups of processes woken together. Each needs a channel, which the simulator searches for linearly."""
+"""Maximum number of groups of processes woken together.
+
+Each group needs a channel, and the simulator searches channels linearly.
+"""
 
 
 class Story:
@@ -79,7 +82,7 @@ class Story:
         return notes
 
     def _find_inherited(self) -> frozenset[int]:
-        """Returns the rows of attributes that processes had when they arrived."""
+        """Returns the rows of records with attributes that processes had when they arrived."""
         acts = self.acts
         given = acts.deed == actions.Deed.ATTRIBUTE
         is_inherited = set_at_arrival(self.life_table, self.outside, acts.other, acts.row) & (
@@ -95,12 +98,12 @@ class Story:
         return frozenset(row[most[1:] > most[:-1]].tolist())
 
     def _find_started(self) -> frozenset[int]:
-        """Returns each life that was forked in the trace and ran."""
+        """Returns the numbers of the processes that were forked in the trace and ran."""
         ran = np.unique(self.on_cpu.life[self.on_cpu.life >= 0])
         return frozenset(ran[self.life_table.fork_row[ran] >= 0].tolist())
 
     def _init(self) -> int:
-        """Returns the life that the simulator's own first process replaces; −1 if there is none."""
+        """Returns the number of the process that the simulator's own init replaces; −1 if there is none."""
         first = np.flatnonzero(
             (self.life_table.pid == INIT)
             & (self.life_table.fork_row >= 0)
@@ -109,7 +112,7 @@ class Story:
         return int(first[0]) if len(first) else -1
 
     def _children(self) -> dict[int, list[tuple[int, int]]]:
-        """Returns the children of each life: the row of the exit and the child, in order."""
+        """Returns the children of each process in order of their exits, as pairs: row of the exit, child's number."""
         children: dict[int, list[tuple[int, int]]] = {}
         for child in np.argsort(self.life_table.exit_row, kind="stable").tolist():
             parent, row = int(self.life_table.parent[child]), int(self.life_table.exit_row[child])
@@ -118,7 +121,7 @@ class Story:
         return children
 
     def _left_children(self) -> frozenset[int]:
-        """Returns processes that ended before their children did, so that init woke up for them."""
+        """Returns processes that ended before their children. Their children's exits wake init."""
         if self.init < 0:
             return frozenset()
         row = self.trace.rows(Kind.WAKEUP)
@@ -130,7 +133,7 @@ class Story:
         return frozenset(waker[ended & (self.life_table.parent[waker] != self.init)].tolist())
 
     def _at_windows_end(self) -> dict[int, int]:
-        """Returns the computing time of each process of the workload that runs or is ready when the window ends."""
+        """Returns the computing time (ns) at the window's end of each workload process that runs or is ready then."""
         marks = self.trace.rows(Kind.MARK)
         ends = self.trace.column("first")[marks] == MarkKind.END
         if not bool((marks[ends] == self.window.end_row).any()):
@@ -147,9 +150,11 @@ class Story:
         return dict(zip(life_table.tolist(), computed.tolist(), strict=True))
 
     def _woken_together(self) -> dict[int, tuple[str, int]]:
-        """Returns groups of processes woken together: by the first action of each, channel and number of processes.
+        """Returns groups of processes that are woken together.
 
-        `channel_of` has the channel of each woken process, by life and row of the wake-up.
+        The key is the index of the group's first action; the value is the group's channel and
+        number of processes. Also fills `channel_of`: the channel of each woken process, by process
+        number and row of the wake-up.
         """
         gives = self.acts.deed == Deed.GIVE
         follows = gives & self.acts.joined & np.append(False, gives[:-1])

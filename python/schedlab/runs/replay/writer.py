@@ -19,7 +19,7 @@ from schedlab.workload.groups import set_group_line
 from schedlab.workload.model import ATTRIBUTES
 
 AT_ONCE_NS = 100_000
-"""A first process that begins this early needs no start time."""
+"""If the first process begins within this time (ns), its program needs no start time."""
 GROUP_MAX = 8
 _STATUS_MAX = 2**31 - 1
 _FOREVER = {BlockReason.SLEEP: "sleep 1000000s", BlockReason.CHILD: "wait"}
@@ -28,14 +28,17 @@ _FOREVER = {BlockReason.SLEEP: "sleep 1000000s", BlockReason.CHILD: "wait"}
 
 @dataclass
 class _Program:
-    """The program of one process. `spent`: the cost of actions; `done`: the computing time in the lines."""
+    """The program of one process.
+
+    `spent`: the cost (ns) of its actions. `done`: the computing time (ns) of its lines so far.
+    """
 
     lines: list[str] = field(default_factory=list)
     spent: int = 0
     done: int = 0
 
     def run(self, computed: int, cost: int = 0) -> None:
-        """Computes until the total CPU time is `computed`, including the cost of the next action."""
+        """Adds a step that computes until the total CPU time is `computed` (ns). `cost`: of the next action (ns)."""
         self.spent += cost
         left = computed - self.spent - self.done
         if left > 0:
@@ -43,13 +46,19 @@ class _Program:
             self.done += left
 
     def run_until(self, time: int, computed: int) -> None:
-        """Computes until a time, when the recorded process had computed this much."""
+        """Adds a step that computes until `time` (ns).
+
+        `computed`: the computing time (ns) of the recorded process at `time`.
+        """
         self.lines.append(f"run until {max(time, 0)}ns")
         self.done = max(self.done, computed - self.spent)
 
 
 class Writer:
-    """Writes the bodies of programs. A fork contains the child's life, which is later replaced by a name."""
+    """Writes the bodies of programs.
+
+    A fork contains the child's process number, which `_Programs` replaces by a program's name.
+    """
 
     def __init__(self, story: Story, first: int | None) -> None:
         self.of = story
@@ -64,7 +73,7 @@ class Writer:
         self.wakes = self._wakes()
 
     def _wakes(self) -> Mapping[int, list[int]]:
-        """Returns the rows where each life is woken by another process, in order."""
+        """Returns the rows where each process is woken by another process, in order."""
         wakeups: dict[int, list[int]] = {}
         acts = self.of.acts
         which = np.flatnonzero(acts.deed == Deed.GIVE)
@@ -104,7 +113,7 @@ class Writer:
         self.program.lines.append(line)
 
     def _taken(self, line: str) -> int:
-        """Returns the cost of the step, which is deducted from the computing time before it."""
+        """Returns the cost (ns) of the step. It is deducted from the preceding computing time."""
         of = self.of.charges
         word = line.partition(" ")[0]
         fork = of.fork + of.fork_new * (self.rows[self.act] in self.of.new_slots)
@@ -112,7 +121,10 @@ class Writer:
         return of.exit if word == "exit" else costs.get(word, of.call)
 
     def _waits(self, count: int, then: int = 0) -> None:
-        """Adds several waits, the last one for a child that is still running. `then`: the cost of the next step."""
+        """Adds several waits.
+
+        The last wait is for a child that is still running. `then`: the cost (ns) of the next step.
+        """
         of = self.of.charges
         call_or_reap = of.call + of.reap
         self.program.run(self.computed - then, (count - 1) * call_or_reap + of.call)
@@ -120,7 +132,7 @@ class Writer:
         self.program.spent += of.reap
 
     def _begin(self) -> None:
-        """Adds the process's start, and accounts for the cost of its first run."""
+        """Adds the steps at the process's start, and accounts for the cost of its first run."""
         of, lines = self.of, self.program.lines
         begin = of.begin_ns(self.life)
         start = of.first_wait.get(self.life)
@@ -189,18 +201,24 @@ class Writer:
         return self.rows[after] if has_next else len(self.of.trace)
 
     def _sleeps_for_comings(self) -> bool:
-        """True if the process sleeps only until its last arrival before its next action."""
+        """True if an arrival, which this process creates, precedes its next action.
+
+        The process then sleeps only until the arrival.
+        """
         return bool(self.comings) and self.comings[0].row < self._next_row()
 
     def _let_come(self, row: int, taken: int = 0) -> None:
-        """Adds the arrivals before a row. `taken`: the cost of the sleep for them."""
+        """Adds the arrivals before a row.
+
+        `taken`: the cost (ns) of the sleep before the first arrival.
+        """
         while self.comings and self.comings[0].row < row:
             self.program.run(self.computed, taken)
             self.program.lines.append(self.coming(self.comings.pop(0)))
             taken = 0
 
     def _by_itself(self, row: int) -> bool:
-        """True if the process sleeps voluntarily."""
+        """True if the process sleeps voluntarily, and no other process ends the sleep."""
         return bool(self.of.trace.column("first")[row] == BlockReason.SLEEP)
 
     def _device(self, number: int) -> None:
@@ -255,7 +273,7 @@ class Writer:
             return ""
         text = self.of.texts.get(row, "")
         if safe_name(text, len(text)) != text:
-            return ""  # schedlab has nothing with this name
+            return ""  # schedlab has no policy or tunable with this name
         if self.of.trace.column("kind")[row] == Kind.POLICY:
             return f"policy {text}"
         return f"set {text}={signed(number)}"
@@ -280,25 +298,32 @@ class Writer:
         return 1
 
     def _wait(self, row: int, waker: int) -> None:
-        """Adds a wait for a child. It blocks only if no unwaited child has already ended."""
+        """Adds a wait for a child.
+
+        The wait blocks only if no ended child remains to be waited for.
+        """
         if waker in self.of.outside.processes:
             self._wait_for_all()
             return
         before = bisect_left(self.children, (row, -1))
         if any(child == waker for _, child in self.children[self.waited : before]):
-            before -= 1  # ending, on another CPU
+            before -= 1  # the child was ending on another CPU
         self._waits(max(before + 1 - self.waited, 1))
         self.waited = max(before + 1, self.waited + 1)
         self.waiting = True
 
     def _wait_for_all(self) -> None:
-        """Waits for all children, including arrivals: the last one to end wakes it."""
+        """Adds a wait for all children, including arrivals.
+
+        The child that ends last wakes the process.
+        """
         self._act("wait all")
         self.await_all = False
 
     def _reap(self, row: int, then: str, in_any_case: bool = False) -> None:
-        """Adds waits for children that have already ended. The trace lacks these waits; they come
-        just before the next action.
+        """Adds waits for children that have already ended.
+
+        The trace lacks these waits, so they are added just before the next action.
         """
         if in_any_case and self.await_all and self._all_ended(row):
             self._wait_for_all()
@@ -315,7 +340,7 @@ class Writer:
         return bool(((ended >= 0) & (ended < row)).all())
 
     def _windows_end(self, row: int) -> None:
-        """Splits computing at the window's end, when it was still in progress."""
+        """Splits a computing step that was in progress at the window's end."""
         end_row = self.of.window.end_row
         if not self.splits or row < end_row:
             return
