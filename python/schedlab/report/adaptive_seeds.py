@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from schedlab.analysis.comparison.suites import Suite
 
 FEWEST_SEEDS = 3
-"""Comparisons with fewer seeds are not evaluated, because they can hardly be significant."""
+"""Minimum number of seeds of a comparison that is evaluated.
+
+With fewer seeds, differences are hardly ever significant.
+"""
 _SEEDS_MAX = 1000
 _SHOWN, _NAMED = 10, 3
-"""Maximum number of undecided comparisons that are printed, and of policies in each line."""
+"""Maximum numbers of undecided comparisons that are printed, and of policies in each line."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class Budget:
         return str(self.seeds) if self.seconds is None else f"{self.seconds:g}s"
 
     def after(self, seeds: int) -> int | None:
-        """Returns the number of seeds in the next round: twice as many, up to the limit.
+        """Returns the number of seeds in the next round: twice `seeds`, up to the limit.
 
         Returns None if the limit is reached.
         """
@@ -50,7 +53,7 @@ class Budget:
         return after if after > seeds else None
 
     def evaluations_max(self, first: int) -> int:
-        """Returns the maximum number of evaluations, if the first one has `first` seeds."""
+        """Returns the maximum number of evaluations, if the first evaluation has `first` seeds."""
         after = self.after(first)
         return 1 if after is None else 1 + self.evaluations_max(after)
 
@@ -149,7 +152,7 @@ def _open(suite: Suite) -> list[Measure]:
 def _more(plan: Plan, suite: Suite, budget: Budget) -> Iterator[RunSpec]:
     """Yields the runs of a test's next round.
 
-    They cover all policies, since seeds are compared in pairs.
+    These runs cover all policies, because policies are compared seed by seed.
     """
     seeds = budget.after(len(suite.seeds))
     suite_runs = [run for run in plan.runs if _key(run) == _key_of(suite)]

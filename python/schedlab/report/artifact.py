@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes an artifact: one file with the data and runs of figures, for another machine to repeat."""
+"""Writes an artifact: one file with the data and runs of figures, so that another machine can repeat the runs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _ALL_FILES = (
     *(WORKLOAD_FILE, WORKLOAD_PLAYED, WORKLOAD_TEXT),
 )
 _OF_AGAIN = (results.MANIFEST, WORKLOAD_FILE, SHAPE_FILE)
-"""The files that an artifact stores of a repeatable run."""
+"""Names of the files that an artifact stores for a repeatable run."""
 
 
 @dataclass(frozen=True)
@@ -165,10 +165,7 @@ def write_artifact(
 
 
 def is_repeated(run: StoredRun) -> bool:
-    """Returns whether a repetition gives the same outcome.
-
-    Of other runs, the artifact stores the trace.
-    """
+    """True if a repetition of the run gives the same outcome. For other runs, the artifact stores the trace."""
     return bool(run.manifest.get("repeatable", True)) and command_of(run.manifest) is not None
 
 
@@ -216,9 +213,9 @@ def as_csv(block: Table | Chart) -> bytes:
 def needed(
     collection: Collection, figures: Sequence[Figure], data: Mapping[str, bytes]
 ) -> Collection:
-    """Returns the runs of the studies and workloads on whose pages the figures are.
+    """Returns the runs that the figures need: the runs of the studies and workloads whose pages contain the figures.
 
-    If these runs do not give the same data, returns all runs.
+    If a report of these runs has other data, returns all runs.
     """
     needed_figures = _of(collection, _of_pages(collection, {figure.page for figure in figures}))
     return (

@@ -117,7 +117,7 @@ def make_report(collection: Collection, progress: Progress = lambda what, done, 
 def only_pages(collection: Collection, names: set[str]) -> list[Page]:
     """Returns the pages with these names, as in a report of these runs.
 
-    A divided page gives all its parts.
+    For a page that is split, returns all its parts.
     """
     return make_pages(collection, cache(lambda: compared_in(collection)), only=names)
 
@@ -204,7 +204,7 @@ def _compared(collection: Collection) -> Collection:
 def without_proposals(collection: Collection) -> Collection:
     """Returns the runs that are compared under many policies.
 
-    Tests of proposals have a separate page.
+    Tests of proposals are excluded, because they have a separate page.
     """
     return Collection(run for run in collection if not is_of_proposals(run.setup.experiment))
 

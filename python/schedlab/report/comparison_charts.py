@@ -262,8 +262,10 @@ def _wide(suite: Suite, policy: str, keys: dict[str, Measure]) -> dict[str, Any]
 
 
 def _start(suites: Sequence[Suite]) -> Suite:
-    """Returns the initial suite: of the suites with the most metrics, the one
-    where most policies are worse.
+    """Returns the initial suite.
+
+    Among the suites with the most metrics, this is the suite where most policies are worse than the
+    best.
     """
 
     def out(suite: Suite) -> int:

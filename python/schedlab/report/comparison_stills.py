@@ -43,8 +43,9 @@ def means_of_user_workloads(
 
 
 def _means(name: str, suites: Sequence[Suite], measure: Measure) -> Iterator[Chart]:
-    """Draws the metric over the number of CPUs, or a point for each
-    policy if there is one number.
+    """Draws the metric over the number of CPUs.
+
+    If all runs have the same number of CPUs, draws a point for each policy.
     """
     rows = [
         (policy, suite.cpus, value * unit_of(measure).factor)

@@ -49,7 +49,7 @@ def check_names(report: Report) -> None:
 def write_files(report: Report, folder: Path, *, on_paper: bool) -> None:
     """Writes the data behind all tables and charts into `folder`.
 
-    `on_paper`: also that of the printed versions of charts.
+    `on_paper`: also writes the data of the printed versions of charts.
     """
     folder.mkdir(parents=True, exist_ok=True)
     blocks = [

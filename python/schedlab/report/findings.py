@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Computes what a report says first: the largest significant differences, and
-how many comparisons are settled.
+"""Computes what a report says first: the largest significant differences, and how many comparisons are settled.
 
-All of it is computed from the suites that the page of comparisons shows.
+All findings are computed from the suites that the page of comparisons shows.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from schedlab.studies.experiments import EXPERIMENTS
 FINDINGS = 4
 """Up to this many metrics have a finding."""
 FEW_POLICIES = 3
-"""A suite with fewer policies does not say which policy is best for what."""
+"""Minimum number of policies of a suite for findings. Fewer policies do not show which policy suits which metric."""
 _WIDELY = 0.75
 """A finding needs a policy that ran in at least this fraction of the baseline's comparisons."""
 _SEEDS = (5, 10, 20, 50, 100, 200, 500, 1000)
@@ -54,18 +53,18 @@ class Score:
     suites: int
     """Comparisons that the policy took part in."""
     wins: int
-    """Comparisons where it is the winner."""
+    """Comparisons where the policy is the winner."""
     possible: int
-    """Comparisons where it is the winner or tied for best."""
+    """Comparisons where the policy is the winner or tied for best."""
 
     @property
     def tied(self) -> int:
-        """Comparisons where it is tied for best."""
+        """Comparisons where the policy is tied for best."""
         return self.possible - self.wins
 
     @property
     def worse(self) -> int:
-        """Comparisons where it is worse than the best."""
+        """Comparisons where the policy is worse than the best."""
         return self.suites - self.possible
 
 
@@ -103,7 +102,10 @@ def contenders(contest: Sequence[Suite]) -> list[str]:
 
 @dataclass(frozen=True)
 class Finding:
-    """A statement of the first page, in Markdown; and what it compares, if it is of a metric."""
+    """A statement of the first page, in Markdown.
+
+    If the statement is about a metric, the finding also names the compared policies and suite.
+    """
 
     text: str
     measure: Measure | None = None
@@ -156,9 +158,7 @@ def _differences(contest: Sequence[Suite]) -> Iterator[Finding]:
 def _largest_gain(
     contest: Sequence[Suite], measure: Measure, policy: str, baseline: str
 ) -> list[Suite]:
-    """Returns the suite where the policy is better than the baseline by most; none if it
-    is nowhere significantly better.
-    """
+    """Returns the suite where the policy exceeds the baseline most, or None if it is nowhere significantly better."""
     better = [suite for suite in contest if is_better(suite, measure, policy, baseline)]
     better.sort(key=lambda suite: _gain(suite, measure, policy, baseline), reverse=True)
     return better[:1]
@@ -167,7 +167,8 @@ def _largest_gain(
 def is_better(suite: Suite, measure: Measure, policy: str, other: str) -> bool:
     """Returns whether the policy is better by 1 % or more, and significantly so.
 
-    The test is that of the suite's ranking, and corrected for as many policies.
+    The test is the same as for the suite's ranking, with the same correction for the number of
+    policies.
     """
     having = suite.having(measure)
     if measure not in suite.contests or policy not in having or other not in having:
@@ -182,8 +183,9 @@ def is_better(suite: Suite, measure: Measure, policy: str, other: str) -> bool:
 
 
 def _gain(suite: Suite, measure: Measure, policy: str, other: str) -> float:
-    """Returns how many times as good the policy is; times below a tick count
-    as one, as no user notices them.
+    """Returns how many times as good the policy is.
+
+    Times below a tick count as one tick, because no user notices them.
     """
     least = suite.tick_ns if measure.quantity is TIME else 0
     mean, other_mean = (
@@ -195,7 +197,7 @@ def _gain(suite: Suite, measure: Measure, policy: str, other: str) -> float:
 
 
 def _difference(suite: Suite, leader: Score, baseline: str) -> str:
-    """Returns the statement of a gain, of what it costs, and where."""
+    """Returns the statement of a gain, its cost, and the suite."""
     gain = _PHRASES[leader.measure.name].format(_value(suite, leader.measure, leader.policy))
     baseline_value = _value(suite, leader.measure, baseline)
     losses = [
@@ -283,8 +285,8 @@ def _have(number: int) -> str:
 def clearest_suite(contest: Sequence[Suite], *measures: Measure) -> Suite | None:
     """Returns the suite to show for these metrics, or None if no suite has all of them.
 
-    That is the suite with the most policies that are worse; of several, the suite with the largest
-    ratio of the worst policy to the best.
+    Chooses the suite with the most policies that are worse than the best. Among several such
+    suites, chooses the one with the largest ratio of the worst policy to the best.
     """
     suites = [suite for suite in contest if all(measure in suite.contests for measure in measures)]
 
@@ -301,12 +303,12 @@ def clearest_suite(contest: Sequence[Suite], *measures: Measure) -> Suite | None
 
 
 def seeds_to_decide(suite: Suite, measure: Measure) -> int | None:
-    """Returns about how many seeds would leave a winner, or None if two policies are
-    too near for any number of seeds.
+    """Returns the approximate number of seeds that would leave a single winner.
 
-    The differences are assumed to stay as large and as scattered as they are. Each policy that is
-    tied for best then differs significantly from the best with a probability of 80 %. The level is
-    5 %, divided by the number of other policies and by the number of evaluations.
+    Returns None if two policies are too near for any number of seeds. The estimate assumes that the
+    mean and variance of the differences do not change. Each policy that is tied for best then
+    differs significantly from the best with a probability of 80 %. The level is 5 %, divided by the
+    number of other policies and by the number of evaluations.
     """
     best, *others = suite.as_good(measure)
     best_values = np.asarray(suite.samples[best, measure.name][0])

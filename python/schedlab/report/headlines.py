@@ -44,7 +44,7 @@ _LOGARITHMIC = 20.0
 """Smallest ratio of the worst mean to the best for a logarithmic axis."""
 _FEW_POWERS = 4
 _TIMES = ("turnaround", "response", "completion", "wakeup-99th", "wakeup-median")
-"""Goals for the first chart, if policies differ in one; else any goal."""
+"""Preferred goals of the first chart. If policies differ in none of these goals, the chart shows any other goal."""
 _PAIRS = (
     ("turnaround", "response"),
     ("turnaround", "wakeup-99th"),
@@ -81,9 +81,7 @@ def _charts(contest: Sequence[Suite]) -> Iterator[Chart]:
 
 
 def _by_interest(contest: Sequence[Suite]) -> list[Measure]:
-    """Returns the goals, sorted by the number of policies that are worse
-    than the best, the most first.
-    """
+    """Returns the goals by decreasing number of policies that are worse than the best."""
 
     def worse(measure: Measure) -> int:
         suites = [suite for suite in contest if measure in suite.contests]
@@ -206,7 +204,7 @@ def _trade_off(contest: Sequence[Suite], across: Measure, up: Measure) -> Chart:
 
 
 def _undominated(suite: Suite, names: Sequence[str], *measures: Measure) -> list[bool]:
-    """Returns for each policy whether no other policy has a better mean in all of these metrics."""
+    """Returns, for each policy, True if no other policy has a better mean in all of these metrics."""
     ratios = {name: tuple(suite.ratio(name, measure) for measure in measures) for name in names}
     return [
         not any(

@@ -116,9 +116,7 @@ class _PageWriter:
         )
 
     def resolve(self, target: str) -> str:
-        """Returns the address of a link's target, as seen from this
-        page, or of a trial of this page.
-        """
+        """Returns the address of a link's target or of one of this page's trials, as seen from this page."""
         if target.startswith(markup.TRIAL):
             return player_pages.address_of(self.page.trials[target.removeprefix(markup.TRIAL)])
         if not target.startswith("#"):
@@ -163,7 +161,7 @@ class _PageWriter:
 
     @property
     def above(self) -> Page | None:
-        """The page that links to this page, or None if the menu contains this page."""
+        """The page that links to this page; None if this page is in the menu."""
         return next((page for page in self.report.pages if page.name == self.page.above), None)
 
     def is_current(self, other: Page) -> bool:
@@ -323,8 +321,9 @@ def charts_script() -> str:
 
 
 def vega_script() -> str:
-    """Returns Vega from the standalone page if that has been built, since a bundle takes
-    seconds and fetched libraries.
+    """Returns Vega from the standalone page if the page has been built.
+
+    Bundling Vega takes seconds, and libraries from the network.
     """
     return committed_vega() or vega_bundle()
 

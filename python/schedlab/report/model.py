@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The content of a report, independent of its output format.
 
-A report consists of pages, a page of sections, and a section of blocks: texts, tables
-and charts. The code that makes sections does not depend on HTML, and the HTML writer
-does not depend on schedulers.
+A report consists of pages, a page of sections, and a section of blocks: texts, tables and charts.
+The code that makes sections does not depend on HTML. The HTML writer does not depend on schedulers.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ HREF = "href"
 """Column of a chart's data with the target of a click on the mark, as in Text: `#NAME`."""
 
 Tone = Literal["plain", "good", "bad", "muted", "failed"]
-"""The meaning of a cell: near its ideal, off its ideal, of less weight, or of a failed run."""
+"""The meaning of a cell: near its ideal, far from its ideal, less important, or from a failed run."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class Cell:
     link: str = ""
     """Target of a click, as in Text: `#NAME`."""
     more: tuple[tuple[str, str], ...] = ()
-    """Details that a click opens: pairs of a description in Markdown and a command or path."""
+    """Details that a click opens. Each is a description in Markdown, and a command or path."""
     rank: float | None = None
     """Sort key in the column, if it differs from the number at the start of the text."""
 
@@ -136,7 +135,7 @@ class Chart:
 
     @property
     def on_paper(self) -> tuple[Chart, ...]:
-        """The charts that represent it on paper."""
+        """The charts that represent this chart on paper."""
         return self.still or (self,)
 
     @cached_property
@@ -199,7 +198,7 @@ class Page:
     """Markdown: a summary of the page in three sentences."""
     sections: tuple[Section, ...]
     above: str = ""
-    """The name of the page that links to this one. Without it, the page is in the report's menu."""
+    """The name of the page that links to this page; "" if this page is in the report's menu."""
     picture: str = ""
     """The name of the chart that represents the page on the first page; "" for none."""
     trials: Mapping[str, Trial] = field(default_factory=dict)

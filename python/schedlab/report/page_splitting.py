@@ -20,7 +20,7 @@ FIGURES_MAX = 20
 
 
 def divided(page: Page) -> list[Page]:
-    """Returns a short page itself; of a long page, the index and its parts."""
+    """Returns the pages that replace a page: the page itself if it is short, otherwise an index and the parts."""
     moved = _moved(page.sections)
     if not moved:
         return [page]
@@ -38,8 +38,8 @@ def divided(page: Page) -> list[Page]:
 def _moved(sections: Sequence[Section]) -> set[int]:
     """Returns the indices of the sections to move, largest first, until the rest is short.
 
-    The first section stays, since it introduces the page. So do
-    sections with a single table or chart.
+    The first section stays, because it introduces the page. Sections with a single table or chart
+    also stay.
     """
     sizes = {number: len(_figures(section)) for number, section in enumerate(sections)}
     rest, moved = sum(sizes.values()), set()

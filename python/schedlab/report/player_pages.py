@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Adds the standalone page to a report, and a player page for each run.
 
-A page that was opened as a file may not read other files. So each run has a page that carries its
-trace. That page shows the standalone page in a frame and passes the trace to it on request.
+A page that was opened as a file may not read other files. So each run has a page that contains its
+trace. The run's page shows the standalone page in a frame, and passes the trace to the frame on
+request.
 """
 
 from __future__ import annotations

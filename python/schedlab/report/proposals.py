@@ -22,7 +22,10 @@ from schedlab.studies.proposals import Proposal, Test, is_of_proposals, proposal
 
 NAME = "proposals"
 LEAST = 0.01
-"""Smallest effect, as a fraction of the value without the proposal, even if significant."""
+"""Smallest effect that is reported, as a fraction of the value without the proposal.
+
+Smaller effects are not reported, even if significant.
+"""
 _TONES: dict[str, Tone] = {"helps": "good", "harms": "bad", "does nothing": "muted"}
 _COLUMNS = (
     Column("#"),

@@ -63,7 +63,7 @@ class Request:
     decide: Budget | None = None
     """Adds seeds until the comparisons are decided or the budget is used up.
 
-    None: no added seeds.
+    None: adds no seeds.
     """
 
     @property
@@ -79,9 +79,7 @@ class Request:
 
     @property
     def with_linux(self) -> bool:
-        """True if study 5 or everything is requested: Linux is then
-        fetched, and booted for each run.
-        """
+        """True if study 5 or everything is requested. Linux is then fetched, and booted for each of its runs."""
         if self.experiments:
             machines = {EXPERIMENTS[e].machine for e in self.experiments if e in EXPERIMENTS}
             return not machines.isdisjoint(LINUX_MACHINES)
@@ -140,10 +138,10 @@ class Reproduction:
 
 
 def reproduce(request: Request, out: Path | None) -> Reproduction:
-    """Runs what is missing, and makes the report of all runs.
+    """Performs the missing runs, and makes the report of all runs.
 
-    A failed run ends nothing: the report shows it. A signal ends the program. Finished runs are
-    kept, and a message says how to resume.
+    After a failed run, the other runs continue, and the report shows the failure. A signal ends the
+    program; finished runs are kept, and a message gives the command that resumes.
     """
     plans, plan = planned(request, out)
     folder = plan.folder
@@ -230,8 +228,8 @@ def unfinished_of(part: Plan, plan: Plan, base: Software) -> Plan:
 def in_parts(plans: Mapping[str, Plan]) -> list[tuple[str, Plan]]:
     """Returns the parts of the plans in execution order, each with its machine.
 
-    First comes one run of each test on the first machine, which permits an estimate of the
-    remaining time. Then comes the simulator, which is the fastest.
+    The first part has one run of each test on the first machine, to estimate the remaining time.
+    The second part has the simulator's runs, which are the fastest.
     """
     (name, first), *others = plans.items()
     sample, rest = (Plan(first.folder, runs) for runs in sample_first(first.runs))

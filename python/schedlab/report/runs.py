@@ -298,9 +298,9 @@ def _listed(run: StoredRun, recording: Recording | None) -> Row:
 
 
 def _more(run: StoredRun, recording: Recording | None = None) -> tuple[tuple[str, str], ...]:
-    """Returns what can be done with a run: a description, and a command or the trace's path.
+    """Returns the actions that a reader can take with a run: descriptions, each with a command or the trace's path.
 
-    A recording's trace for Perfetto is in the report.
+    If the report contains the recording, its trace for Perfetto is in the report, too.
     """
     has_recording = recording and recording.is_sound and player_pages.perfetto_of(recording)
     perfetto = has_recording or player_pages.PERFETTO

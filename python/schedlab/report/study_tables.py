@@ -47,7 +47,7 @@ class NotMeasured(Exception):
 
 @dataclass(frozen=True)
 class Measured:
-    """A measurement under one configuration: a number for each seed, or why there is none."""
+    """A measurement under one configuration: a number for each seed, or the reason why numbers are missing."""
 
     values: tuple[float, ...] = ()
     missing: str = NOT_RUN
@@ -152,7 +152,10 @@ class Comparison:
 
     published: Figure | None = None
     measured: Measured | None = None
-    """None if there is no such measurement. A measurement that was not run is a Measured."""
+    """None if no measurement corresponds to the figure.
+
+    A measurement that was not run is a Measured without values.
+    """
     study_costs: Measured | None = None
     """The measurement with the study costs."""
     costs_run: str = ""
@@ -165,11 +168,9 @@ class Comparison:
     decimals: int = 1
     """Decimals of measured figures and the ideal. Published figures are as printed."""
     near: float | None = None
-    """Maximum distance from the ideal for the tone `good`; beyond it `bad`. None for neither."""
+    """Maximum distance from the ideal for the tone `good`; larger distances are `bad`. None: no tone."""
     counted: bool = True
-    """False if agreement with the published figure means nothing: it measures no
-    scheduler, or defined a constant.
-    """
+    """False if agreement has no meaning: the published figure measures no scheduler, or defined a constant."""
     shows_ideal: bool = True
     """False if the ideal only determines the tone, and another column shows it."""
     differs: Literal["", "percent", "points"] = ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The section on time slices: their length decides most comparisons of CPU-bound tasks."""
+"""The section on time slices. The length of time slices decides most comparisons of CPU-bound tasks."""
 
 from __future__ import annotations
 

@@ -58,8 +58,8 @@ class _Load:
 def of_setups(setups: Sequence[Repeated]) -> Trial | None:
     """Returns a trial of configurations with the same workload, under up to four policies.
 
-    It has the number of CPUs that most of them ran on. Returns None if the page lacks the
-    policies or a similar workload.
+    The trial has the number of CPUs that most of the configurations ran on. Returns None if the
+    page lacks the policies or a similar workload.
     """
     known_setups = [setup for setup in setups if _is_known(setup.setup.policy)]
     counts = [setup.setup.cpus for setup in known_setups]

@@ -30,7 +30,7 @@ from schedlab.runs.collection import Repeated, StoredRun
 _SETUPS = 12
 """Maximum number of a workload's configurations that are explained."""
 _TRACE_BYTES = 16 << 20
-"""Maximum size in bytes of an explained trace. For longer ones, the page names the command."""
+"""Maximum size in bytes of an explained trace. For larger traces, the page names the command instead."""
 _PICTURES = 4
 """Maximum number of configurations whose longest wait is drawn."""
 _ROWS = 6
@@ -105,9 +105,7 @@ def _blocks(
 
 
 def _those_shown(tables: TraceTables, longest: Wait) -> Iterator[tuple[Sequence[str], str, Wait]]:
-    """Yields a run's waits that are drawn: columns of the summary with
-    this wait, its kind, and the wait.
-    """
+    """Yields the drawn waits of a run: the summary's columns that show the wait, its kind, and the wait."""
     groups = dict(_wakeup_waits(tables))
     same = [column for column, wait in groups.items() if _is_one(wait, longest)]
     yield same, "longest", longest

@@ -144,9 +144,7 @@ class WhatIf:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """What happened, which task delayed others most, and how
-        another policy would have served it.
-        """
+        """The findings: what happened, which task delayed others most, and how other policies would have done."""
         return (self._worst, self._delayed, self._best)
 
     @property

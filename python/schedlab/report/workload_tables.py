@@ -202,7 +202,7 @@ def _unit(metric: Metric, data: pl.DataFrame) -> Quantity:
 def _mean(setup_rows: pl.DataFrame, metric: Metric, unit: Quantity) -> Estimate | None:
     """Returns a configuration's mean.
 
-    For a single run, the interval is by batches of tasks, if there are enough.
+    For a single run, the interval comes from batches of tasks, if there are enough tasks.
     """
     mean = mean_of(setup_rows[metric.column].to_list(), unit)
     if mean is None or not metric.error or mean.count > 1 or "_mean" not in metric.column:

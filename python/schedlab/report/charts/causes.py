@@ -33,8 +33,8 @@ _OTHERS = "others"
 def causes(name: str, data: pl.DataFrame, *, title: str, caption: str) -> Chart:
     """Draws a panel for each waiting group and a bar for each `setup`, divided by cause.
 
-    `data`: setup, waiting, because_of, duration_ns (schedlab.analysis.explanation.delays). Each
-    panel has a scale of its longest bar, so lengths in two panels are not comparable.
+    `data`: setup, waiting, because_of, duration_ns (schedlab.analysis.explanation.delays). The
+    scale of each panel fits its longest bar, so lengths of different panels cannot be compared.
     """
     waited = data.group_by("waiting").agg(pl.col("duration_ns").sum())
     most = waited.filter(pl.col("duration_ns") > 0).top_k(_GROUPS_MOST, by="duration_ns")

@@ -38,11 +38,14 @@ def frontier(
     x_title: str,
     y_title: str,
 ) -> Chart:
-    """Draws a point per configuration. The undominated ones form the numbered frontier.
+    """Draws a point per configuration.
+
+    The configurations that no other configuration dominates form the numbered frontier.
 
     `data` has one row per configuration: setup, policy, place (its number on the frontier, or
     null), and for each metric the mean and its bounds, in the units of the titles: x, x_low,
     x_high, y, y_low, y_high. If less of both metrics is better, the frontier is at the lower left.
+
     """
     ordered_rows = data.sort("place", "x", nulls_last=False)
     series = ordered(ordered_rows["policy"], None, policies=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Draws a lane for each task: it runs, waits for a CPU, or is blocked."""
+"""Draws a lane for each task: when it runs, waits for a CPU, or is blocked."""
 
 from __future__ import annotations
 

@@ -177,7 +177,8 @@ def means(data: pl.DataFrame, keys: Sequence[str], value: str) -> pl.DataFrame:
     """Returns a row for each combination of keys, with mean, low and high of an interval.
 
     Further columns are least, most, the number of runs and of failures. A row of `data` is a run. A
-    null value is a failed run, and there is then no mean. Intervals are not below 0.
+    null value is a failed run; a combination with a failed run has no mean. Intervals are not below
+    0.
     """
     number = pl.col(value).cast(pl.Float64).fill_nan(None)
     groups = data.group_by(*keys, maintain_order=True).agg(
@@ -211,7 +212,7 @@ def sentences(*parts: str) -> str:
 def thinned(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], dx: float, dy: float) -> list[int]:
     """Returns the indices of points of a rising step curve to draw.
 
-    Omitted points are within dx and dy of a drawn one. The first and the last point are drawn.
+    Each omitted point is within dx and dy of a drawn point. The first and the last point are drawn.
     """
     indices = [0] if len(x) else []
     for at in range(1, len(x)):

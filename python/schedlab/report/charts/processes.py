@@ -114,7 +114,7 @@ def processes_of(trace: Trace) -> ChartProcesses:
 def readable(processes: ChartProcesses, span: Span, per_cpu: int) -> Span:
     """Returns the first part of the span, in whole ticks, with about `per_cpu` runs per CPU.
 
-    Returns the whole span if it has no more runs.
+    Returns the whole span if it has fewer runs.
     """
     running = span.clip(processes.running())
     most = per_cpu * processes.trace.header.cpus
@@ -155,8 +155,9 @@ def thick_enough(frame: pl.DataFrame, keys: list[str], least_ns: float) -> pl.Da
     """Merges intervals that are too thin to be visible.
 
     Adjacent thin intervals with the same `keys` whose beginnings lie in one cell of `least_ns`
-    become one. Its length is the sum of their lengths, so that no time is added or lost. `merged`
-    is their number. `frame` is sorted by keys, then time.
+    become one. The length of the merged interval is the sum of the original lengths, so that no
+    time is added or lost. `merged` is the number of original intervals. `frame` is sorted by keys,
+    then time.
     """
     begin = pl.col("begin_ns")
     cell = (begin // max(int(least_ns), 1)).alias("cell")

@@ -49,12 +49,12 @@ def shares_over_time(
     groups: int = GROUPS_MOST,
     unit: Unit = "ticks",
 ) -> Chart:
-    """Draws each group's share of the workload's CPU time: since the
-    start, and in a sliding window.
+    """Draws each group's share of the workload's CPU time: since the start, and in a sliding window.
 
-    Thick: since the start of the window. Thin: over the last `sliding_ticks`; 0 for none. Dashed:
-    the ideal share in the whole window (schedlab.metrics). If there are more than `groups` groups,
-    those with the most CPU time are drawn.
+    Thick lines are shares since the start of the window. Thin lines are shares over the last
+    `sliding_ticks` (0: no thin lines). Dashed lines are ideal shares in the whole window
+    (schedlab.metrics). If there are more than `groups` groups, those with the most CPU time are
+    drawn.
     """
     processes = processes_of(trace)
     span = span_of(processes.window, begin_ns, end_ns)

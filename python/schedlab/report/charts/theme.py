@@ -2,10 +2,10 @@
 """Defines the look of all charts: colours, dashes, shapes and fonts, for pages and paper.
 
 A chart does not set colours of text, axes or reference lines. It gives them a style (`IDEAL`,
-`FAINT`…), and the writer's configuration defines it. On a page, that is the colour of the
-surrounding text (`currentColor`, which follows a dark theme); on paper, it is black.
+`FAINT`…), and the writer's configuration defines it. On a page, these parts have the colour of the
+surrounding text (`currentColor`, which follows a dark theme); on paper, they are black.
 
-Colours with a meaning are the same in both, and are distinct on either background.
+Colours with a meaning are the same on pages and paper, and are distinct on either background.
 templates/theme.css defines them, for the monitor, too.
 """
 
@@ -50,7 +50,7 @@ _FIRST_OF = {colour: name for name, colour in reversed(POLICY_COLOURS.items())}
 USER_POLICY_COLOURS = tuple(colour for kind, _, colour in _COLOURS if kind == "own-policy")
 """Colours of user policies in order.
 
-They are separate, so the names of user policies do not change other colours.
+User policies have separate colours, so that their names do not change other colours.
 """
 BLUE, SALMON, TEAL, PURPLE, OLIVE, RUST, ORCHID = PALETTE
 

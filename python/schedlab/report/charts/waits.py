@@ -30,9 +30,9 @@ class Activity:
     intervals: pl.DataFrame
     """The intervals of the workload's tasks. Runs are split at each pick of the task.
 
-    `level`: of a run, the level at its pick; of a wait, the level at the next
-    pick; null if unknown. `waker`: of an interval that a wake-up ends, the waker's
-    PID (0 for an interrupt); else null.
+    `level`: for a run, the level at its pick; for a wait, the level at the next pick; null if
+    unknown. `waker`: if a wake-up ends the interval, the waker's PID (0 for an interrupt); else
+    null.
     """
     order: str
     """The ranking criterion: "priority", "level", or "" for none."""
@@ -43,8 +43,8 @@ class Activity:
 def activity_of(processes: ChartProcesses) -> Activity:
     """Returns the tasks' activity and ranks.
 
-    The rank is the attribute priority if the workload's tasks differ in it. Otherwise it is the
-    level, if the policy annotates its picks.
+    The rank is the priority if the workload's tasks have different priorities. Otherwise the rank
+    is the level, if the policy annotates its picks.
     """
     stays = stays_of(processes)
     woken = pl.col("cause").cast(pl.String).shift(-1).over("life") == "woken"
@@ -113,7 +113,7 @@ def starvation(processes: ChartProcesses) -> pl.DataFrame:
     """Returns the waits of the workload that are starvation: life, begin_ns, end_ns.
 
     Such a wait exceeds STARVING_TICKS ticks times the number of ready tasks (running or waiting)
-    per CPU. That number is the mean during the wait, and at least READY_LEAST.
+    per CPU. The number of ready tasks is the mean during the wait, and at least READY_LEAST.
     """
     intervals = _in_window(processes, processes.intervals())
     ready = intervals.filter(pl.col("state").is_in(["runnable", "running"]))

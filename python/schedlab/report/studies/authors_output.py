@@ -54,10 +54,9 @@ class MixedBenchmark(queries.Queries):
         return self.of(experiment, scheduler, pl.col("value").mean(), rows)
 
     def compared_turnaround(self, kind: str, scheduler: str, size: int) -> Measured:
-        """Returns the turnaround that is compared with the authors': of
-        all rounds in one boot if run so.
+        """Returns the turnaround (ticks) that is compared with the authors' value.
 
-        Otherwise it is that of separate rounds.
+        If all rounds were run in one boot, uses these; otherwise uses separate rounds.
         """
         if self.ran(ROUNDS, scheduler):
             return self.in_rounds(kind, scheduler, size)
@@ -80,9 +79,9 @@ class MixedBenchmark(queries.Queries):
         return [f"s4-mixed-{size}" for size in self.sizes]
 
     def at_any_moment(self, with_study_costs: bool = False) -> Measured:
-        """Returns the turnaround of interactive tasks under MLFQ with the most CPU-bound tasks.
+        """Returns the turnaround (ticks) of interactive tasks under MLFQ with the most CPU-bound tasks.
 
-        The round begins at several moments, each a value.
+        There is a value for each moment when the round began.
         """
         return self.at_phases(on_their_costs(PHASES) if with_study_costs else PHASES)
 
@@ -120,9 +119,7 @@ class MixedBenchmark(queries.Queries):
         return Measured((which(measured.values),)) if measured.values else measured
 
     def why_by_phase(self, kind: str, scheduler: str, size: int) -> str:
-        """Returns the footnote if the beginning of the round explains
-        a difference; otherwise "".
-        """
+        """Returns the footnote about a difference that the beginning of the round explains; otherwise ""."""
         experiment = next(
             (name for name, phase_size in self.phases.items() if phase_size == size), ""
         )
@@ -186,8 +183,9 @@ def printed_ticks(study: Study, scheduler: str) -> pl.DataFrame:
 def alike(theirs: pl.DataFrame, ours: pl.DataFrame) -> SimpleNamespace:
     """Returns the number `same` of published ticks when the same task ran here, out of `of`.
 
-    If `ours` has levels, these must be equal, too. Columns of `ours`: tick, pid, level. Tasks
-    correspond in the order of their PIDs, and both schedules begin at their first tick.
+    If `ours` has levels, they must be equal to the published levels, too. Columns of `ours`: tick,
+    pid, level. Tasks correspond in the order of their PIDs, and both schedules begin at their first
+    tick.
     """
     pids = sorted(set(ours["pid"]))
     levels = ours["level"].null_count() < len(ours)
@@ -253,9 +251,10 @@ class AuthorsOutput(MixedBenchmark):
         return times
 
     def near_tasks(self, what: str, scheduler: str, kind: str, with_study_costs: bool) -> Measured:
-        """Compares single tasks in all rounds: `near`, the percentage of tasks with near times.
+        """Compares single tasks in all rounds.
 
-        Otherwise (`off`), the mean difference in percent.
+        `near`: returns the percentage of tasks with near times. `off`: returns the mean difference
+        in percent.
         """
         ours = self._times(scheduler, with_study_costs)
         if ours is None:

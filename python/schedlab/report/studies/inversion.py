@@ -65,7 +65,7 @@ class Story:
     ) -> Measured:
         """Returns the measurement of a number computed from each run's waits.
 
-        `within`: possible values.
+        `within`: the range of possible values.
         """
         numbers: Numbers = {run.folder: value(waits) for run, _, waits in self.runs if waits}
         return measure(self.setup, numbers, within)

@@ -296,9 +296,7 @@ class LotteryQueries(queries.Queries):
         return "laid_out" if test == _LAYOUT and self.picked_if_counted("A", count) else ""
 
     def printed_as_counted(self, count: int) -> bool:
-        """Returns whether A and C are picked as published, if a running task
-        counts at the next one's fork.
-        """
+        """True if A and C are picked as published, if a task that runs during the next fork counts."""
         return all(
             abs(printed - counted) <= NEAR_POINTS for printed, _, counted in self._layouts(count)
         )
@@ -310,9 +308,7 @@ class LotteryQueries(queries.Queries):
         return all(min(pair) <= printed <= max(pair) for printed, *pair in self._layouts(count))
 
     def _layouts(self, count: int) -> list[tuple[float, float, float]]:
-        """Returns, for A and C, the published share and the measured
-        shares by the two ways of counting.
-        """
+        """Returns the shares of A and C: published, and measured by both ways of counting."""
         return [
             (
                 _number(self.share_printed(_LAYOUT, group, count)),

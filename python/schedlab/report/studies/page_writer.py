@@ -50,7 +50,7 @@ class MeasuredCell:
     measured: Measured
     digits: int = 1
     muted: bool = False
-    """True if it is of less weight."""
+    """True if the measurement is less important."""
 
     def cell(self) -> Cell:
         """Returns the measured value, or why it is missing."""
@@ -120,10 +120,11 @@ class Writer:
 
     @contextmanager
     def known(self, add: Callable[[str], None] | None = None) -> Iterator[None]:
-        """A block for texts with numbers that the runs may lack.
+        """Opens a block for texts with numbers that the runs may lack.
 
-        If a number is missing, the block's texts are replaced by the reason, which is
-        added with `add`. Default: `text`.
+        If a number is missing, the reason replaces the block's texts. `add` adds the reason; the
+        default is `text`.
+
         """
         before = self._lead, list(self._blocks) if self._sections else []
         try:
@@ -239,10 +240,9 @@ class Writer:
         caption: str = "",
         decimals: int | None = None,
     ) -> None:
-        """Adds a table of published and measured figures. If a part returns
-        None, the row has no such cells.
+        """Adds a table of published and measured figures. If a part returns None, the row has no such cells.
 
-        `decimals`: of all its numbers; None for the decimals of each comparison.
+        `decimals`: the number of decimals in the whole table; None: each comparison has its own.
         """
         lines_ = [
             Line(

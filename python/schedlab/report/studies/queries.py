@@ -73,9 +73,10 @@ def number(value: object) -> float:
 
 
 def in_order(values: Mapping[str, Measured], falling: bool, paired: bool = True) -> str:
-    """Returns `A > B ≈ C` by means, with ≈ if they are equal or not significantly different.
+    """Returns the order of the means, such as `A > B ≈ C`. The sign ≈ means equal, or not significantly different.
 
     `paired`: compares seed by seed, since a seed has the same effect under all policies.
+
     """
     means = {name: measured.mean or 0.0 for name, measured in values.items()}
     names = sorted(means, key=lambda name: means[name], reverse=falling)
@@ -120,9 +121,9 @@ _UNLIMITED = 1_000_000_000
 
 
 class Queries:
-    """Queries about one study and about the runs of a report.
+    """Queries about one study and the runs of a report.
 
-    A policy's name may be the study's name of a scheduler.
+    Where a method takes a policy, it also accepts the study's name of a scheduler.
     """
 
     cpus = 0
@@ -161,8 +162,9 @@ class Queries:
         return table.with_columns(pl.all().fill_null("")).rows()
 
     def gave_a_constant(self, figure: Figure | None) -> bool:
-        """Returns True if a study cost is derived from this figure,
-        so that it agrees by definition.
+        """True if a study cost was derived from this published figure.
+
+        The measured figure then agrees by definition.
         """
         return figure is not None and self._costs.gave(figure.place, figure.row, figure.column)
 
@@ -229,9 +231,9 @@ class Queries:
         )
 
     def how(self, experiments: Iterable[str] | str, policies: Iterable[str] = ()) -> str:
-        """Returns the machine, the tick and the number of seeds, for a caption.
+        """Returns text for a caption: the machine, the tick length and the number of seeds.
 
-        No policies: any policy.
+        `policies`: only runs under these policies; None: under any policy.
         """
         experiment_names, whose = set(_several(experiments)), set(policies)
         setups = [
@@ -335,8 +337,9 @@ class Queries:
         return self._only("groups", "group", name)
 
     def _with_last(self, name: str) -> pl.DataFrame:
-        """Returns the values that programs reported, with a column of
-        the last value named `name`.
+        """Returns the values that programs reported.
+
+        The column `last` has the latest value that was reported under `name`.
         """
         if (name,) not in self._filtered:
             rows = self.collection.values

@@ -85,7 +85,7 @@ class Queries(TimingQueries, LotteryQueries):
         quantity: str = "completion",
         source: Source = "study",
     ) -> Figure | None:
-        """Returns the published figure, or that of a rerun of the study's program."""
+        """Returns the published figure, or the figure from a rerun of the study's program."""
         place = self.suites[suite].place
         return self.figure(place, self.rows[test], cpus_text([count]), source, quantity)
 
@@ -115,7 +115,7 @@ class Queries(TimingQueries, LotteryQueries):
         return self.experiment(suite, test, with_study_costs=True)
 
     def picks_without(self, habit: str, suite: str, test: str, count: int) -> Measured:
-        """Returns the picks with the study costs, without one of its habits."""
+        """Returns the number of picks with the study costs, without one of the habits of the study's kernel."""
         if suite == "priority":
             name = without_cost(self.on_their_costs(_IN_A_ROW), habit)
             return self.in_a_row(test, count, "switches", experiment=name)
@@ -341,7 +341,7 @@ class Queries(TimingQueries, LotteryQueries):
         return len(self._accounts(whose))
 
     def accounted_well(self, whose: str) -> int:
-        """Returns the number of those tests where the sum is near the count."""
+        """Returns the number of tests with known sources where the sum is near the count."""
         return sum(
             abs(account["sum"] - account["counted"]) <= NEAR * account["counted"]
             for account in self._accounts(whose)
@@ -390,9 +390,10 @@ class Queries(TimingQueries, LotteryQueries):
         return any(self.ran(experiment, name, count) for name in self.proposed[1:])
 
     def changes(self, before: str, after: str) -> SimpleNamespace:
-        """Returns the changes of the priority tests between two policies.
+        """Compares the times of the priority tests under two policies.
 
-        `setups`: their number. `shorter`, `longer`: the notable changes, the largest first.
+        The result has `setups`, the number of compared configurations, and `shorter` and `longer`,
+        the notable changes in decreasing order.
         """
         all_changes = []
         for test in self.tests:

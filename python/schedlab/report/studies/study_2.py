@@ -53,7 +53,7 @@ class Queries(TimingQueries):
     def completion_with_exec(self, slow: bool) -> Measured:
         """Returns the time of process creation before priorities, in ticks, with the study costs.
 
-        `slow`: with the cost of its exec.
+        `slow`: includes the cost of its exec.
         """
         name = self.experiment("before", "creation", with_study_costs=True)
         name = name if slow else without_cost(name, "exec")

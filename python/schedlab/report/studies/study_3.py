@@ -183,7 +183,7 @@ class Queries(InversionQueries, DrawbackQueries):
         return self.of(self.workloads[workload], policy, METRICS[name].value)
 
     def ran_reading(self) -> bool:
-        """True if the other interpretation of the study's time slices was run."""
+        """True if the runs include the policy for the other interpretation of the study's time slices."""
         return self.setup(self.workloads["CPU-bound"], self.uninterrupted_quanta) is not None
 
     def printed(self, name: str, workload: str, scheduler: str) -> Figure | None:
@@ -219,7 +219,7 @@ class Queries(InversionQueries, DrawbackQueries):
         return self._of(workload, scheduler, first("overhead_share") * 100)
 
     def last_fork(self, workload: str, scheduler: str) -> Measured:
-        """Returns the ticks from the first task's fork to the last one's."""
+        """Returns the ticks from the first task's fork to the last task's fork."""
         return self._of(workload, scheduler, _SPREAD_OF_FORKS, self._children)
 
     def parent_waits(self, workload: str, scheduler: str) -> Measured:
@@ -431,10 +431,7 @@ class Queries(InversionQueries, DrawbackQueries):
         return self._count_best(scheduler, self._printed_value)
 
     def best(self, scheduler: str) -> Measured:
-        """Returns the number of cells where the scheduler has the best mean.
-
-        It has one value for all seeds.
-        """
+        """Returns the number of cells where the scheduler has the best mean. The number is the same for all seeds."""
         means: dict[tuple[str, str, str], float] = {}
         for name in METRICS:
             for workload in self.workloads:

@@ -272,9 +272,7 @@ class Queries(AuthorsOutput):
         return sum(bool(one and other and one.value > other.value) for one, other in pairs)
 
     def fork_distance(self, size: int) -> Measured:
-        """Returns the ticks from the first CPU-bound task's fork to the
-        last one's, under round-robin.
-        """
+        """Returns the ticks between the first and the last fork of a CPU-bound task, under round-robin."""
         spread = in_ticks(pl.col("fork_ns").max() - pl.col("fork_ns").min())
         rows = self._processes("group", self.kinds["CPU-bound"])
         return self.of(f"s4-mixed-{size}", "RR", spread, rows)
@@ -380,8 +378,9 @@ class Queries(AuthorsOutput):
         return self.of(experiment, scheduler, ticks, rows)
 
     def slept(self, experiment: str, scheduler: str) -> Measured:
-        """Returns the time from the call of sleep() until the task runs again, its
-        only action after it first ran.
+        """Returns the ticks from the sleeper's call of sleep() until it runs again.
+
+        The sleeper does nothing else after its first run.
         """
         value = pl.col("turnaround_ns") - pl.col("response_ns")
         return self._of_sleeper(experiment, scheduler, value)

@@ -40,7 +40,7 @@ from schedlab.trace import Kind, Trace
 _MS = 1e6
 _SECOND = 1e9
 _CONSTANT, _LOGARITHMIC = 1.1, 2.5
-"""Greatest ratio of a cost with 4,096 waiting tasks to that with 64, by growth."""
+"""Largest ratios of the cost with 4,096 waiting tasks to the cost with 64, for constant and logarithmic growth."""
 _LATENCIES = {
     "mean": pl.col("ms").mean(),
     "longest": pl.col("ms").max(),
@@ -377,7 +377,7 @@ class Queries(LinuxQueries, EventQueries):
         return [length for run, trace in traces_of_eight for length in turns(run, trace)["ms"]]
 
     def usual_turn(self, policy: str) -> float:
-        """Returns their median; 0 if there are none."""
+        """Returns the median of these lengths in ms; 0 if there are none."""
         lengths = self.turns_of(policy)
         return median(lengths) if lengths else 0.0
 

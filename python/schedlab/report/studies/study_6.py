@@ -163,7 +163,7 @@ class Queries(queries.Queries):
         seconds: float,
         which: Literal["least", "most"],
     ) -> Measured:
-        """Returns the minimum or maximum of that ratio over consecutive windows of `seconds`."""
+        """Returns the minimum or maximum of the ratio of `times` over consecutive windows of `seconds`."""
 
         def extreme(course: Course) -> float | None:
             edges = np.arange(0, course.end_ns + 1, seconds * _SECOND)
@@ -179,7 +179,7 @@ class Queries(queries.Queries):
     ) -> Measured:
         """Returns a group's largest deviation from its share of the time, in quanta.
 
-        It is evaluated at the beginning and end of each running interval.
+        The deviation is evaluated at the beginning and end of each running interval.
         """
 
         def farthest(course: Course) -> float:
@@ -200,7 +200,7 @@ class Queries(queries.Queries):
     ) -> Measured:
         """Returns the mean or standard deviation of the time between a group's quanta, in quanta.
 
-        It is measured from the beginning of a quantum to the beginning of the next one.
+        The time is measured from the beginning of a quantum to the beginning of the next quantum.
         """
 
         def value(course: Course) -> float | None:

@@ -22,7 +22,7 @@ from schedlab.studies.figures import Figure
 from schedlab.studies.ideal_times import ideal_completion, ideal_printed
 
 NEAR = 0.05
-"""Tolerance of a time relative to the ideal. It is at least one tick."""
+"""Tolerance of a time relative to the ideal. The tolerance is at least one tick."""
 SLEEPERS = "mixed"
 """The test with a figure that may be the shortest time of a sleeper, not the completion time."""
 Why = Literal["", "constant"]
@@ -184,7 +184,8 @@ class TimingQueries(queries.Queries):
     def is_counted(self, suite: str, test: str, count: int) -> bool:
         """Returns True if agreement with the published time is meaningful.
 
-        It is not if the time does not depend on a scheduler, or if it defined a study cost.
+        Agreement has no meaning if the time does not depend on a scheduler, or if a study cost was
+        derived from it.
         """
         return (suite, test) not in self.not_counted and not self.gave_a_constant(
             self.printed(suite, test, count)
