@@ -9,6 +9,7 @@ import { asCatalogue, sharesBy } from "../../python/schedlab/monitor/page/sessio
 import { duration, moment } from "../../python/schedlab/monitor/page/words.js";
 import { areEqual, changes, firstDifference, inWords, runsOf, worstWaits } from "./compare.js";
 import { Editor } from "./editor.js";
+import { doneLessons, LessonPane, readLesson } from "./lesson.js";
 import { linkOf, stateOf } from "./link.js";
 import { drawn, Schedules } from "./schedule.js";
 import { SettingsPane } from "./settings.js";
@@ -45,6 +46,7 @@ class Playground {
         const body = element("div", { className: "editor-body", id: "editor", role: "tabpanel" });
         this.editor = new Editor(body, data.interface, () => this.#changed(), (line) => this.#markMoments(line));
         this.settings = new SettingsPane(data, this.policies, () => this.#changed(0));
+        this.lesson = new LessonPane();
         this.#lay(body);
     }
 
@@ -68,7 +70,7 @@ class Playground {
             return tab;
         });
         const list = element("div", { className: "editor-tabs", role: "tablist", "aria-label": "What to edit" }, ...tabs);
-        document.querySelector("#source").append(list, body, load, machine);
+        document.querySelector("#source").append(this.lesson.element, list, body, load, machine);
         document.querySelector("#result").append(this.state, this.schedules.element, this.pointer, this.findings);
         this.base = policySelect(this.policies, "Policy to edit");
         this.against = policySelect(this.policies, "Compared with");
@@ -81,8 +83,12 @@ class Playground {
         for (const { name, title } of this.data.workloads) choice.append(element("option", { value: name, textContent: name, title }));
         choice.addEventListener("change", () => this.#load(choice.value));
         this.load = choice;
+        this.lessons = element("select", { "aria-label": "Lesson" });
+        this.lessons.addEventListener("change", () => this.#learn(this.data.lessons.find(({ name }) => name === this.lessons.value) ?? null));
+        this.#offerLessons();
+        takeDrops((text) => this.#learn(readLesson(text)));
         document.querySelector("#tools").append(
-            labelled("Edit", this.base), labelled("compare with", this.against), labelled("on", choice),
+            labelled("Lesson", this.lessons), labelled("Edit", this.base), labelled("compare with", this.against), labelled("on", choice),
             button("", "Copy link to what you see", () => this.#copy(), "Copy link"),
             button("", "Open in schedlab: save the source as a file, and show the command that runs it", () => this.#save(), "Open in schedlab"),
             button("auto", "Light or dark", () => setTheme(isDark() ? "light" : "dark")),
@@ -101,6 +107,24 @@ class Playground {
         if (warning) notice(warning);
         this.#changed(0);
         if (state.at) this.schedules.goTo(state.at);
+    }
+
+    #offerLessons() {
+        const { value } = this.lessons;
+        const done = doneLessons();
+        this.lessons.replaceChildren(element("option", { value: "", textContent: "none" }), ...this.data.lessons.map(({ name, title }) =>
+            element("option", { value: name, textContent: done.includes(name) ? `${title} (done)` : title })));
+        this.lessons.value = value;
+    }
+
+    /** Begins a lesson, or ends it. @param {import("./lesson.js").Lesson | null} lesson */
+    #learn(lesson) {
+        this.lesson.show(lesson);
+        if (!lesson) return;
+        const { base, settings, tick_us, span_ms } = lesson;
+        if (!(base in this.data.policies)) throw new Error(`lesson: base: there is no policy ${base}`);
+        const source = this.data.policies[base];
+        this.begin({ ...this.settings.state, base, against: base, settings, source, tick_us, span_ms, workload: "", text: lesson.workload, cpus: 1, seed: 1, at: 0 }, "");
     }
 
     #choose(base) {
@@ -202,9 +226,10 @@ class Playground {
             drawn(`${EDITED}: ${this.#nameOf()}`, editedRuns, edited.frame, setup.cpus),
             drawn(state.against, otherRuns, other.frame, setup.cpus),
         ];
-        this.shown = { own: edited, other, all, difference, source: this.editor.text, module: module instanceof Uint8Array ? module : null };
+        this.shown = { edited, other, all, difference, source: this.editor.text, module: module instanceof Uint8Array ? module : null };
         this.schedules.set(all, end, difference?.time ?? null);
         this.#fillFindings(edited, other, editedRuns, all[0].names);
+        if (!edited.fault && this.lesson.check(edited.frame, editedRuns, all[0].names)) this.#offerLessons();
         if (edited.fault) await this.#showFault(edited.fault, module);
         else this.#showDifference(difference, all, areEqual(editedRuns, otherRuns));
         return undefined;
@@ -212,7 +237,7 @@ class Playground {
 
     #showDifference(difference, all, isEqual) {
         if (!difference) {
-            const end = moment(Math.max(this.shown.own.end_ns, this.shown.other.end_ns));
+            const end = moment(Math.max(this.shown.edited.end_ns, this.shown.other.end_ns));
             this.#say(isEqual ? `Both schedules are the same, up to ${end}.` : `Both policies choose the same processes, up to ${end}; only times differ.`);
             return;
         }
@@ -259,11 +284,11 @@ class Playground {
     }
 
     /** Returns the largest changes, against the other policy and against the edit before. */
-    #summary(own, table) {
+    #summary(edited, table) {
         const { source } = this.settings.state;
-        this.#edits = [{ source, frame: own.frame }, ...this.#edits.filter((edit) => edit.source !== source)].slice(0, 2);
+        this.#edits = [{ source, frame: edited.frame }, ...this.#edits.filter((edit) => edit.source !== source)].slice(0, 2);
         const against = inWords(table);
-        const before = this.#edits[1] && inWords(changes(own.frame, this.#edits[1].frame));
+        const before = this.#edits[1] && inWords(changes(edited.frame, this.#edits[1].frame));
         return [
             against && element("p", { textContent: `Compared with ${this.settings.state.against}: ${against}.` }),
             before && element("p", { textContent: `Since your last edit: ${before}.` }),
@@ -274,7 +299,7 @@ class Playground {
 
     /** @returns {Promise<Map<number, number>>} the source's line of each basic block */
     async #lines() {
-        const { own: edited, module } = this.shown;
+        const { edited, module } = this.shown;
         if (this.shown.lines) return this.shown.lines;
         const blocks = [...edited.offsets.keys()];
         const lines = await this.compiler.ask({ locate: { module, offsets: [...edited.offsets.values()] } });
@@ -284,7 +309,7 @@ class Playground {
 
     /** Shows why a process was picked, and the lines that were executed. */
     async #explain(time, pid, system) {
-        const { own: edited, other, module } = this.shown;
+        const { edited, other, module } = this.shown;
         const near = ({ time_ns, pid: picked }) => picked === pid && Math.abs(time_ns - time) < NEAR_NS;
         const decision = (system ? other : edited).frame.decisions.findLast(near);
         const why = decision ? `${decision.name} ${pid} on CPU ${decision.cpu}: ${decision.text}` : `process ${pid}`;
@@ -313,7 +338,7 @@ class Playground {
     async #markMoments(line) {
         if (!this.shown?.module || this.shown.source !== this.editor.text) return;
         const lines = await this.#lines();
-        const calls = this.shown.own.calls.filter(({ blocks }) => blocks.some((block) => lines.get(block) === line));
+        const calls = this.shown.edited.calls.filter(({ blocks }) => blocks.some((block) => lines.get(block) === line));
         this.schedules.markMoments(calls.map(({ time }) => time));
         const hooks = [...new Set(calls.map(({ hook }) => `${hook}()`))].join(", ");
         setText(this.pointer, calls.length ? `Line ${line} was executed in ${calls.length} calls of ${hooks}, marked above.` : "");
@@ -360,6 +385,19 @@ function lineOfHook(source, hook) {
     const name = hook && new RegExp(`\\.${hook}\\s*=\\s*(\\w+)`).exec(source)?.[1];
     const begin = new RegExp(name ? `^POLICY_\\w+ .*\\b${name}\\(` : "^POLICY_DEFINITION");
     return source.split("\n").findIndex((text) => begin.test(text)) + 1;
+}
+
+/** Takes texts from files that are dropped on the page. @param {(text: string) => void} take */
+function takeDrops(take) {
+    addEventListener("dragover", (event) => event.preventDefault());
+    addEventListener("drop", async (event) => {
+        event.preventDefault();
+        try {
+            for (const file of event.dataTransfer.files) take(await file.text());
+        } catch (error) {
+            notice(error.message);
+        }
+    });
 }
 
 function labelled(title, made) {

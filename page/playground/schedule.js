@@ -31,10 +31,10 @@ export function drawn(title, runs, frame, cpus) {
     const tracks = Array.from({ length: cpus }, () => new Track(RUNS_MOST));
     for (const { cpu, begin, end, pid, level, how, waited } of runs) tracks[cpu].add(begin, end, pid, level, how, waited);
     const names = new Map();
-    for (const { pid, text, kind } of frame.marks) {
-        if (kind === "started") names.set(pid, text.replace(/ \d+$/, "")); // of ended processes
-    }
     for (const { pid, name } of frame.decisions) names.set(pid, name);
+    for (const { pid, text, kind } of frame.marks) {
+        if (kind === "ended") names.set(pid, text.replace(/ \d+: .*$/, ""));
+    }
     frame.processes.pid.forEach((pid, at) => names.set(pid, frame.processes.name[at]));
     const seen = frame.levels ? [...new Set(runs.map(({ level }) => level))].filter((level) => level >= 0).sort((a, b) => a - b) : [];
     return { title, tracks, names, levels: frame.levels_rise ? seen.reverse() : seen, isStale: false };

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlencode
 
 import pytest
@@ -154,7 +155,7 @@ MESSAGES = {
     "an array's end": r"tick\(\): it accesses an array beyond its end",
     "a lost task": r"pick\(\): .*returned null",
     "a field of the host": r"tick\(\): it wrote to task->tickets",
-    "an unknown task": r"pick\(\): it returned an address that is no task's",
+    "an unknown task": r"pick\(\): it returned an address that is not a task",
     "no tick hook": "a required hook is missing",
 }
 
@@ -276,6 +277,60 @@ def test_completion_knows_the_policy_interface() -> None:
     names = {entry["label"]: entry["info"] for entry in data()["interface"]}
     assert {"tunable", "queued", "now", "enqueue", "pick", "task_may_run_on"} <= set(names)
     assert all(names.values())
+
+
+LESSONS = json.loads((ROOT / "page/playground/lessons.json").read_text())
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson["name"])
+def test_a_lesson_is_open_at_first_and_met_by_its_solution(
+    browser: Browser, address: str, lesson: dict[str, Any]
+) -> None:
+    page = browser.new_page()
+    page.goto(address)
+    expect(state(page)).to_contain_text("First difference at")
+    page.get_by_label("Lesson", exact=True).select_option(lesson["name"])
+    verdicts = page.locator(".lesson-verdicts li")
+    expect(verdicts).to_have_count(len(lesson["expectations"]))
+    assert any(text.startswith("Not met") for text in verdicts.all_inner_texts())
+    page.get_by_label(lesson["answers"][lesson["right"]], exact=True).check()
+    expect(page.locator(".lesson-pane fieldset")).to_contain_text(f"Yes. {lesson['because']}")
+    solve(page, lesson)
+    expect(verdicts.get_by_text("Not met")).to_have_count(0, timeout=FIRST_COMPILE_MS)
+    expect(page.locator("option", has_text=f"{lesson['title']} (done)")).to_have_count(1)
+    page.close()
+
+
+def solve(page: Page, lesson: dict[str, Any]) -> None:
+    match lesson["solution"]:
+        case {"settings": settings}:
+            name, _, value = settings.partition("=")
+            page.get_by_role("tab", name="settings").click()
+            page.get_by_role("slider", name=re.compile(f"^{name}")).fill(value)
+        case {"base": base}:
+            page.get_by_label("Policy to edit").select_option(base)
+        case {"edit": [old, new]}:
+            write(page, edited(old, new)[0])
+
+
+def test_a_wrong_lesson_is_refused_in_words(browser: Browser, address: str) -> None:
+    page = browser.new_page()
+    page.goto(address)
+    expect(state(page)).to_contain_text("First difference at")
+    for text, said in (("{", "JSON"), ('{"name": "mine"}', "lesson: title is missing")):
+        page.evaluate(DROP, text)
+        expect(page.locator("#notices [role=alert]")).to_contain_text(said)
+    assert page.locator(".lesson-pane").is_hidden()
+    page.evaluate(DROP, json.dumps(LESSONS[0]))
+    expect(page.locator(".lesson-pane h2")).to_have_text(LESSONS[0]["title"])
+    page.close()
+
+
+DROP = """text => {
+    const files = new DataTransfer();
+    files.items.add(new File([text], "lesson.json"));
+    dispatchEvent(new DragEvent("drop", { dataTransfer: files }));
+}"""
 
 
 @pytest.mark.parametrize("width", [1400, 390])

@@ -194,6 +194,7 @@ def data() -> dict[str, Any]:
     return {
         "version": __version__,
         "first": json.loads((SOURCES / "first.json").read_text()),
+        "lessons": json.loads((SOURCES / "lessons.json").read_text()),
         "catalogue": [entry for entry in listing if entry["name"] in sources],
         "policies": sources,
         "headers": {path.name: path.read_text() for path in sorted(policies.glob("*.h"))},

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+//
+// A lesson: a question to predict, a task, and expectations that the edited policy must meet.
+
+import { element, setText } from "../../python/schedlab/monitor/page/elements.js";
+import { METRICS } from "../../python/schedlab/monitor/page/modules/metrics.js";
+import { duration } from "../../python/schedlab/monitor/page/words.js";
+
+const KEPT = "schedlab-playground-lessons";
+const TEXTS = ["name", "title", "base", "settings", "workload", "question", "because", "task"];
+const VALUES = { run_ns: "runs", waiting_ns: "waits in all", longest_wait_ns: "waits at once" };
+const CHARACTERS_MOST = 20_000;
+
+/**
+ * @typedef {{process?: string, value?: string, metric?: string, most?: number, least?: number}} Expectation of the
+ * processes of a name, or of a metric
+ * @typedef {{name: string, title: string, base: string, settings: string, workload: string, tick_us: number,
+ *     span_ms: number, text: string[], question: string, answers: string[], right: number, because: string,
+ *     task: string, expectations: Expectation[]}} Lesson
+ */
+
+/** @param {string} text of a file @returns {Lesson} Throws an error that names what is wrong. */
+export function readLesson(text) {
+    if (text.length > CHARACTERS_MOST) throw new Error(`A lesson has at most ${CHARACTERS_MOST.toLocaleString("en")} characters.`);
+    const lesson = JSON.parse(text);
+    const wrong = TEXTS.find((name) => typeof lesson[name] !== "string")
+        ?? ["text", "answers"].find((name) => !isTexts(lesson[name]))
+        ?? ["tick_us", "span_ms", "right"].find((name) => !Number.isFinite(lesson[name]));
+    if (wrong) throw new Error(`lesson: ${wrong} is missing or has another type; docs/playground.md describes the format`);
+    const bad = (lesson.expectations ?? [null]).find((each) => !isExpectation(each));
+    if (bad !== undefined) throw new Error("lesson: an expectation needs a metric, or a process and a value, and most or least");
+    return lesson;
+}
+
+const isTexts = (list) => Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === "string");
+
+function isExpectation(each) {
+    const isKnown = METRICS.some(({ key }) => key === each?.metric) || (typeof each?.process === "string" && each.value in VALUES);
+    return isKnown && (Number.isFinite(each.most) || Number.isFinite(each.least));
+}
+
+/**
+ * @param {Expectation} expectation @param {any} frame of the whole run @param {import("./compare.js").Run[]} runs
+ * @param {Map<number, string>} names of processes
+ * @returns {{words: string, value: number | null, isMet: boolean}}
+ */
+export function judged({ process, value: field, metric, most, least }, frame, runs, names) {
+    const value = process ? valueOf(field, (pid) => names.get(pid) === process, frame, runs) : frame.metrics[metric];
+    const { title, format } = process ? { title: `${process} ${VALUES[field]}`, format: duration } : METRICS.find(({ key }) => key === metric);
+    const bounds = [most !== undefined && `at most ${format(most)}`, least !== undefined && `at least ${format(least)}`].filter(Boolean);
+    const isMet = typeof value === "number" && value <= (most ?? Infinity) && value >= (least ?? -Infinity);
+    return { words: `${title} ${bounds.join(" and ")}: ${format(value)}`, value, isMet };
+}
+
+function valueOf(field, isMeant, { processes }, runs) {
+    if (field === "run_ns") return runs.reduce((sum, { pid, begin, end }) => sum + (isMeant(pid) ? end - begin : 0), 0);
+    // A wait that has not ended counts, too.
+    const current = [...processes.pid].flatMap((pid, at) => (isMeant(pid) ? [processes.wait_now_ns[at]] : []));
+    const waits = [...runs.filter(({ pid }) => isMeant(pid)).map(({ waited }) => waited), ...current];
+    if (!waits.length) return null;
+    return field === "waiting_ns" ? waits.reduce((sum, wait) => sum + wait, 0) : Math.max(...waits);
+}
+
+export class LessonPane {
+    /** @type {Lesson | null} */
+    lesson = null;
+
+    constructor() {
+        this.element = element("section", { className: "lesson-pane", hidden: true, "aria-label": "Text of the lesson" });
+        this.verdicts = element("ul", { className: "lesson-verdicts", "aria-live": "polite" });
+    }
+
+    /** @param {Lesson | null} lesson */
+    show(lesson) {
+        this.lesson = lesson;
+        this.element.hidden = !lesson;
+        if (!lesson) return;
+        const because = element("p", { hidden: true });
+        const answers = lesson.answers.map((text, at) => {
+            const choice = element("input", { type: "radio", name: "prediction" });
+            choice.addEventListener("change", () => {
+                because.hidden = false;
+                setText(because, `${at === lesson.right ? "Yes" : `No: ${lesson.answers[lesson.right]}`}. ${lesson.because}`);
+            });
+            return element("label", {}, choice, ` ${text}`);
+        });
+        this.element.replaceChildren(
+            element("h2", { textContent: lesson.title }), ...lesson.text.map((text) => element("p", { textContent: text })),
+            element("fieldset", {}, element("legend", { textContent: `Predict: ${lesson.question}` }), ...answers, because),
+            element("p", {}, element("b", { textContent: "Task. " }), lesson.task), this.verdicts);
+        this.verdicts.replaceChildren();
+    }
+
+    /** Checks a run against the lesson's expectations. @returns {boolean} true if all are met */
+    check(frame, runs, names) {
+        if (!this.lesson) return false;
+        const found = this.lesson.expectations.map((each) => judged(each, frame, runs, names));
+        this.verdicts.replaceChildren(...found.map(({ words, isMet }) =>
+            element("li", { className: isMet ? "better" : "worse", textContent: `${isMet ? "Met" : "Not met"}: ${words}` })));
+        const isDone = found.every(({ isMet }) => isMet);
+        if (isDone) localStorage.setItem(KEPT, JSON.stringify([...new Set([...doneLessons(), this.lesson.name])]));
+        return isDone;
+    }
+}
+
+/** @returns {string[]} names of the lessons that were met in this browser */
+export function doneLessons() {
+    try {
+        const kept = JSON.parse(localStorage.getItem(KEPT) ?? "[]");
+        return isTexts(kept) ? kept : [];
+    } catch {
+        return [];
+    }
+}
