@@ -135,7 +135,7 @@ def test_a_budget_ends_it_and_what_is_open_is_named(
     assert not contests[0].decided
     print_decided(contests)
     output_lines = capsys.readouterr().out.splitlines()
-    assert output_lines[0].endswith("1 is not decided.")
+    assert output_lines[0].endswith("1 is undecided.")
     assert output_lines[1].startswith("- turnaround, mean, tiny, 1 CPU: ") and output_lines[
         1
     ].endswith("(7 seeds)")

@@ -33,7 +33,10 @@ def test_simulated_run_is_replayed_under_its_policy_first(
     assert change["mlfq"] == 0
     assert len(output["findings"]) == 3
     page = Path(output["page"]).read_text()
-    assert all(words in page for words in ("The worst waits", "Largest delays", "own policy"))
+    assert all(
+        words in page
+        for words in ("The worst waits", "Largest delays", "A replay under the recording")
+    )
     again = schedlab("replay", "--what-if", str(tmp_path / "run"), "--out", str(out))
     assert again.returncode == 2
     assert "already contains replays" in again.stderr
@@ -90,7 +93,7 @@ def test_recordings_of_several_seeds_make_one_page(schedlab: Command, tmp_path: 
     }
     assert {entry["processes"] for entry in output["policies"]} == {2 * 5}
     assert output["own_policy"]["error"]["waiting"] < 0.02
-    assert "2 replays each" in Path(output["page"]).read_text()
+    assert "2 replays per policy" in Path(output["page"]).read_text()
 
 
 def test_unrecorded_events_are_not_compared(schedlab: Command, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def aarch64(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_spike_is_not_fetched_and_other_machines_are_named() -> None:
     with pytest.raises(MachineUnfit) as error:
         installed_spike()
-    assert "x86-64 alone, and this host is aarch64" in str(error.value)
+    assert "Linux on x86-64, and this host is aarch64" in str(error.value)
     assert "`machine='sim'` for studies" in str(error.value)
     assert "`machine='qemu'` for programs" in str(error.value)
 

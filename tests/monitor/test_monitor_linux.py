@@ -209,7 +209,7 @@ class TestGuest:
         assert "no such policy" in seen.refused["policy"]
         assert "mlfq has no tunable nosuch" in seen.refused["tunable"]
         assert "from 0 to 10" in seen.refused["range"]
-        assert "there is no such process" in seen.refused["process"]
+        assert "no such process" in seen.refused["process"]
         assert "No such process" in seen.refused["kill"]
         assert "the guest needs it" in seen.refused["own"]
         assert "there are two-hogs" in seen.refused["workload"]

@@ -117,7 +117,7 @@ def in_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
         ({"do": "fly"}, "unknown command 'fly'"),
         ({"do": "status", "system": "z"}, "unknown system 'z'"),
         ({"do": "policy", "policy": "rrr"}, "did you mean 'rr'"),
-        ({"do": "policy", "policy": "lottery:none"}, "no preset of lottery"),
+        ({"do": "policy", "policy": "lottery:none"}, "unknown preset of lottery"),
         ({"do": "policy", "policy": "rr,lottery"}, "one policy at a time"),
         ({"do": "policy"}, "policy: expected a text"),
         ({"do": "tunable", "name": "slices", "value": 3}, "no tunable slices"),

@@ -172,7 +172,7 @@ def test_failing_machine_gives_its_reason_and_a_sound_trace(
         assert system.take_log() == [f"simulator: {system.message}"] and not system.take_log()
         await system.advance(2_000 * MS, FOREVER)
         assert system.now_ns == now
-        with pytest.raises(Refused, match="room for 50"):
+        with pytest.raises(Refused, match="at most 50 processes"):
             await system.read_status()
 
     with_system(tmp_path, setup(files=(bomb,)), burst)

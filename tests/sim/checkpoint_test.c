@@ -213,14 +213,14 @@ static void test_damage(void)
     for (size_t place = 0; place < length; place += place < 200 ? 1 : 397) {
         bytes[place] ^= 1 << (place % 8);
         write_file(checkpoint, bytes, length);
-        expect_no_machine(NULL, place < 8    ? "no checkpoint"
+        expect_no_machine(NULL, place < 8    ? "not a checkpoint"
                                 : place < 16 ? "another version"
                                              : "damaged");
         bytes[place] ^= 1 << (place % 8);
     }
     for (size_t rest = 0; rest < length; rest += rest < 200 ? 1 : 397) {
         write_file(checkpoint, bytes, rest);
-        expect_no_machine(NULL, "cut short");
+        expect_no_machine(NULL, "truncated");
     }
     write_file(checkpoint, bytes, length + 1);
     expect_no_machine(NULL, "damaged");

@@ -131,7 +131,7 @@ static void test_fork(void)
     run_to(simulator, 3 * MS);
     check(is_gone(simulator, 3));
     expect_refused(simulator_fork(simulator, 2, &error), simulator,
-                   "program 2: the workload has 2");
+                   "program 2: the workload has only 2");
     check(time_of_end(simulator) == 9 * MS);
 }
 
@@ -142,7 +142,7 @@ static void test_no_room(void)
     struct simulator *simulator = create(&setup, "program root\n run 9ms\n");
     run_to(simulator, MS);
     check(simulator_fork(simulator, 0, &error) == 3);
-    expect_refused(simulator_fork(simulator, 0, &error), simulator, "room for 3 processes");
+    expect_refused(simulator_fork(simulator, 0, &error), simulator, "at most 3 processes at once");
     simulator_destroy(simulator);
 }
 
@@ -211,8 +211,8 @@ static void test_kill_is_refused(void)
 {
     struct simulator *simulator = machine("rr", 1, "program root\n run 9ms\n");
     run_to(simulator, MS);
-    expect_refused(simulator_kill(simulator, 1, &error), simulator, "pid 1 is init");
-    expect_refused(simulator_kill(simulator, 7, &error), simulator, "no process of pid 7");
+    expect_refused(simulator_kill(simulator, 1, &error), simulator, "pid 1: init cannot be killed");
+    expect_refused(simulator_kill(simulator, 7, &error), simulator, "pid 7: no such process");
     expect_refused(simulator_kill(simulator, -1, &error), simulator, "no process of pid -1");
     expect_done(simulator_kill(simulator, 2, &error), simulator);
     struct simulator_counts counts;

@@ -333,7 +333,7 @@ static void test_slots_are_used_again(void)
     check(run(&setup, "program a\n loop 1000\n fork b\n wait\n end\nprogram b\n run 1us\n").forks ==
           1002);
     check_fails("program a\n loop 400\n fork b\n end\nprogram b\n sleep 1s\n",
-                "room for 300 processes");
+                "at most 300 at once");
 }
 
 static void test_no_time_passes(void)
@@ -465,7 +465,7 @@ static void test_wrong_setups(void)
 {
     check_no_machine(setup_of("nonsense", 1), "policy nonsense: no such policy");
     check_no_machine(setup_of("rr:nonsense", 1), "policy rr:nonsense: ");
-    check_no_machine(setup_of("rr", 0), "0 CPUs: there may be 1 to 1024");
+    check_no_machine(setup_of("rr", 0), "0 CPUs: out of range; use 1 to 1024");
     check_no_machine(setup_of("rr", 1025), "1025 CPUs");
     struct simulator_setup setup = setup_of("rr", 1);
     setup.tick_ns = 10;

@@ -207,7 +207,7 @@ def test_save_and_restore(tmp_path: Path) -> None:
     ("options", "words"),
     [
         ({"policy": "fifo"}, "policy fifo: no such policy"),
-        ({"cpus": 1025}, "1025 CPUs: there may be 1 to 1024"),
+        ({"cpus": 1025}, "1025 CPUs: out of range; use 1 to 1024"),
         (
             {"cpus": -1},
             "cpus, processes, tick_ns, seed, added_steps, policy_clock, policy_run_time: can't convert negative",
@@ -313,7 +313,7 @@ def test_a_run_without_an_end_is_ended() -> None:
     with machine("program root\n loop\n  sleep 1s\n end\n") as simulator:
         for begin in (0, 60_000 * MS):
             limit = begin + 60_000 * MS
-            with pytest.raises(RunFailed, match=f"has not ended at {limit} ns: name the time"):
+            with pytest.raises(RunFailed, match=f"has not ended at {limit} ns: for a longer"):
                 simulator.run()
             assert simulator.now == limit
         assert simulator.run(130_000 * MS) is Status.TIME

@@ -136,7 +136,12 @@ def test_limit(tmp_path: Path) -> None:
         ("program a\n exit 4\n", ["--no-trace"], 1, "ended with status 4"),
         ("program a\n", [], 2, "--trace and --no-trace: give exactly one of them"),
         ("program a\n", ["--no-trace", "--cpus", "two"], 2, "--cpus two: expected a number"),
-        ("program a\n", ["--no-trace", "--cpus", "1025"], 2, "1025 CPUs: there may be 1 to 1024"),
+        (
+            "program a\n",
+            ["--no-trace", "--cpus", "1025"],
+            2,
+            "1025 CPUs: out of range; use 1 to 1024",
+        ),
         ("program a\n", ["--no-trace", "--policy", "fifo"], 2, "policy fifo: no such policy"),
         ("program a\n", ["--no-trace", "--set", "slice=0"], 2, "tunable slice=0"),
         (

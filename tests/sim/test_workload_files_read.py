@@ -53,7 +53,7 @@ WRONG = {
     "another version": (sealed(GOOD, version=1), "it is of another version"),
     "a longer header": (sealed(GOOD, header_bytes=72), "it is of another version"),
     "too long": (GOOD + b"\0", "its size is wrong"),
-    "another tick": (sealed(GOOD, tick_ns=7_000_000), "it was made for a tick of 7000000 ns"),
+    "another tick": (sealed(GOOD, tick_ns=7_000_000), "compiled for a tick of 7000000 ns"),
     "a flipped bit": (GOOD[:-3] + b"!" + GOOD[-2:], "its checksum is wrong"),
     "no program": (sealed(GOOD[:64], **dict.fromkeys(
         ("program_count", "step_count", "channel_count", "text_count", "text_bytes"), 0)), "no program"),

@@ -138,7 +138,7 @@ static void test_room(void)
     check(add(simulator, "program a\n") == SIMULATOR_NO_PROGRAM &&
           has_message("out of space for a workload"));
     check(simulator_fork(simulator, 3, &error) > 0);
-    check(simulator_fork(simulator, 4, &error) == 0 && has_message("the workload has 4"));
+    check(simulator_fork(simulator, 4, &error) == 0 && has_message("the workload has only 4"));
     run_to(simulator, MS);
     simulator_destroy(simulator);
     struct simulator_setup setup = setup_of("rr", 1);
@@ -324,7 +324,7 @@ static void test_commands(void)
         {"sched_status", "one 2", "expected POLICY"},
         {"sched_status", "3 -1", "expected a number from 0 to 10"},
         {"sched_status", "3 11", "expected a number from 0 to 10"},
-        {"sched_status", "99 1", "no process of pid 99"},
+        {"sched_status", "99 1", "pid 99: no such process"},
         {"sched_tunables", "boost", "expected NAME VALUE"},
         {"sched_tunables", "none 1", "no such tunable"},
         {"sched_tunables", "boost -1", "boost=-1"},

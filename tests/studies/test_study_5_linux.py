@@ -202,5 +202,5 @@ def test_who_ran_while_the_thread_waited(tmp_path: Path) -> None:
         (FAIR, 4, replace(other_waits, meanwhile={})),
     ]
     assert running_threads_text(rows) == (
-        "schedlab's own, which reads the trace (2 runs) and threads of the kernel (1 run)"
+        "schedlab's process that reads the trace (2 runs) and threads of the kernel (1 run)"
     )

@@ -117,5 +117,5 @@ def test_report_compare_and_pictures_of_sweeps_that_ran(tmp_path: Path, schedlab
     made = schedlab("report", str(out), "--out", str(tmp_path / "page"), "--format", "markdown")
     assert made.returncode == 0, made.stderr
     assert f"{len(dataset.read_table(out, 'runs'))} runs, 0 failed" in made.stdout
-    assert "alone" in refusal("report", str(out), str(tmp_path / "page"))
+    assert "name only the sweep" in refusal("report", str(out), str(tmp_path / "page"))
     assert "without traces" in refusal("report", str(out), "--from-traces")
