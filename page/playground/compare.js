@@ -82,8 +82,8 @@ export function changes(edited, original) {
 /** @param {ReturnType<typeof changes>} table @returns {string} the largest changes in words; "": none */
 export function inWords(table, most = 3) {
     const size = ({ change }) => Math.abs(change ?? Infinity);
-    const found = table.filter(({ better }) => better !== null).sort((one, other) => size(other) - size(one));
-    return found.slice(0, most).map(({ title, before, after }) => `${title} ${before} → ${after}`).join("; ");
+    const telling = table.filter(({ better }) => better !== null).sort((one, other) => size(other) - size(one));
+    return telling.slice(0, most).map(({ title, before, after }) => `${title} ${before} → ${after}`).join("; ");
 }
 
 /** @returns {{pid: number, begin: number, end: number, ns: number}[]} the longest waits, the longest first */

@@ -6,7 +6,7 @@ import { element, setText } from "../../python/schedlab/monitor/page/elements.js
 import { METRICS } from "../../python/schedlab/monitor/page/modules/metrics.js";
 import { duration } from "../../python/schedlab/monitor/page/words.js";
 
-const KEPT = "schedlab-playground-lessons";
+const STORAGE_KEY = "schedlab-playground-lessons";
 const TEXTS = ["name", "title", "base", "settings", "workload", "question", "because", "task"];
 const VALUES = { run_ns: "runs", waiting_ns: "waits in all", longest_wait_ns: "waits at once" };
 const CHARACTERS_MOST = 20_000;
@@ -27,16 +27,16 @@ export function readLesson(text) {
         ?? ["text", "answers"].find((name) => !isTexts(lesson[name]))
         ?? ["tick_us", "span_ms", "right"].find((name) => !Number.isFinite(lesson[name]));
     if (wrong) throw new Error(`lesson: ${wrong} is missing or has another type; docs/playground.md describes the format`);
-    const bad = (lesson.expectations ?? [null]).find((each) => !isExpectation(each));
+    const bad = (lesson.expectations ?? [null]).find((expectation) => !isExpectation(expectation));
     if (bad !== undefined) throw new Error("lesson: an expectation needs a metric, or a process and a value, and most or least");
     return lesson;
 }
 
-const isTexts = (list) => Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === "string");
+const isTexts = (list) => Array.isArray(list) && list.length > 0 && list.every((entry) => typeof entry === "string");
 
-function isExpectation(each) {
-    const isKnown = METRICS.some(({ key }) => key === each?.metric) || (typeof each?.process === "string" && each.value in VALUES);
-    return isKnown && (Number.isFinite(each.most) || Number.isFinite(each.least));
+function isExpectation(expectation) {
+    const isKnown = METRICS.some(({ key }) => key === expectation?.metric) || (typeof expectation?.process === "string" && expectation.value in VALUES);
+    return isKnown && (Number.isFinite(expectation.most) || Number.isFinite(expectation.least));
 }
 
 /**
@@ -52,11 +52,11 @@ export function judged({ process, value: field, metric, most, least }, frame, ru
     return { words: `${title} ${bounds.join(" and ")}: ${format(value)}`, value, isMet };
 }
 
-function valueOf(field, isMeant, { processes }, runs) {
-    if (field === "run_ns") return runs.reduce((sum, { pid, begin, end }) => sum + (isMeant(pid) ? end - begin : 0), 0);
+function valueOf(field, hasName, { processes }, runs) {
+    if (field === "run_ns") return runs.reduce((sum, { pid, begin, end }) => sum + (hasName(pid) ? end - begin : 0), 0);
     // A wait that has not ended counts, too.
-    const current = [...processes.pid].flatMap((pid, at) => (isMeant(pid) ? [processes.wait_now_ns[at]] : []));
-    const waits = [...runs.filter(({ pid }) => isMeant(pid)).map(({ waited }) => waited), ...current];
+    const current = [...processes.pid].flatMap((pid, at) => (hasName(pid) ? [processes.wait_now_ns[at]] : []));
+    const waits = [...runs.filter(({ pid }) => hasName(pid)).map(({ waited }) => waited), ...current];
     if (!waits.length) return null;
     return field === "waiting_ns" ? waits.reduce((sum, wait) => sum + wait, 0) : Math.max(...waits);
 }
@@ -94,11 +94,11 @@ export class LessonPane {
     /** Checks a run against the lesson's expectations. @returns {boolean} true if all are met */
     check(frame, runs, names) {
         if (!this.lesson) return false;
-        const found = this.lesson.expectations.map((each) => judged(each, frame, runs, names));
-        this.verdicts.replaceChildren(...found.map(({ words, isMet }) =>
+        const verdicts = this.lesson.expectations.map((expectation) => judged(expectation, frame, runs, names));
+        this.verdicts.replaceChildren(...verdicts.map(({ words, isMet }) =>
             element("li", { className: isMet ? "better" : "worse", textContent: `${isMet ? "Met" : "Not met"}: ${words}` })));
-        const isDone = found.every(({ isMet }) => isMet);
-        if (isDone) localStorage.setItem(KEPT, JSON.stringify([...new Set([...doneLessons(), this.lesson.name])]));
+        const isDone = verdicts.every(({ isMet }) => isMet);
+        if (isDone) localStorage.setItem(STORAGE_KEY, JSON.stringify([...new Set([...doneLessons(), this.lesson.name])]));
         return isDone;
     }
 }
@@ -106,8 +106,8 @@ export class LessonPane {
 /** @returns {string[]} names of the lessons that were met in this browser */
 export function doneLessons() {
     try {
-        const kept = JSON.parse(localStorage.getItem(KEPT) ?? "[]");
-        return isTexts(kept) ? kept : [];
+        const names = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "[]");
+        return isTexts(names) ? names : [];
     } catch {
         return [];
     }
