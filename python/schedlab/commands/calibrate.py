@@ -68,7 +68,7 @@ def calibrate(
     from schedlab_tools import calibration
 
     if len(cpus) > 1 or cpus[0] < 2:
-        raise WrongUsage("--cpus: calibration needs one number of CPUs, 2 or more")
+        raise WrongUsage("--cpus: calibration needs one number of CPUs, 2 or more; add --cpus 2")
     if out:
         check_file("out", out)
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:

@@ -119,7 +119,7 @@ def _prove(file: Path, out: Path | None, dry_run: bool, as_json: bool, consent: 
         traces = artifact.traces
         planned = planned_runs(list(traces), str(file), consent)
         if len(planned) < len(traces):
-            raise WrongUsage(f"{file}: it contains a run that cannot be repeated")
+            raise WrongUsage(f"{file}: contains a run that cannot be repeated; leave it out")
         if dry_run:
             print_plan(list(planned.values()), as_json)
             return

@@ -137,7 +137,7 @@ class Published(_File):
     async def get(self, secret: str, name: str, include_body: bool = True) -> None:  # type: ignore[override]
         path = self.server.published(secret, name)
         if path is None:
-            raise HTTPError(403)
+            raise HTTPError(403, reason="Forbidden: open the file from the monitor's page again")
         if path.suffix == ".perfetto-trace":
             self.set_header("Content-Disposition", f'attachment; filename="{path.name}"')
         await super().get(str(path).lstrip("/"), include_body)

@@ -76,9 +76,9 @@ def read_message(data: str | bytes) -> dict[str, Any]:
     try:
         message = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise WrongUsage(f"expected a JSON object: {error}") from None
+        raise WrongUsage(f"message: expected a JSON object: {error}") from None
     if not isinstance(message, dict):
-        raise WrongUsage("expected a JSON object")
+        raise WrongUsage("message: expected a JSON object; see docs/monitor-protocol.md")
     number = message.get("id")
     if isinstance(number, float | list | dict) or len(str(number)) > _ID_MAX:
         raise WrongUsage("id: expected a whole number or a short text")

@@ -93,7 +93,7 @@ class Socket(WebSocketHandler, Quiet):
             and self.server.is_token(self.get_argument("token", ""))
         )
         if not allowed:
-            raise HTTPError(403)
+            raise HTTPError(403, reason="Forbidden: use the address that the monitor printed")
         if len(self.server.clients) >= CLIENTS_MAX:
             raise HTTPError(503, "too many pages")
 

@@ -80,7 +80,9 @@ class Session:
         manifests' entries about schedlab and the machines.
         """
         if not 1 <= len(setups) <= SYSTEMS_MAX:
-            raise WrongUsage(f"{len(setups)} systems: the monitor shows 1 to {SYSTEMS_MAX}")
+            raise WrongUsage(
+                f"{len(setups)} systems: the monitor shows 1 to {SYSTEMS_MAX}; leave some out"
+            )
         for setup in setups:
             choices.check(setup)
         self.choices = choices

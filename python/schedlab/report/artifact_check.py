@@ -158,7 +158,8 @@ def _check_hashes(path: Path, artifact: Artifact) -> None:
         place = artifact.folder / name
         if not place.is_file() or file_hash(place) != digest:
             raise FileRefused(
-                f"{path}: {name} does not match its hash in {LISTING}: damaged or changed"
+                f"{path}: {name} does not match its hash in {LISTING}: damaged or changed; "
+                "get the artifact again"
             )
 
 

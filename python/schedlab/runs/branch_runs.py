@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from schedlab.metrics import Metrics
 
 _BRANCH_FAILED = "the machine did not come to its branches"
+_BRANCH_FIX = "choose an earlier moment, or repeat the original run first"
 
 
 def check(history: Past, at_ns: int, futures: Sequence[Future]) -> None:
@@ -175,7 +176,7 @@ class _Branching:
         if status != 0:
             console = read_console(scratch / CONSOLE)
             why = f"within {seconds:.0f} s" if status is None else f"and ended with status {status}"
-            raise SchedlabError(f"{_BRANCH_FAILED} {why}{tail_of(console)}")
+            raise SchedlabError(f"{_BRANCH_FAILED} {why}; {_BRANCH_FIX}{tail_of(console)}")
 
     def seconds(self) -> float:
         """Returns the host time limit in seconds."""

@@ -214,7 +214,10 @@ class _Conductor:
                 raise
             except Exception as error:
                 words = f"{type(error).__name__}: {error}"
-                raise SchedlabError(f"a worker failed outside of a run: {words}") from error
+                raise SchedlabError(
+                    f"a worker failed outside of a run: {words}; run the command again, "
+                    "and report the message if it fails again"
+                ) from error
             else:
                 for task, result in zip(tasks, results, strict=False):
                     self.learn(task, result.seconds)

@@ -116,7 +116,10 @@ def frontier_chart(values: Values, objectives: Sequence[Objective], answer: Fron
 
     if not answer.estimates:
         raise WrongUsage(
-            f"no configuration of {listing.scene_title(values)} has both metrics", what="`chart=`"
+            f"no configuration of {listing.scene_title(values)} has both metrics, "
+            f"{' and '.join(objective.text for objective in objectives)}",
+            what="`chart=`",
+            fix="name metrics that the sweep's runs have",
         )
     largest = [
         max(estimate[place].mean for estimate in answer.estimates.values()) for place in (0, 1)

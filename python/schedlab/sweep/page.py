@@ -56,7 +56,10 @@ def page(folder: Path) -> Page:
         if (blocks := list(_blocks(folder, objective)))
     ]
     if not sections:
-        raise WrongUsage(f"{folder}: no two runs of the sweep succeeded with different results")
+        raise WrongUsage(
+            f"{folder}: no two runs of the sweep succeeded with different results; "
+            "add policies or values to the sweep"
+        )
     failed = len(runs.filter(pl.col("status") != "success"))
     setups = runs.select("policy", "settings").n_unique()
     title = f"{literal(manifest['title'])} " if manifest.get("title") else ""

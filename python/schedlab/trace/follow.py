@@ -155,7 +155,7 @@ class Follower:
             at = self._offset + int(wrong.argmax()) * RECORD.itemsize
             raise TraceError(
                 f"{self.path}: the record at byte {at} has an impossible time, CPU, "
-                "process or cycle counter"
+                "process or cycle counter: the trace is damaged; record it again"
             )
         self._offset += count * RECORD.itemsize
         return records

@@ -103,12 +103,12 @@ def _check_header(path: Path, fields: np.void) -> None:
     if fields["record_bytes"] != RECORD.itemsize:
         raise TraceError(
             f"{path}: records of {fields['record_bytes']} bytes, but version {VERSION}"
-            f" has {RECORD.itemsize}"
+            f" has {RECORD.itemsize}: the file is damaged; record it again"
         )
     if fields["header_bytes"] < HEADER.itemsize or fields["header_bytes"] % 8:
         raise TraceError(
             f"{path}: a header of {fields['header_bytes']} bytes; expected "
-            f"{HEADER.itemsize}, or a larger multiple of 8"
+            f"{HEADER.itemsize}, or a larger multiple of 8: the file is damaged; record it again"
         )
     if not 1 <= fields["cpus"] <= _CPUS_MAX:
         raise TraceError(f"{path}: a machine of {fields['cpus']} CPUs; expected 1 to {_CPUS_MAX}")

@@ -317,4 +317,4 @@ def need_library() -> None:
     need_extra("courses")
     build(str(LIBRARY.relative_to(BUILD.parent)))
     if not LIBRARY.exists():
-        raise SchedlabError(f"{LIBRARY} was not built")
+        raise SchedlabError(f"{LIBRARY} was not built; run `make`, and read its messages")

@@ -66,7 +66,10 @@ def kernel_in(tree: Path) -> Kernel:
     """Returns the kernel of an unpacked package."""
     images = sorted(tree.glob("usr/lib/modules/*/vmlinuz")) or sorted(tree.glob("boot/vmlinuz-*"))
     if not images:
-        raise MachineUnfit("the kernel's package has no vmlinuz at the expected path")
+        raise MachineUnfit(
+            f"{tree}: the kernel's package has no usr/lib/modules/*/vmlinuz or boot/vmlinuz-*; "
+            "delete this folder to fetch the package again"
+        )
     image = images[0]
     release = image.parent.name if image.name == "vmlinuz" else image.name.partition("-")[2]
     configs = [image.parent / "config", image.with_name(f"config-{release}")]

@@ -273,7 +273,9 @@ class LinuxHostSystem(RealSystem):
             os.kill(pid, signal.SIGTERM if pid == session else signal.SIGKILL)
 
     async def pause(self) -> None:
-        raise Refused("this machine runs the monitor and cannot be paused")
+        raise Refused(
+            "pause: this machine runs the monitor and cannot be paused; stop its workloads instead"
+        )
 
     async def resume(self) -> None:
         """Does nothing: a host is never paused."""

@@ -114,7 +114,7 @@ def _check_parents(story: Story) -> None:
         at = int(late.argmax())
         raise TraceError(
             f"{story.trace.path}: process {life_table.pid[child[at]]} was forked by process"
-            f" {life_table.pid[parent[at]]}, which came later"
+            f" {life_table.pid[parent[at]]}, which came later: the trace is damaged; record the run again"
         )
 
 
