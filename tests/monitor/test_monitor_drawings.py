@@ -492,10 +492,10 @@ def test_columns_and_shares_are_those_of_which_the_policy_makes_use(browser: Bro
                 made.policy = "lottery";
                 const columns = made.columns.bind(made);
                 made.columns = (policy) => {
-                    const told = columns(policy);
-                    [told.tickets[0], told.state[0]] = [1e6, 2];
-                    told.ideal[0] = told.share[0] = 0.002;
-                    return told;
+                    const values = columns(policy);
+                    [values.tickets[0], values.state[0]] = [1e6, 2];
+                    values.ideal[0] = values.share[0] = 0.002;
+                    return values;
                 };
             }"""
         )

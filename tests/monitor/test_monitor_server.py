@@ -311,11 +311,11 @@ import asyncio
 from monitor_stand_ins import StandIn, choices, setup
 from schedlab.monitor.conduct import Page, page, watch
 from schedlab.monitor.session import Session
-class Told(StandIn):
+class Printing(StandIn):
     async def end(self):
         await super().end()
         print("ended", flush=True)
-watch(lambda: Session([setup()], choices(), make=Told), page(Page("127.0.0.1", 0, False)))
+watch(lambda: Session([setup()], choices(), make=Printing), page(Page("127.0.0.1", 0, False)))
 print("whole", flush=True)
 """
 
