@@ -246,7 +246,7 @@ def test_a_trial_ends_by_itself(left: Path) -> None:
     assert int((left / "trial-seconds").read_text()) >= 2
     assert (left / "after-trial").read_text().splitlines()[0] == FAIR
     assert status(left, "trial-unread") == 2
-    assert "--for 5x: a time from 1s" in (left / "trial-unread").read_text()
+    assert "--for 5x: not a time from 1s" in (left / "trial-unread").read_text()
 
 
 def test_an_end_undoes_all(left: Path) -> None:
@@ -319,10 +319,10 @@ def configured(folder: Path, text: str) -> tuple[int, list[str]]:
     ("text", "message"),
     [
         ("\n polcy = rr", "FILE, line 2: polcy: unknown setting"),
-        ("policy rr", "FILE, line 1: a line of the form NAME = VALUE is wanted"),
+        ("policy rr", "FILE, line 1: invalid line; write NAME = VALUE"),
         ("policy = nosuch", "FILE: nosuch: no such policy"),
-        ("# a comment\nload-limit = x # s", "FILE, line 2: --load-limit x: a whole number"),
-        ("ignore-limits = maybe", "FILE, line 1: ignore-limits: yes or no is wanted"),
+        ("# a comment\nload-limit = x # s", "FILE, line 2: --load-limit x: not a whole number"),
+        ("ignore-limits = maybe", "FILE, line 1: ignore-limits: 'maybe' is not yes or no"),
     ],
 )
 def test_what_is_wrong_in_a_configuration_is_named(tmp_path: Path, text: str, message: str) -> None:
