@@ -22,6 +22,7 @@ from schedlab.monitor.standalone.serving import server_of
 
 pytestmark = pytest.mark.xdist_group("playground")  # it is built once
 
+expect.set_options(timeout=60_000)
 FIRST_COMPILE_MS = 180_000
 """The browser prepares 75 MB of the compiler, on a host of any speed."""
 RR = (ROOT / "policies" / "rr.c").read_text()
