@@ -419,7 +419,7 @@ def test_the_policy_and_its_tunables_are_set(opened: Any) -> None:
         levels.press("Enter")
         expected = {"system": "b", "name": "levels", "value": 3}
         assert sent(page, "tunable") == expected
-        policy.get_by_label("Set levels back").click()
+        policy.get_by_label("Reset levels").click()
         assert sent(page, "tunable", 2) == expected | {"value": 4}
         levels.fill("99")
         levels.press("Enter")
@@ -608,7 +608,7 @@ def test_waits_are_explained(opened: Any) -> None:
         description = waits_panel.locator(".blame-wait").inner_text().replace("\xa0", " ")
         for words in (
             *("0.050000 s, after a wake-up: 40.0 ms", "hog 7 ran on CPU 1", "75.0 %", "25.0 %"),
-            *("100.0 %", "CPU 0 idled for 10.0 ms", "1 of 4 choices", "level 2"),
+            *("100.0 %", "CPU 0 idled for 10.0 ms", "1 of 4 decisions", "level 2"),
         ):
             assert words in description
         waits_panel.get_by_text("Go to its beginning").click()

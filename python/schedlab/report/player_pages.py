@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
 
-from jinja2 import Template
+from jinja2 import StrictUndefined, Template
 from markupsafe import Markup
 
 from schedlab import trace as traces
@@ -73,7 +73,12 @@ def write(report: Report, folder: Path) -> None:
         (folder / FOLDER).mkdir()
     script = (_TEMPLATES / "play.js").read_text()
     script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    template = Template((_TEMPLATES / "play.html").read_text(), autoescape=True, trim_blocks=True)
+    template = Template(
+        (_TEMPLATES / "play.html").read_text(),
+        autoescape=True,
+        trim_blocks=True,
+        undefined=StrictUndefined,
+    )
     for recording in recordings:
         if recording.is_sound:
             _write_for_perfetto(recording.trace, folder / perfetto_of(recording))
