@@ -63,7 +63,7 @@ def test_doctor_and_clean_show_the_shared_cache(
     assert next(doctor.cache_of_many()).status == "ok"
     (shared / "spike").rmdir()
     shared.rmdir()
-    assert "no such folder" in next(doctor.cache_of_many()).advice
+    assert "the folder is missing" in next(doctor.cache_of_many()).advice
 
 
 def test_doctor_installs_what_all_commands_need(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,5 +31,5 @@ def test_the_group_that_has_had_the_least_is_served_first(tmp_path: Path) -> Non
     with pytest.raises(RuleBroken) as error:
         exploration.explore(file, "partial", limits=Limits(tasks=3, depth=8, memory_mib=256))
     message = str(error.value)
-    assert re.search(r"of group 1, though pid \d of group 0 has had less for its weight", message)
+    assert re.search(r"of group 1, although pid \d of group 0 has had less for its weight", message)
     assert "no shorter sequence of operations breaks a rule than 7:" in message

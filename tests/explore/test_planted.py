@@ -35,7 +35,7 @@ PLANTED_FLAWS = {
         "enqueue(): signed integer overflow: 1000000 * 3000",
         "task 1 gets tickets 1000000",
     ),
-    "order": (5, "pick() returned pid 3, though pid 1 came first", ""),
+    "order": (5, "pick() returned pid 3, although pid 1 came first", ""),
     "inversion": (7, "pick() returned pid 1 of level 1 while pid 2 of level 0 waits", "a tick"),
     "beyond": (6, "tick(): index 2 out of bounds", "a tick"),
     "state": (6, "tick() reads or writes beyond its state", "a tick"),

@@ -453,7 +453,7 @@ def test_trace_without_a_process() -> None:
     assert (summary["processes"], summary["idle_ns"], summary["root_pid"]) == (0, 9, None)
     assert summary["turnaround_mean_ns"] is None
     assert summary["overhead_share"] is None
-    assert "Overhead is unknown of 1 CPU: " in shown(tables([("1 CPU", run_metrics)]))
+    assert "Overhead is unknown for 1 CPU: " in shown(tables([("1 CPU", run_metrics)]))
 
 
 def test_all_runs_have_the_same_columns() -> None:

@@ -168,11 +168,11 @@ def test_failing_machine_gives_its_reason_and_a_sound_trace(
         await system.advance(1_000 * MS, FOREVER)
         now = system.now_ns
         assert system.life is Life.FAILED and TICK < now < 1_000 * MS
-        assert "at most 50 processes at once" in system.message
+        assert "at most 50 at once" in system.message
         assert system.take_log() == [f"simulator: {system.message}"] and not system.take_log()
         await system.advance(2_000 * MS, FOREVER)
         assert system.now_ns == now
-        with pytest.raises(Refused, match="at most 50 processes"):
+        with pytest.raises(Refused, match="at most 50 at once"):
             await system.read_status()
 
     with_system(tmp_path, setup(files=(bomb,)), burst)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from textual.binding import Binding
 from textual.pilot import Pilot
 from textual.widgets import Input, Static, TabbedContent
 
@@ -165,6 +166,13 @@ def test_questions_are_answered() -> None:
         await until(pilot, lambda: len(set(table.pids()) - before) >= 2)
 
     play(story, "rr")
+
+
+def test_every_key_has_its_action() -> None:
+    for binding in MonitorApp.BINDINGS:
+        assert isinstance(binding, Binding)
+        name = binding.action.partition("(")[0]
+        assert hasattr(MonitorApp, f"action_{name}"), binding
 
 
 def test_the_table_is_sorted_filtered_and_draws_what_can_be_seen() -> None:

@@ -78,7 +78,7 @@ class MonitorApp(App[None]):
         Binding("c", "cpus", "CPUs"),
         Binding("r", "record", "record"),
         Binding("slash", "filter", "filter"),
-        Binding("H", "own", show=False),
+        Binding("H", "monitor_processes", show=False),
         Binding("left_square_bracket", "speed(-1)", "slower", show=False),
         Binding("right_square_bracket", "speed(1)", "faster", show=False),
         Binding("plus,equals_sign", "zoom(-1)", "closer", show=False),
