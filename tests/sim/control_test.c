@@ -213,7 +213,7 @@ static void test_kill_is_refused(void)
     run_to(simulator, MS);
     expect_refused(simulator_kill(simulator, 1, &error), simulator, "pid 1: init cannot be killed");
     expect_refused(simulator_kill(simulator, 7, &error), simulator, "pid 7: no such process");
-    expect_refused(simulator_kill(simulator, -1, &error), simulator, "no process of pid -1");
+    expect_refused(simulator_kill(simulator, -1, &error), simulator, "pid -1: no such process");
     expect_done(simulator_kill(simulator, 2, &error), simulator);
     struct simulator_counts counts;
     check(run_to(simulator, 9 * MS) == SIMULATOR_DONE);
