@@ -486,11 +486,11 @@ def test_processes_are_changed_and_killed_in_the_table(opened: Any) -> None:
 def test_workloads_and_systems_can_be_restarted(opened: Any) -> None:
     with opened("mlfq,lottery") as page:
         workloads = panel(page, "workloads", "b")
-        workloads.get_by_label("Start: two CPU-bound processes").click()
+        workloads.get_by_label("Start two-hogs: two CPU-bound processes").click()
         assert sent(page, "start") == {"workload": "two-hogs"}
         workloads.get_by_label("on all systems").uncheck()
         workloads.get_by_text("From the studies").click()
-        workloads.get_by_label("Start: study4 trace").click()
+        workloads.get_by_label("Start study4-trace: study4 trace").click()
         assert sent(page, "start", 2) == {"system": "b", "workload": "study4-trace"}
         workloads.get_by_label("CPUs").fill("1025")
         workloads.get_by_text("Start again", exact=True).click()
@@ -835,6 +835,37 @@ FAINT_EDGES = f"""least => {{ {CONTRAST_SCRIPT}
         .map(field => [contrast(getComputedStyle(field).borderTopColor, ground(field.parentElement)), field])
         .filter(([value]) => value < least)
         .map(([value, field]) => `${{value.toFixed(2)}} ${{field.className}}`); }}"""
+
+
+MISNAMED = """() => {
+    const plain = text => text.replace(/[^\\p{L}\\p{N} ]/gu, '').trim().toLowerCase();
+    return [...document.querySelectorAll('button[aria-label]')]
+        .filter(each => each.checkVisibility())
+        .map(each => [plain(each.innerText), plain(each.ariaLabel)])
+        .filter(([words, name]) => !name.includes(words)); }"""
+UNREACHED = """() => [...document.querySelectorAll('.panel-body, .banner-words, .log, .waits-list')]
+    .filter(each => ['auto', 'scroll'].includes(getComputedStyle(each).overflowY))
+    .filter(each => each.tabIndex < 0)
+    .map(each => each.id || each.className)"""
+LIKE_NAMED = """() => {
+    const nameOf = each => each.getAttribute('aria-labelledby').split(' ')
+        .map(id => document.getElementById(id).textContent).join(' ');
+    const names = [...document.querySelectorAll('section[aria-labelledby]')].map(nameOf);
+    return names.filter((name, place) => names.indexOf(name) !== place); }"""
+NO_VALUE = """() => [...document.querySelectorAll('[role=meter]:not([aria-valuenow])')]
+    .map(each => each.ariaLabel)"""
+EMPTY_HEADINGS = """() => [...document.querySelectorAll('th')]
+    .filter(each => !each.textContent.trim()).map(each => each.outerHTML)"""
+
+
+@pytest.mark.parametrize("policies", ["mlfq", "lottery,lottery"])
+def test_names_and_regions_are_accessible(opened: Any, policies: str) -> None:
+    """A name contains the words that are seen, regions differ in their names, and what scrolls
+    takes the focus. A meter has a value before its panel is drawn.
+    """
+    with opened(policies, DESKTOP, folded=()) as page:
+        for script in (MISNAMED, UNREACHED, LIKE_NAMED, NO_VALUE, EMPTY_HEADINGS):
+            assert page.evaluate(script) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

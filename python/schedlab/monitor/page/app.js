@@ -64,7 +64,7 @@ function createColumn(system) {
     });
     const grid = element("div", { className: "panels" }, ...panels.map((panel) => panel.element));
     const column = element("section", { className: "system", id: `system-${system}`, data: { system } });
-    column.setAttribute("aria-labelledby", strip.titleId);
+    column.setAttribute("aria-labelledby", strip.titleIds);
     column.append(strip.element, banner.element, grid);
     return { element: column, panels, ends: [strip.end, banner.end] };
 }

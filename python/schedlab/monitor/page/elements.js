@@ -88,10 +88,19 @@ export function button(sign, label, press, words = "") {
     return made;
 }
 
-/** @param {HTMLElement} made @param {string} label */
+function plain(text) {
+    return text.replace(/[^\p{L}\p{N} ]/gu, "").trim().toLowerCase();
+}
+
+/**
+ * Names a button's action. A name contains the words that are seen, because users with speech input say them.
+ * @param {HTMLElement} made @param {string} label
+ */
 export function setLabel(made, label) {
-    if (made.getAttribute("aria-label") === label) return;
-    made.setAttribute("aria-label", label);
+    const words = made.textContent ?? "";
+    const name = plain(label).includes(plain(words)) ? label : `${words}: ${label}`;
+    if (made.getAttribute("aria-label") === name) return;
+    made.setAttribute("aria-label", name);
     made.dataset.tip = label;
 }
 

@@ -26,9 +26,10 @@ export class Panel {
     /**
      * @param {string} name of the module
      * @param {string} system "a", "b" …
-     * @param {{title: string, about: string, help?: string}} words `about`: one line; `help`: definitions
+     * @param {{title: string, about: string, help?: string, scrollsInside?: boolean}} words `about`: one line;
+     *     `help`: definitions; `scrollsInside`: a part of the body scrolls and has the focus, not the body
      */
-    constructor(name, system, { title, about, help = "" }) {
+    constructor(name, system, { title, about, help = "", scrollsInside = false }) {
         this.name = name;
         this.system = system;
         const id = `${name}-${system}`;
@@ -41,6 +42,7 @@ export class Panel {
         this.fold = button("fold", `Fold ${title}`, () => fold(name));
         this.enlarge = button("enlarge", `Enlarge ${title}`, () => enlarge(name));
         this.body = element("div", { className: "panel-body", id: `${id}-body` });
+        if (!scrollsInside) this.body.tabIndex = 0;
         this.fold.setAttribute("aria-controls", this.body.id);
         this.error = element("p", { className: "error", role: "alert", hidden: true });
         const line = element("div", { className: "panel-line" }, this.title, helpButton(title, about, help));
@@ -49,7 +51,7 @@ export class Panel {
         this.head.append(element("p", { className: "panel-about", textContent: about, title: about }));
         const parts = [this.head, this.error, this.body];
         this.element = element("section", { className: `panel panel-${name}`, id, tabIndex: -1 }, ...parts);
-        this.element.setAttribute("aria-labelledby", this.title.id);
+        this.element.setAttribute("aria-labelledby", `${this.title.id} letter-${system}`);
         this.element.dataset.panel = name;
         this.#watch();
         panels.add(this);

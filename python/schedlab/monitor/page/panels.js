@@ -3,11 +3,12 @@
 // The panels in their order: title, short description, and definitions of the contents. docs/metrics.md has
 // them in full.
 
-/** @type {{name: string, key: string, title: string, about: string, help: string}[]} */
+/** @type {{name: string, key: string, scrollsInside?: boolean, title: string, about: string, help: string}[]} */
 export const PANELS = [
     {
         name: "timeline",
         key: "1",
+        scrollsInside: true,
         title: "Time line",
         about: "The process on each CPU over time.",
         help: "A bar is a run of a process; under a policy with levels, its height shows the level. Marks are switches of policy, new values and other user actions. Hatched: a CPU idled while a process waited on another CPU.",
@@ -15,6 +16,7 @@ export const PANELS = [
     {
         name: "queues",
         key: "2",
+        scrollsInside: true,
         title: "Run queues",
         about: "The processes that wait on each CPU.",
         help: "Runnable processes that do not run, in order of arrival. The running process is in front.",
@@ -36,6 +38,7 @@ export const PANELS = [
     {
         name: "processes",
         key: "5",
+        scrollsInside: true,
         title: "Processes",
         about: "All processes. Choose one to follow it; set attributes in the table.",
         help: "Share: share of all CPU time of processes in the window, as a bar; the tick mark is the ideal share. Waited: time spent runnable and not running. Picked: number of times it was picked.",
@@ -71,6 +74,7 @@ export const PANELS = [
     {
         name: "log",
         key: "0",
+        scrollsInside: true,
         title: "Console",
         about: "Output of the kernel and its programs.",
         help: "Stores the last 2,000 lines.",

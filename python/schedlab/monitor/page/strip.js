@@ -8,16 +8,16 @@ import { starving } from "./starvation.js";
 import { subscribe } from "./store.js";
 import { count, duration, moment, times } from "./words.js";
 
-const LIVES = { starting: "◌ starting", running: "▶ running", paused: "‖ paused", ended: "■ ended", failed: "✕ failed" };
+const LIVES = { starting: "◌ starting", running: "▶ running", paused: "‖ paused", ended: "■ ended", done: "■ workload ended", failed: "✕ failed" };
 
 /**
  * @param {string} system
- * @returns {{element: HTMLElement, titleId: string, end: () => void}}
+ * @returns {{element: HTMLElement, titleIds: string, end: () => void}}
  */
 export function createStrip(system) {
     const titleId = `title-${system}`;
     const part = (name, tip = "") => element("span", { className: `strip-${name}`, data: tip ? { tip } : {} });
-    const letter = element("span", { className: "strip-letter", textContent: system, "aria-hidden": "true" });
+    const letter = element("span", { className: "strip-letter", id: `letter-${system}`, textContent: system, "aria-hidden": "true" });
     const title = element("h2", { id: titleId });
     const setup = part("setup");
     const policy = part("policy");
@@ -52,7 +52,7 @@ export function createStrip(system) {
         describe(state, before);
         before = { policy: frame.policy, life: frame.life };
     });
-    return { element: made, titleId, end };
+    return { element: made, titleIds: `letter-${system} ${titleId}`, end };
 }
 
 function setupWords({ tick_ns, repeatable }) {

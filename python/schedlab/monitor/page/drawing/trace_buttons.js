@@ -24,10 +24,12 @@ export function traceButtons(panel, state) {
         }
     };
     const without = "Download the file for ui.perfetto.dev, for a machine without a network";
-    return [
-        button("perfetto", "Open the same data in ui.perfetto.dev", guarded((signal) => openInPerfetto(() => load(signal)))),
+    const buttons = [
+        button("perfetto", "Open the same data in ui.perfetto.dev", guarded((state) => openInPerfetto(() => load(state)))),
         button("", without, guarded(download), "⤓"),
     ];
+    for (const made of buttons) made.classList.add("needs-server");
+    return buttons;
 }
 
 async function addressOf(state) {

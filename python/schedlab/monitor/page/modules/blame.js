@@ -35,7 +35,7 @@ export class Blame {
         this.head = element("p", { className: "blame-head" });
         this.list = element("div", { className: "blame-list" });
         this.results = element("div", { className: "blame-found" }, this.head, this.list);
-        this.element = element("section", { "aria-label": "Longest waits, broken down" }, this.line, this.why, this.results);
+        this.element = element("div", { role: "group", "aria-label": "Longest waits, broken down" }, this.line, this.why, this.results);
     }
 
     /** True if waits can be broken down here. */

@@ -18,6 +18,7 @@ export function create(panel) {
     const limit = element("span", { className: "cost-limit", data: { words: "5 %" } });
     const meter = element("div", { className: "cost-meter", role: "meter", "aria-label": "Cost of watching" }, steering, tracing, limit);
     meter.setAttribute("aria-valuemin", "0");
+    meter.setAttribute("aria-valuenow", "0");
     meter.setAttribute("aria-valuemax", String(LIMIT));
     limit.style.left = `${(100 * LIMIT) / SCALE}%`;
     const facts = new Facts(["steering", "tracing", "events", "in all", "lost", "begun anew"]);

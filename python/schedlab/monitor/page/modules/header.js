@@ -212,7 +212,7 @@ function savingControls() {
         setText(record.querySelector(".words"), now ? "Recording" : "Record");
         announce(now ? "Recording." : "The recording has ended.");
     }
-    const made = element("div", { className: "bar-group bar-saving", role: "group", "aria-label": "Keep" }, record, report, trace);
+    const made = element("div", { className: "bar-group bar-saving needs-server", role: "group", "aria-label": "Keep" }, record, report, trace);
     return { element: made, record: toggle, follow };
 }
 

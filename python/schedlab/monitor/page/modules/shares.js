@@ -203,12 +203,12 @@ class Shares {
 
     /** Lists all numbers: the legend, and the text for screen readers. */
     #fillList({ shares_by: by, now_ns: now }) {
-        const heads = ["", this.#byGroup ? "Group" : "Process", COLUMNS[by] ?? COLUMNS.equal, "Ideal", "Received", "Off"];
+        const heads = [this.#byGroup ? "Group" : "Process", COLUMNS[by] ?? COLUMNS.equal, "Ideal", "Received", "Off"];
         const keys = `${heads.join()} ${this.#keys.join()}`;
         if (this.list.dataset.keys !== keys) {
             this.list.dataset.keys = keys;
             this.list.replaceChildren(
-                element("thead", {}, element("tr", {}, ...heads.map(headCell))),
+                element("thead", {}, element("tr", {}, ...heads.map((text, at) => headCell(text, at ? 1 : 2)))),
                 element("tbody", {}, ...this.rows.map((row) => this.#listRow(row))));
         }
         this.rows.forEach((row, at) => {
@@ -220,6 +220,7 @@ class Shares {
             shown.classList.toggle("selected", this.#isOne(row) && row.pid === this.state.selected);
         });
         const since = `since the last change, ${moment(now - this.#convergence.since_ns, 1)} ago`;
+        if (!this.rows.length) return setText(this.caption, "No process takes part now.");
         setText(this.caption, `Share ${this.#inWindow ? "in the sliding window" : since}; dashed: ideal share.`);
     }
 
@@ -240,8 +241,8 @@ class Shares {
     }
 }
 
-function headCell(text) {
-    return element("th", { textContent: text, scope: "col" });
+function headCell(text, colSpan) {
+    return element("th", { textContent: text, scope: "col", colSpan });
 }
 
 /** @param {number} points @returns {string} percentage points with their sign */

@@ -20,7 +20,7 @@ export function whatIf(panel, system, policies) {
     const why = element("p", { className: "what-if-why", id: `what-if-why-${system}` });
     ask.setAttribute("aria-describedby", why.id);
     const line = element("div", { className: "what-if-line" }, choice, field, ask);
-    const made = element("div", { className: "what-if" }, line, why);
+    const made = element("div", { className: "what-if needs-server" }, line, why);
     let reason = "";
     let asking = false;
 

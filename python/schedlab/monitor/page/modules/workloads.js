@@ -71,7 +71,7 @@ export function create(panel, system) {
 }
 
 function startButton({ name, title }, can, start) {
-    const made = button("play", `Start: ${title}`, () => start(name), name);
+    const made = button("play", `Start ${name}: ${title}`, () => start(name), name);
     made.classList.add("chip");
     made.disabled = !can;
     return made;
