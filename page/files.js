@@ -9,6 +9,7 @@ import { ask } from "../python/schedlab/monitor/page/connection.js";
 const TRACE = /\.bin$/;
 const MODULE = /\.wasm$/;
 const MANIFEST = "manifest.json";
+const OUR_MACHINES = ["spike", "qemu", "sim"]; // their first process is not of the workload
 
 export function takeFiles() {
     addEventListener("dragover", (event) => event.preventDefault());
@@ -34,7 +35,8 @@ export async function take(files) {
 async function play(trace, manifest) {
     const manifestContent = manifest ? JSON.parse(await manifest.text()) : {};
     const policy = typeof manifestContent.policy === "string" ? manifestContent.policy : "";
-    await ask("play", { file: await trace.arrayBuffer(), title: `${policy || trace.name}, recorded`, policy });
+    const own = OUR_MACHINES.includes(manifestContent.machine) ? [1, ...(manifestContent.branch_of?.own ?? [])] : [];
+    await ask("play", { file: await trace.arrayBuffer(), title: `${policy || trace.name}, recorded`, policy, own });
 }
 
 async function learn(module) {

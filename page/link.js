@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: MIT
 //
 // A setup as the part of an address after its #, so that a link contains all of it:
-// #policy=rr&policy=mlfq,boost=100&cpus=2&seed=1&workload=two-hogs&pace=0.2
+// #policy=rr&policy=mlfq,boost=100&cpus=2&tick=10&seed=1&workload=two-hogs&pace=0.2
 
 import { firstSetup, lessons } from "./session_connection.js";
 
 /**
- * @typedef {{systems: {policy: string, settings: Record<string, number>}[], cpus: number, seed: number,
- *     workloads: string[], pace: number, text: string, lesson?: string}} Setup `text`: the user's own
- *     workload; "": none. `lesson`: the name of the lesson being played
+ * @typedef {{systems: {policy: string, settings: Record<string, number>}[], cpus: number, tick: number,
+ *     seed: number, workloads: string[], pace: number, text: string, lesson?: string}} Setup `tick`: in
+ *     milliseconds. `text`: the user's own workload; "": none. `lesson`: the name of the lesson being played
  */
 
 export const OWN = "own-text";
 
 /** @param {Setup} setup @returns {string} with its # */
-export function linkOf({ systems, cpus, seed, workloads, pace, text }) {
+export function linkOf({ systems, cpus, tick, seed, workloads, pace, text }) {
     const parts = new URLSearchParams();
     for (const { policy, settings } of systems) {
         parts.append("policy", [policy, ...Object.entries(settings).map((pair) => pair.join("="))].join());
     }
     parts.append("cpus", String(cpus));
+    parts.append("tick", String(tick));
     parts.append("seed", String(seed));
     for (const name of workloads) parts.append("workload", name);
     parts.append("pace", String(pace));
@@ -36,7 +37,7 @@ export function setupOf(link) {
     const number = (name) => (parts.has(name) ? Number(parts.get(name)) : first[name]);
     return {
         systems: parts.getAll("policy").map(systemOf),
-        cpus: number("cpus"), seed: number("seed"), pace: number("pace"),
+        cpus: number("cpus"), tick: number("tick"), seed: number("seed"), pace: number("pace"),
         workloads: parts.getAll("workload"), text: parts.get("text") ?? "",
     };
 }
@@ -46,7 +47,7 @@ function setupOfLesson(name, first) {
     if (!lesson) throw new Error(`${name}: unknown lesson; choose from ${Object.keys(lessons()).join(", ")}`);
     const systems = lesson.policies.split(",").map((policy) => ({ policy, settings: lesson.settings ?? {} }));
     const { cpus = 1, seed = 1, workloads = [], pace = first.pace } = lesson;
-    return { systems, cpus, seed, workloads, pace, text: "", lesson: name };
+    return { ...first, systems, cpus, seed, workloads, pace, text: "", lesson: name };
 }
 
 /** @param {string} words "mlfq:preset,boost=100" */
@@ -57,9 +58,10 @@ export function systemOf(words) {
 }
 
 /** @param {Setup} setup @returns {any} the request to the session */
-export function beginningOf({ systems, cpus, seed, workloads, pace, text, lesson }) {
+export function beginningOf({ systems, cpus, tick, seed, workloads, pace, text, lesson }) {
     const names = [...workloads, ...(text ? [OWN] : [])];
     const textWorkloads = text ? [{ name: OWN, title: "the text of this page's setup", text }] : [];
     const lessonContent = lesson ? lessons()[lesson] : null;
-    return { pace, own: textWorkloads, lesson: lessonContent, systems: systems.map((system) => ({ ...system, cpus, seed, workloads: names })) };
+    const machine = { cpus, seed, tick_ns: Math.round(tick * 1e6), workloads: names };
+    return { pace, own: textWorkloads, lesson: lessonContent, systems: systems.map((system) => ({ ...system, ...machine })) };
 }

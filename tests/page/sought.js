@@ -15,8 +15,8 @@ globalThis.sought = async ({ module, trace, policy, stretch, times }) => {
     const source = new Recording(compiled, Tape.of(buffer), tick_ns);
     const system = new WatchedSystem("a", { policy, tick_ns }, source, { sharesBy: 0, windowNs: 10e9 });
     system.past.stretch = stretch;
-    system.goThrough();
     const begin_ns = system.now;
+    system.goThrough();
     const frames = times.map((time) => {
         system.seek(time);
         return system.frame(0);

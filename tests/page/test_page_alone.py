@@ -9,15 +9,20 @@ import struct
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Browser, Page
 
+import schedlab.trace
 from conftest import ROOT
 from kept_runs import keep_simulated
 from page_waits import PATIENCE_S
+from schedlab.analysis.explanation.explained_waits import WaitQuery, explain
+from schedlab.base.display.numbers import duration, milliseconds
 from schedlab.base.toolchain import committed
 from schedlab.base.toolchain.build import MODULE, SIMULATOR, build
+from schedlab.base.toolchain.policies import known_policies
 from schedlab.monitor.standalone.build import make_policy, page_of
 from schedlab.report.charts import theme
 from simulator_command import write_workload
@@ -172,21 +177,50 @@ def test_steps_back_show_the_earlier_state(page: Page, file: Path) -> None:
         assert page.inner_text("#processes-b-body .rows") == processes
 
 
-def test_a_recording_opens_at_its_beginning_and_is_sought(
-    page: Page, file: Path, tmp_path: Path
-) -> None:
-    """Its last frame has the recording's figures."""
+GROUPED = """program root
+  group roots
+  fork hog
+  loop 40
+    run 3ms
+    sleep 2ticks
+  end
+program hog
+  run 80ms
+"""
+
+
+def test_a_recording_opens_full_and_is_sought(page: Page, file: Path, tmp_path: Path) -> None:
+    """It stands at its end, all of it is seen, and its last frame has the recording's figures. Its
+    longest waits are those of `./schedlab explain`, in the same words.
+    """
     trace = tmp_path / "trace.bin"
-    text = "program root\n  group root\n  loop 40\n    run 3ms\n    sleep 2ticks\n  end\n"
-    played = write_workload(tmp_path, text, 10_000_000)
+    played = write_workload(tmp_path, GROUPED, 10_000_000)
     words = ["--policy", "mlfq", "--tick", "10000000", "--trace", str(trace), "--trace-queues"]
     subprocess.run([SIMULATOR, *words, played], check=True, capture_output=True)
+    read = schedlab.trace.read(trace)
     opened(page, file)
     page.click("text=Setup")
     page.set_input_files("input[type=file]", str(trace))
     page.wait_for_selector("h2 >> text=recorded")
     assert page.locator(".strip-policy").all_text_contents() == ["mlfq"]
-    assert page.locator(".strip-life").all_text_contents() == ["‖ paused"]
+    assert page.locator(".strip-life").all_text_contents() == ["■ at its end"]
+    page.wait_for_function(
+        "() => document.querySelector('#timeline-a canvas.scrolled-canvas').drawn?.bars > 10"
+    )
+    drawn = page.evaluate("document.querySelector('#timeline-a canvas.scrolled-canvas').drawn")
+    assert drawn["begin"] <= read.begin_ns
+    assert drawn["end"] >= read.end_ns
+    assert len(drawn["levels"]) > 1
+    explained = explain(read, WaitQuery(worst=8), known_policies())
+    expected = [
+        f"{entry.name}, {entry.wait.kind}, at {milliseconds(entry.wait.begin_ns, 4)}: "
+        f"{duration(entry.wait.duration_ns)}"
+        for entry in explained.longest
+        if entry.wait.duration_ns
+    ]
+    assert page.locator("#waits-a .waits-choice button").all_inner_texts() == expected
+    page.locator("#waits-a .waits-choice button").first.click()
+    page.wait_for_selector("#waits-a >> text=Its last waits")
     page.fill("input[aria-label='Go to this second of the systems\\' time']", "0.5")
     page.keyboard.press("Enter")
     page.wait_for_function("() => document.querySelector('.strip-clock').textContent === '0.50 s'")
@@ -218,7 +252,7 @@ def test_a_trace_is_dropped_on_the_page_with_its_manifest(
     opened(page, file)
     dropped(page, tmp_path / "trace.bin", tmp_path / "manifest.json")
     page.wait_for_selector("h2 >> text=lottery:thesis, recorded")
-    assert page.locator(".strip-life").all_text_contents() == ["‖ paused"]
+    assert page.locator(".strip-life").all_text_contents() == ["■ at its end"]
     dropped(page, tmp_path / "manifest.json")
     page.wait_for_selector("text=Drop a trace (trace.bin of a run)")
 
@@ -261,7 +295,9 @@ def test_the_address_holds_the_setup(page: Page, file: Path) -> None:
         ("#policy=rr&cpus=0", "0 CPUs: out of range"),
         ("#policy=rr&workload=nothing", "nothing: unknown workload"),
         ("#policy=rr&text=program+a%0A+run+3m", "own-text:2: 3m: expected a time"),
-        ("#policy=rr,slice=x", "slice"),
+        ("#policy=rr&tick=0", "tick of 0 ms: out of range"),
+        ("#policy=rr&tick=4&workload=mixed", "mixed needs a tick of 10 ms"),
+        ("#policy=rr,slice=x", "slice of rr: not a whole number; choose 1 to 1000"),
     ],
 )
 def test_wrong_link_is_explained(page: Page, file: Path, link: str, expected_message: str) -> None:
@@ -269,6 +305,123 @@ def test_wrong_link_is_explained(page: Page, file: Path, link: str, expected_mes
     opened(page, file, link)
     assert expected_message in page.inner_text("#notices")
     assert page.locator(".strip-policy").all_text_contents() == ["rr", "mlfq"]
+
+
+def test_wrong_link_keeps_what_runs(page: Page, file: Path) -> None:
+    opened(page, file, "#policy=stride&workload=two-hogs&pace=0.1")
+    before = page.url
+    page.evaluate("() => { location.hash = '#policy=rr,slice=0' }")
+    page.wait_for_selector("text=slice of rr: 0 is out of range; choose 1 to 1000")
+    assert page.locator(".strip-policy").all_text_contents() == ["stride"]
+    assert page.url == before
+
+
+TEXT = "program root\n  loop\n    run 3ms\n  end\n"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected_message", "mended"),
+    [
+        ("dialog.setup textarea", "program a\n run 3m\n", "own-text:2: 3m: expected a time", TEXT),
+        (
+            "[aria-label='Tunables of b']",
+            "slice_0=-1",
+            "slice_0 of mlfq: -1 is out of range",
+            "levels=3",
+        ),
+        ("[aria-label='Tunables of b']", "slize=1", "slize: unknown tunable of mlfq", "levels=3"),
+        (
+            ".setup-machine label:has-text('Tick') input",
+            "0",
+            "Tick, ms: out of range; choose 0.1 to 1000",
+            "5",
+        ),
+        (
+            ".setup-machine label:has-text('CPUs') input",
+            "",
+            "CPUs: out of range; choose 1 to 256",
+            "3",
+        ),
+    ],
+)
+def test_wrong_setup_stays_open_with_the_error_at_its_field(
+    page: Page, file: Path, field: str, value: str, expected_message: str, mended: str
+) -> None:
+    """What was typed is kept, and what runs goes on. The mended setup begins."""
+    opened(page, file, "#policy=rr&policy=mlfq&pace=0.1")
+    page.click("text=Setup")
+    page.fill(field, value)
+    page.click("dialog.setup button[type=submit]")
+    error = page.locator("dialog.setup .setup-trouble", has_text=expected_message)
+    error.wait_for()
+    control = page.locator(f"dialog.setup[open] {field.removeprefix('dialog.setup ')}")
+    assert control.input_value() == value
+    assert control.get_attribute("aria-describedby") == error.get_attribute("id")
+    assert control.evaluate("each => each === document.activeElement")
+    assert page.locator(".strip-policy").all_text_contents() == ["rr", "mlfq"]
+    page.fill(field, mended)
+    page.click("dialog.setup button[type=submit]")
+    page.wait_for_selector("dialog.setup", state="hidden")
+
+
+def test_setup_has_the_tick_and_names_workloads_bound_to_another(page: Page, file: Path) -> None:
+    opened(page, file, "#policy=rr&workload=two-hogs&pace=0.1")
+    page.click("text=Setup")
+    bound = page.locator(".setup-boxes label", has=page.locator("[value=mixed]"))
+    assert "tick 10 ms" in bound.inner_text()
+    bound.locator("input").check()
+    page.fill(".setup-machine label:has-text('Tick') input", "4")
+    page.wait_for_selector("text=mixed: requires a tick of 10 ms")
+    page.click("dialog.setup button[type=submit]")
+    assert page.locator("dialog.setup[open]").count() == 1
+    bound.locator("input").uncheck()
+    page.click("dialog.setup button[type=submit]")
+    page.wait_for_selector("text=tick 4.00 ms")
+    assert "tick=4&" in page.url
+
+
+def test_nothing_is_shown_that_needs_a_server(page: Page, file: Path) -> None:
+    """This includes the buttons for Perfetto, of which the page cannot make files."""
+    opened(page, file, "#policy=rr&workload=two-hogs&pace=0.1")
+    assert page.locator("#timeline-a .panel-tools button:visible").count() > 3
+    for label in ("ui.perfetto.dev", "Record", "report", "What if"):
+        assert page.locator(f"button[aria-label*='{label}']:visible").count() == 0
+
+
+def test_all_systems_are_printed(page: Page, file: Path) -> None:
+    opened(page, file, "#policy=rr&policy=mlfq&workload=two-hogs&pace=0.1")
+    page.set_viewport_size({"width": 700, "height": 1000})
+    assert page.locator(".system:visible").count() == 1
+    page.emulate_media(media="print")
+    assert page.locator(".system:visible").count() == 2
+    boxes = [page.locator(f"#system-{letter}").bounding_box() for letter in "ab"]
+    assert boxes[0]
+    assert boxes[1]
+    assert boxes[1]["y"] >= boxes[0]["y"] + boxes[0]["height"]
+
+
+def test_a_lesson_on_a_telephone_covers_no_panel(page: Page, file: Path) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(page, file, "#lesson=mlfq")
+    page.wait_for_selector("#lesson button:has-text('Next')")
+    lesson = page.locator("#lesson").bounding_box()
+    timeline = page.locator("#timeline-a").bounding_box()
+    assert lesson
+    assert timeline
+    assert lesson["y"] + lesson["height"] <= timeline["y"]
+    assert timeline["y"] + timeline["height"] / 2 < 844  # both are seen together
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_workloads_are_chosen_without_a_keyboard(page: Page, file: Path) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(page, file, "#policy=rr&workload=two-hogs&pace=0.1")
+    page.click("text=Setup")
+    assert page.locator("dialog.setup select[multiple]").count() == 0
+    page.locator(".setup-boxes input[value=hog]").check()
+    page.click("dialog.setup button[type=submit]")
+    page.wait_for_selector("dialog.setup", state="hidden")
+    assert "workload=two-hogs&workload=hog" in page.url
 
 
 @pytest.mark.parametrize(
@@ -315,3 +468,47 @@ def test_the_page_runs_no_text(browser: Browser, file: Path) -> None:
     assert refused
     assert page.evaluate("() => window.ran") is None
     page.close()
+
+
+TWO_ENDS = """program root
+  fork hog
+  fork hog
+  wait all
+program hog
+  run 30ms
+"""
+
+
+@pytest.mark.parametrize("pace", ["0", "1"])
+def test_finished_workload_leaves_its_processes(page: Page, file: Path, pace: str) -> None:
+    """Time stands still at its end, at any pace, and goes on with another workload."""
+    link = urlencode({"policy": "rr", "cpus": 1, "pace": pace, "text": TWO_ENDS})
+    opened(page, file, f"#{link}")
+    page.wait_for_selector("#system-a > .banner >> text=The workload has ended at 0.070 s.")
+    page.wait_for_selector(".strip-life >> text=workload ended")
+    rows = page.locator("#processes-a .finished tbody tr")
+    assert [row.split()[0] for row in rows.all_inner_texts()] == ["hog", "hog", "root"]
+    assert ["30.0 ms" in row for row in rows.all_inner_texts()] == [True, True, False]
+    page.wait_for_selector("#waits-a >> text=/hog 5, turn, at .* 10.0 ms/")
+    page.wait_for_timeout(300)
+    before = clocks(page)
+    page.wait_for_timeout(500)
+    assert clocks(page) == before == ["0.08 s"] or clocks(page) == before == ["0.07 s"]
+    page.click("button[aria-label^='Start two-hogs']")
+    page.locator("#processes-a .finished").wait_for(state="hidden")
+    page.locator("#system-a > .banner").wait_for(state="hidden")
+    page.wait_for_function(
+        "() => parseFloat(document.querySelector('.strip-clock').innerText) > 0.2"
+    )
+
+
+def test_systems_whose_workloads_end_apart_stay_in_step(page: Page, file: Path) -> None:
+    text = "program root\n  loop 5\n    run 10ms\n    sleep 10ms\n  end\n"
+    link = urlencode({"policy": "rr", "cpus": 1, "pace": 1, "text": text})
+    opened(page, file, f"#policy=mlfq&{link}")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.strip-life')]"
+        ".every((each) => each.textContent.includes('workload ended'))"
+    )
+    page.wait_for_timeout(300)
+    assert len(set(clocks(page))) == 1

@@ -5,7 +5,9 @@
 
 import { ask, connect, onConnection } from "./connection.js";
 import { announce, button, element, setText } from "./elements.js";
+import { workloadEnd } from "./finished.js";
 import { stateOf, subscribe } from "./store.js";
+import { moment } from "./words.js";
 
 const NOTICES_MAX = 4;
 const NOTICE_MS = 12_000;
@@ -43,7 +45,7 @@ export function showConnection(place) {
  */
 export function systemBanner(system) {
     const title = element("strong");
-    const words = element("pre", { className: "banner-words" });
+    const words = element("pre", { className: "banner-words", tabIndex: 0 });
     const again = button("reset", "Restart the system with the same settings", startAgain, "Start again");
     const banner = element("div", { className: "banner", role: "alert", hidden: true }, sign("■"), title, words, again);
 
@@ -58,13 +60,12 @@ export function systemBanner(system) {
 
     const end = subscribe(system, (state) => {
         const life = state.frame?.life;
-        const over = life === "ended" || life === "failed";
-        banner.hidden = !over;
-        if (!over) return;
+        const told = endWords(state);
+        banner.hidden = !told;
+        if (!told) return;
         banner.classList.toggle("bad", life === "failed");
         setText(banner.firstChild, life === "failed" ? "✕" : "■");
-        const name = state.info?.title ?? "The system";
-        setText(title, life === "failed" ? `${name} has failed.` : `${name} has ended.`);
+        setText(title, told);
         setText(words, state.frame.message);
         words.hidden = !state.frame.message;
         again.hidden = !stateOf(system).can("setup");
@@ -72,8 +73,19 @@ export function systemBanner(system) {
     return { element: banner, end };
 }
 
+/** @returns {string} how a system or its workload has ended; "": it has not */
+function endWords(state) {
+    const { frame, info, isOver } = state;
+    const name = info?.title ?? "The system";
+    if (frame?.life === "failed") return `${name} has failed.`;
+    const end_ns = workloadEnd(state);
+    if (end_ns !== null) return `The workload has ended at ${moment(end_ns)}.`;
+    if (isOver) return frame.message && `${name} is at its end.`;
+    return frame?.life === "ended" ? `${name} has ended.` : "";
+}
+
 /**
- * Shows a notice that disappears after a while.
+ * Shows a notice, which disappears after a while unless it is bad.
  * @param {string | Node} words
  * @param {"plain" | "good" | "bad"} [kind]
  */
@@ -84,7 +96,7 @@ export function notice(words, kind = "plain") {
     made.append(sign({ plain: "i", good: "✓", bad: "✕" }[kind]), words, button("close", "Close", remove));
     place.append(made);
     while (place.children.length > NOTICES_MAX) place.firstChild.remove();
-    setTimeout(remove, NOTICE_MS);
+    if (kind !== "bad") setTimeout(remove, NOTICE_MS);
 }
 
 function sign(text) {

@@ -64,7 +64,8 @@ export function onConnection(listener) {
  * @param {string} action as in docs/monitor.md under "do"
  * @param {Object<string, any>} [fields]
  * @param {(text: string) => void} [progress] receives progress reports if it takes long
- * @returns {Promise<any>} the answer's result; rejected with the server's message, or if no answer comes
+ * @returns {Promise<any>} the answer's result; rejected with the server's message, or if no answer comes. The
+ *     error's `part` is the part of a setup that it is about, if it is about one
  */
 export function ask(action, fields = {}, progress = () => {}) {
     if (!session?.isOpen()) {
@@ -96,13 +97,13 @@ function take(message) {
     for (const listener of messageListeners) listener(message);
 }
 
-function settle({ id, ok, result, error }) {
+function settle({ id, ok, result, error, part }) {
     const question = questions.get(id);
     if (!question) return;
     questions.delete(id);
     clearTimeout(question.timer);
     if (ok) question.resolve(result);
-    else question.reject(new Error(error));
+    else question.reject(Object.assign(new Error(error), { part }));
 }
 
 function lose() {

@@ -164,7 +164,14 @@ export class SystemState {
 
     /** @param {number} pid @returns {string} its name, also if it has ended; "" if it is unknown */
     nameOf(pid) {
-        return this.names.get(pid) ?? "";
+        return this.names.get(pid) ?? this.info?.names?.[pid]?.name ?? "";
+    }
+
+    /** @param {number} pid @returns {string} its group and PID, as ./schedlab explain calls it */
+    groupOf(pid) {
+        const row = this.row(pid);
+        const group = row < 0 ? this.info?.names?.[pid]?.group : this.frame.processes.group[row];
+        return `${group ?? (this.nameOf(pid) || "process")} ${pid}`;
     }
 
     /** @param {string} ability as in system.py @returns {boolean} */
@@ -205,7 +212,7 @@ export class SystemState {
 
     #takeHappened(frame) {
         const { timeline, cpus, marks, decisions, log } = frame;
-        for (const mark of marks) this.marks.add(mark);
+        for (const mark of marks) this.#takeMark(mark);
         for (const decision of decisions) this.decisions.add(decision);
         for (const line of log) this.log.add(line);
         while (this.runs.length < cpus.length) {
@@ -221,6 +228,14 @@ export class SystemState {
         for (const [cpu, begin, end] of timeline.idle_while_queued) {
             this.idleWhileQueued[cpu]?.add(begin, end);
         }
+    }
+
+    // A process that lived between two frames has its name only in the mark of its end: "NAME PID: …".
+    #takeMark(mark) {
+        const { kind, pid, text } = mark;
+        this.marks.add(mark);
+        const end = text.lastIndexOf(` ${pid}:`);
+        if ((kind === "ended" || kind === "killed") && end > 0) this.names.set(pid, text.slice(0, end));
     }
 
     #takeNames({ pid, name }) {

@@ -101,9 +101,9 @@ export class View {
         this.#stand(begin + this.span);
     }
 
-    /** Shows all of a short recording. @param {number} length ns */
+    /** Shows all of a recording. @param {number} length ns */
     fitWhole(length) {
-        this.span = Math.max(SHORTEST_NS, Math.min(FIRST_SPAN_NS, length * (1 + 2 * MARGIN)));
+        this.span = Math.max(SHORTEST_NS, length * (1 + 2 * MARGIN));
         this.#changed();
     }
 

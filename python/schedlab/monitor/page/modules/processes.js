@@ -10,6 +10,8 @@ import { announce, button, element, setText } from "../elements.js";
 import { ruleOf, select } from "../store.js";
 import { count } from "../words.js";
 import { COLUMNS, usedColumns } from "./process_columns.js";
+import { workloadEnd } from "../finished.js";
+import { FinishedTable } from "./finished_table.js";
 import { AttributeEditor, KillSwitch } from "./process_acts.js";
 import { ProcessRow } from "./process_row.js";
 import { arrange, itemOfPid, totals } from "./process_order.js";
@@ -67,7 +69,8 @@ class ProcessTable {
         const headGroup = element("div", { className: "head-group", role: "rowgroup" }, this.head);
         this.grid = element("div", { className: "grid", role: "grid", tabIndex: 0, "aria-label": "Processes" }, headGroup, this.space);
         this.empty = element("p", { className: "empty", hidden: true });
-        this.panel.body.append(this.grid, this.empty);
+        this.finished = new FinishedTable();
+        this.panel.body.append(this.grid, this.empty, this.finished.element);
         this.#buildHead();
         for (const field of [this.filter, this.monitorBox.box, this.grouped.box]) {
             field.addEventListener("input", () => {
@@ -182,7 +185,10 @@ class ProcessTable {
         this.starving = starving(state);
         const { shown, all } = this.#counts(processes);
         this.panel.note(shown === all ? count(all) : `${count(shown)} of ${count(all)}`);
-        this.empty.hidden = this.items.length > 0;
+        const end_ns = this.items.length || this.filter.value ? null : workloadEnd(state);
+        this.finished.show(state, end_ns);
+        this.grid.hidden = end_ns !== null;
+        this.empty.hidden = this.items.length > 0 || end_ns !== null;
         setText(this.empty, this.filter.value ? `No process matches “${this.filter.value}”.` : noneLives(state));
         this.grid.setAttribute("aria-rowcount", String(this.items.length + 1));
         this.render();

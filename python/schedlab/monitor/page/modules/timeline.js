@@ -71,7 +71,7 @@ class Timeline {
     }
 
     #build() {
-        this.live = button("", "Follow now (L)", () => view.follow(), "● Live");
+        this.live = button("", "Live: follow now (L)", () => view.follow(), "● Live");
         const toggle = () => (view.live ? view.freeze() : view.follow());
         this.stop = button("pause", "Freeze the drawing, not the machine (P)", toggle);
         this.tableButton = button("", "The visible runs as a table", () => this.#toggleTable(), "Table");
@@ -124,17 +124,17 @@ class Timeline {
         const { frame, runs } = this.state;
         const firsts = runs.filter((track) => track.length).map((track) => track.begin[0]);
         view.report(this.state.id, frame.now_ns, Math.min(frame.now_ns, ...firsts));
-        this.#fitRecording();
+        this.#fitRecording(Math.min(frame.now_ns, ...firsts));
         this.#layOut();
         this.#changed();
     }
 
-    /** A recording shorter than the default span fills the window. */
-    #fitRecording() {
+    /** A recording fills the window. @param {number} first time of the oldest run */
+    #fitRecording(first) {
         const end_ns = this.state.info?.end_ns ?? 0;
         if (this.#fitted === end_ns) return;
         this.#fitted = end_ns;
-        if (end_ns) view.fitWhole(end_ns);
+        if (end_ns) view.fitWhole(end_ns - first);
     }
 
     #changed() {

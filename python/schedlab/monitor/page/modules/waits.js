@@ -7,6 +7,8 @@ import { ask } from "../connection.js";
 import { button, duration, element, moment, percent, setLabel, setText } from "../elements.js";
 import { select, stateOf } from "../store.js";
 import { dress, swatch } from "../swatch.js";
+import { longestWaits, workloadEnd } from "../finished.js";
+import { view } from "../drawing/view.js";
 import { bar, Blame, partList } from "./blame.js";
 import { named } from "../drawing/run_finder.js";
 
@@ -17,6 +19,7 @@ const LONGEST_SEEN = 8;
 const SOME_WAIT = "Choose a process, here or in any panel. Waiting longest now:";
 const RULES = "Waits are broken down like in ./schedlab explain. This panel counts the part of a wait that lies in the window; explain counts whole waits that begin in the selected time.";
 const NONE_WAITS = "No process is waiting. Choose a process to see why it waited.";
+const LONGEST = "The longest waits. Choose one to see why the process waited:";
 
 /** @param {import("../panel.js").Panel} panel @param {string} system */
 export function create(panel, system) {
@@ -110,6 +113,7 @@ class Waits {
     #drawChoice({ processes }) {
         const { wait_now_ns: waits, own: isMonitor } = processes;
         const waiting = [...waits.keys()].filter((row) => waits[row] > 0 && !isMonitor[row]);
+        if (this.state.isOver || workloadEnd(this.state) !== null) return this.#drawLongest();
         waiting.sort((one, other) => waits[other] - waits[one]);
         setText(this.head, waiting.length ? SOME_WAIT : NONE_WAITS);
         const pids = waiting.slice(0, LONGEST_SEEN);
@@ -122,12 +126,37 @@ class Waits {
         pids.forEach((row, at) => setText(this.content.firstChild.children[at].lastChild, duration(waits[row])));
     }
 
+    /** Of a workload or a recording that has ended, lists the longest waits. */
+    #drawLongest() {
+        const { generation, marks, epoch, frame } = this.state;
+        const key = `longest ${epoch} ${generation} ${marks.total} ${frame.now_ns}`;
+        if (this.content.dataset.key === key) return;
+        this.content.dataset.key = key;
+        const longest = longestWaits(this.state, LONGEST_SEEN);
+        setText(this.head, longest.length ? LONGEST : NONE_WAITS);
+        this.content.replaceChildren(element("div", { className: "waits-choice" }, ...longest.map((wait) => this.#longest(wait))));
+    }
+
+    /** In the words of ./schedlab explain. */
+    #longest({ pid, begin, waited, kind }) {
+        const title = `${this.state.groupOf(pid)}, ${kind}, at ${(begin / 1e6).toFixed(4)} ms: ${duration(waited)}`;
+        const mark = swatch();
+        dress(mark, pid);
+        const made = button("", title, () => {
+            select(this.state.id, pid, begin);
+            view.show(begin - waited, begin + 2 * waited);
+        }, title);
+        made.prepend(mark);
+        return made;
+    }
+
     #choice(pid) {
         const mark = swatch();
         dress(mark, pid);
         const title = named(this.state, pid);
         const made = button("", `Explain ${title}`, () => select(this.state.id, pid), title);
         made.prepend(mark);
+        made.removeAttribute("aria-label"); // its name is what is seen, with the time
         made.append(element("span", { className: "waits-time" }));
         return made;
     }

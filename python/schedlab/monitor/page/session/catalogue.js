@@ -17,3 +17,23 @@ export function sharesBy(policies, choice) {
     const known = policies.find((policy) => policy.name === name);
     return SHARES[known?.presets[preset]?.shares_by ?? known?.shares_by] ?? 0;
 }
+
+/**
+ * @param {any[]} policies @param {string} choice name or name:preset
+ * @param {Record<string, number>} settings values of tunables
+ * @returns {string} what is wrong with one of them; "": nothing
+ */
+export function wrongSetting(policies, choice, settings) {
+    const [name, preset] = choice.split(":");
+    const policy = policies.find((each) => each.name === name);
+    const ofPreset = policy?.presets[preset]?.tunables ?? {};
+    const tunables = Object.keys(ofPreset).length ? ofPreset : policy?.tunables ?? {};
+    for (const [tunable, value] of Object.entries(settings)) {
+        const known = Object.keys(tunables).join(", ");
+        if (!Object.hasOwn(tunables, tunable)) return `${tunable}: unknown tunable of ${choice}; ${known ? `choose from ${known}` : "it has none"}`;
+        const { minimum, maximum } = tunables[tunable];
+        if (!Number.isInteger(value)) return `${tunable} of ${choice}: not a whole number; choose ${minimum} to ${maximum}`;
+        if (value < minimum || value > maximum) return `${tunable} of ${choice}: ${value} is out of range; choose ${minimum} to ${maximum}`;
+    }
+    return "";
+}

@@ -44,7 +44,7 @@ export async function answer(message, ask) {
         postMessage({ type: "answer", id, ok: true, result: await ask(message) });
     } catch (error) {
         const known = error instanceof Refused || error instanceof WebAssembly.CompileError;
-        postMessage({ type: "answer", id, ok: false, error: known ? error.message : `internal error: ${error.message}` });
+        postMessage({ type: "answer", id, ok: false, error: known ? error.message : `internal error: ${error.message}`, part: error.part });
         if (!known) throw error;
     }
 }
@@ -94,11 +94,7 @@ const TOGETHER = {
         session.changed();
     },
     // Only of this page:
-    begin: (session, { systems, pace, own: userWorkloads, lesson }) => {
-        if (pace !== undefined) session.pace = pace;
-        if (userWorkloads) session.palette = [...session.palette.filter(({ kind }) => kind !== "own"), ...userWorkloads.map((workload) => ({ ...workload, kind: "own", tick_bound: false }))];
-        return session.begin(systems, lesson);
-    },
+    begin: (session, { systems, pace, own, lesson }) => session.begin(systems, { pace, own, lesson }),
     play: (session, { file, ...facts }) => session.play(file, facts),
     learn: (session, { module }) => {
         const names = session.learn(new WebAssembly.Module(module));

@@ -15,6 +15,22 @@ const BAD_FILE = 8; // WASI's EBADF: there are no files
 export class Refused extends Error {
     /** @type {Instance | null} the one that refused it */
     instance = null;
+
+    /** @param {string} message @param {string} [part] of a setup that it is about, such as "text"; "": none */
+    constructor(message, part = "") {
+        super(message);
+        this.part = part;
+    }
+}
+
+/** Names the part of a setup that a refusal is about. @param {string} part @param {() => any} doing */
+export async function about(part, doing) {
+    try {
+        return await doing();
+    } catch (error) {
+        if (error instanceof Refused) error.part ||= part;
+        throw error;
+    }
 }
 
 /**

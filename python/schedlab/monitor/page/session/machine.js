@@ -33,6 +33,7 @@ export class SimulatedMachine {
     /** Processes that exist only for the monitor: init, and a sleeping one. */
     own = [1, 2];
     endNs = null;
+    names = {};
     /** @type {Act[]} the first `done` of them were done; the others follow at their times */
     #acts = [];
     #done = 0;
@@ -120,6 +121,12 @@ export class SimulatedMachine {
         return ["machine_kill", Number(first)];
     }
 
+    /** True if workloads were started, and none of their processes lives. */
+    get isDone() {
+        if (this.instance.call("machine_processes") > MONITOR_PROCESSES) return false;
+        return this.#acts.slice(0, this.#done).some(({ words }) => words.startsWith("start "));
+    }
+
     /** @returns {string[]} each with its time, in the server's format */
     get acts() {
         return this.#acts.map(({ time, words }) => `${time} ${words}`);
@@ -133,10 +140,10 @@ export class SimulatedMachine {
     // --- time
 
     /**
-     * Advances to a time, or until the patience is exhausted.
-     * @param {number} until @param {number} patience_ms
+     * Advances to a time, or until the patience is exhausted, or the workload ends.
+     * @param {number} until @param {number} patience_ms @param {boolean} [endsDone] true to stop at that end
      */
-    advance(until, patience_ms = Infinity) {
+    advance(until, patience_ms = Infinity, endsDone = false) {
         const end = performance.now() + patience_ms;
         for (;;) {
             this.#doDue();
@@ -144,7 +151,7 @@ export class SimulatedMachine {
             const now = this.now;
             if (now >= target) return;
             this.#run(Math.min(target, now + PIECE_NS));
-            if (performance.now() > end) return;
+            if (performance.now() > end || (endsDone && this.isDone)) return;
         }
     }
 

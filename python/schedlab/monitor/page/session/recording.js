@@ -13,6 +13,8 @@ export class Recording {
     abilities = ["pace", "pause", "seek"];
     acts = [];
     own = [];
+    /** @type {Record<number, import("./names.js").Named>} of all processes by PID, if the trace is complete */
+    names = {};
     #place = 0; // of the piece, in memory
     #at = 0; // the next record
     #now = 0;
@@ -26,6 +28,11 @@ export class Recording {
         this.tick_ns = tick_ns;
         this.#place = this.instance.call("take_memory", PIECE_RECORDS * RECORD_BYTES);
         this.#now = tape.next(0, -1, () => true) ?? 0;
+    }
+
+    /** From the first record to the last one. */
+    get lengthNs() {
+        return this.endNs - (this.tape.next(0, -1, () => true) ?? 0);
     }
 
     get endNs() {

@@ -3,9 +3,10 @@
 // The systems that are watched together. Simulated machines and recordings are played here, in step with each
 // other.
 
-import { asCatalogue, sharesBy } from "./catalogue.js";
-import { Instance, Refused } from "./instance.js";
+import { asCatalogue, sharesBy, wrongSetting } from "./catalogue.js";
+import { about, Instance, Refused } from "./instance.js";
 import { SimulatedMachine } from "./machine.js";
+import { namesOf } from "./names.js";
 import { Recording } from "./recording.js";
 import { WatchedSystem } from "./system.js";
 import { readHeader, Tape } from "./tape.js";
@@ -16,6 +17,10 @@ const AIM_MS = 40; // the time budget of a turn
 const FRAME_MS = 100;
 const LETTERS = ["a", "b", "c", "d"];
 const STANDARD = { settings: {}, cpus: 2, tick_ns: 10_000_000, seed: 1, costs: "kernel", workloads: [] };
+const WINDOW_NS = 10_000_000_000;
+const WINDOW_LEAST_NS = 100_000_000;
+const WINDOW_MOST_NS = 600_000_000_000;
+const TICK_NS = [100_000, 1_000_000_000];
 export const CPUS_MAX = 1024;
 
 export class Session {
@@ -24,7 +29,7 @@ export class Session {
     /** @type {any[]} as in `./schedlab policies --json` */
     policies = [];
     pace = 1;
-    windowNs = 10_000_000_000;
+    windowNs = WINDOW_NS;
     /** @type {any} the lesson being played; null: none */
     lesson = null;
     #modules = new Map();
@@ -61,37 +66,54 @@ export class Session {
     // --- systems
 
     /**
-     * Shows these systems from their start; for a lesson, paused.
-     * @param {any[]} setups of simulated machines, one to four @param {any} lesson null: there is none
+     * Shows these systems from their start; for a lesson, paused. Refused: nothing has changed.
+     * @param {any[]} setups of simulated machines, one to four
+     * @param {{pace?: number, own?: any[], lesson?: any}} more `own`: the user's workloads, {name, title, text}
      */
-    async begin(setups, lesson = null) {
+    async begin(setups, { pace = this.pace, own, lesson = null }) {
         if (!setups.length || setups.length > LETTERS.length) throw new Refused(`number of systems: out of range; choose 1 to ${LETTERS.length}`);
-        const systems = await Promise.all(setups.map((setup, place) => this.simulated(LETTERS[place], { ...STANDARD, ...setup })));
-        for (const system of systems) system.paused = lesson !== null;
-        this.systems = systems;
-        this.lesson = lesson;
+        const { palette } = this;
+        if (own) this.palette = withOwn(palette, own);
+        let systems;
+        try {
+            systems = await Promise.all(setups.map((setup, place) => this.simulated(LETTERS[place], { ...STANDARD, ...setup })));
+        } catch (error) {
+            this.palette = palette;
+            throw error;
+        }
+        for (const system of systems) [system.paused, system.anew] = [lesson !== null, true];
+        if (this.systems.some(isRecorded)) this.windowNs = WINDOW_NS;
+        for (const system of systems) system.setWindow(this.windowNs);
+        [this.systems, this.lesson, this.pace] = [systems, lesson, pace];
         this.#introduce();
     }
 
-    /** Plays a trace. @param {ArrayBuffer} file @param {{title: string, policy?: string}} told of it */
+    /**
+     * Shows all of a trace: it stands at its end, and the window covers it.
+     * @param {ArrayBuffer} file @param {{title: string, policy?: string}} facts
+     */
     play(file, facts) {
-        const system = this.recorded(LETTERS[0], file, facts);
-        system.paused = true;
+        const system = this.recorded(LETTERS[0], file, { ...facts, isWhole: true });
+        this.windowNs = system.windowNs;
+        system.paused = system.anew = true;
         this.systems = [system];
         this.lesson = null;
         this.#introduce();
     }
 
     /**
-     * @param {{title: string, policy?: string, own?: number[], records?: number}} told `own`: PIDs;
-     * `records`: the valid ones
+     * @param {{title: string, policy?: string, own?: number[], records?: number, isWhole?: boolean}} told
+     *     `own`: PIDs; `records`: the valid ones; `isWhole`: the window covers all of it
      */
-    recorded(letter, file, { title, policy, own = [], records }) {
+    recorded(letter, file, { title, policy, own = [], records, isWhole = false }) {
         const { cpus, tick_ns, seed } = readHeader(file);
         const source = new Recording(this.module, Tape.of(file, records), tick_ns || STANDARD.tick_ns);
         source.own = own;
+        source.names = namesOf(source.tape);
         const setup = { ...STANDARD, policy: policy || source.policy() || this.#standard, cpus, tick_ns, seed, machine: "recorded", title };
-        const system = new WatchedSystem(letter, setup, source, this.terms(setup.policy));
+        const terms = this.terms(setup.policy);
+        if (isWhole) terms.windowNs = Math.min(Math.max(source.lengthNs, WINDOW_LEAST_NS), WINDOW_MOST_NS);
+        const system = new WatchedSystem(letter, setup, source, terms);
         system.goThrough();
         return system;
     }
@@ -110,12 +132,16 @@ export class Session {
     }
 
     async simulated(letter, setup) {
-        this.#check(setup);
+        this.#check(letter, setup);
         const module = this.#modules.get(setup.policy.split(":")[0]);
         const source = new SimulatedMachine(module, setup);
         const system = new WatchedSystem(letter, { ...setup, machine: "sim", title: "" }, source, this.terms(setup.policy));
-        for (const name of setup.workloads) await this.start(system, name);
+        for (const name of setup.workloads) await about(this.#isOwn(name) ? "text" : "workloads", () => this.start(system, name));
         return system;
+    }
+
+    #isOwn(name) {
+        return this.palette.some((each) => each.name === name && each.kind === "own");
     }
 
     /** @returns {WatchedSystem[]} systems whose time advances here */
@@ -123,9 +149,13 @@ export class Session {
         return this.systems.filter(({ isPlayed }) => isPlayed);
     }
 
-    #check({ policy = "", cpus }) {
+    #check(letter, { policy = "", cpus, tick_ns, settings }) {
         if (!this.#modules.has(policy.split(":")[0])) throw new Refused(`${policy}: unknown policy; choose from ${[...this.#modules.keys()].join(", ")}`);
-        if (!Number.isInteger(cpus) || cpus < 1 || cpus > CPUS_MAX) throw new Refused(`${cpus} CPUs: out of range; choose 1 to ${CPUS_MAX}`);
+        if (!Number.isInteger(cpus) || cpus < 1 || cpus > CPUS_MAX) throw new Refused(`${cpus} CPUs: out of range; choose 1 to ${CPUS_MAX}`, "cpus");
+        const [shortest, longest] = TICK_NS;
+        if (!(tick_ns >= shortest && tick_ns <= longest)) throw new Refused(`tick of ${tick_ns / 1e6} ms: out of range; choose ${shortest / 1e6} to ${longest / 1e6} ms`, "tick");
+        const wrong = wrongSetting(this.policies, policy, settings);
+        if (wrong) throw new Refused(wrong, `settings-${letter}`);
     }
 
     get #standard() {
@@ -210,23 +240,26 @@ export class Session {
     }
 
     // Advances all systems to one time: a little beyond the time that the slowest has reached. The step
-    // adapts to its measured duration.
+    // adapts to its measured duration. When the workloads of all have ended, time stands still.
     #advance(since_ms) {
         const going = this.played.filter((system) => system.goesOn);
-        if (!going.length) return;
+        const busy = going.filter((system) => !system.isDone);
+        if (!busy.length) return;
         const began_ms = performance.now();
         const before = Math.min(...going.map((system) => system.commonNs));
         const budget = this.pace ? Math.min(this.#farNs, since_ms * this.pace * 1e6) : this.#farNs;
-        this.#advanceTo(going, before + Math.max(Math.round(budget), 1), AIM_MS);
+        this.#advanceTo(busy, before + Math.max(Math.round(budget), 1), AIM_MS, true);
+        const idle = going.filter((system) => !busy.includes(system));
+        this.#advanceTo(idle, Math.max(...busy.map((system) => system.commonNs)), AIM_MS);
         const took_ms = performance.now() - began_ms;
         const went = Math.min(...going.map((system) => system.commonNs)) - before;
         if (went > 0) this.#farNs = Math.min((went * AIM_MS) / Math.max(took_ms, AIM_MS / 8), this.#farNs * 2, 60e9);
         else if (took_ms > AIM_MS) this.#farNs = Math.max(this.#farNs / 2, 1000);
     }
 
-    #advanceTo(systems, commonNs, patience_ms) {
+    #advanceTo(systems, commonNs, patience_ms, endsDone = false) {
         const behind = systems.filter((system) => system.commonNs < commonNs);
-        for (const system of behind) system.advance(commonNs + system.originNs, patience_ms / behind.length);
+        for (const system of behind) system.advance(commonNs + system.originNs, patience_ms / behind.length, endsDone);
     }
 
     /**
@@ -254,6 +287,14 @@ export class Session {
     }
 }
 
+function isRecorded({ source }) {
+    return source.endNs !== null;
+}
+
+function withOwn(palette, own) {
+    return [...palette.filter(({ kind }) => kind !== "own"), ...own.map((each) => ({ ...each, kind: "own", tick_bound: false }))];
+}
+
 function titleOf({ setup: { title, machine, cpus }, policy }) {
     return title || `${policy} on ${machine}, ${cpus} CPU${cpus > 1 ? "s" : ""}`;
 }
@@ -270,6 +311,7 @@ export function introduced(system) {
         no_blame: "To break down single waits (by process, CPU and decision), use ./schedlab monitor, which serves this page; for a recorded run, also ./schedlab explain.",
         end_ns: source.endNs,
         abilities: source.abilities,
+        names: source.names,
         setup: { ...setup, files: [] },
     };
 }

@@ -103,9 +103,17 @@ export class WatchedSystem {
         return !this.paused && !this.isOver;
     }
 
-    /** Advances to a time of this system, or until the patience is exhausted. */
-    advance(until, patience_ms) {
-        this.#attempt(() => this.source.advance(until, patience_ms));
+    /** True if the workload of a simulated machine has ended. */
+    get isDone() {
+        return !this.failed && Boolean(this.source.isDone);
+    }
+
+    /**
+     * Advances to a time of this system, or until the patience is exhausted, or to the end of a workload.
+     * @param {number} until @param {number} patience_ms @param {boolean} [endsDone]
+     */
+    advance(until, patience_ms, endsDone = false) {
+        this.#attempt(() => this.source.advance(until, patience_ms, endsDone));
     }
 
     step(kind) {
@@ -155,12 +163,10 @@ export class WatchedSystem {
         return this.seek(this.past.before(this.now, kind));
     }
 
-    /** Reads all records once, if the trace has an end, so that any time is reached from a nearby copy. */
+    /** Goes to the end of a trace that has one; any earlier time is then reached from a nearby copy. */
     goThrough() {
-        const begin = this.now;
         this.past.spread(this.source.tape.length);
         this.advance(this.source.endNs, Infinity);
-        this.seek(begin);
     }
 
     /**
@@ -251,6 +257,7 @@ export class WatchedSystem {
     #life() {
         if (this.failed) return "failed";
         if (this.isOver) return "ended";
+        if (this.isDone) return "done";
         return this.paused ? "paused" : "running";
     }
 
