@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kept_runs import MANIFEST
+from kept_runs import MANIFEST, keep_simulated
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands import monitor as cli_monitor
 from schedlab.commands import top as cli_top
@@ -105,6 +105,8 @@ def test_a_recorded_run_is_played(made: list[Session], tmp_path: Path) -> None:
         (["--machine", "sim", "--ignore-limits"], "add --machine host"),
         ([".", "--ignore-limits"], "leave out --ignore-limits"),
         ([".", "--machine", "sim"], "already determines what runs"),
+        (["--at", "193ms"], "--at: only recorded runs and simulated machines"),
+        (["--lesson", "mlfq", "--at", "193ms"], "--at: a lesson chooses its moments"),
         ([".", "--policy", "rr", "--cpus", "2"], "leave out --policy and --cpus"),
         (["."], "contains no run"),
         (
@@ -120,6 +122,16 @@ def test_impossible_options_are_refused_with_a_fix(
     with pytest.raises(WrongUsage, match=message):
         call(*arguments)
     assert not made
+
+
+def test_a_recording_opens_full_or_at_a_moment(made: list[Session], tmp_path: Path) -> None:
+    """Its window covers all of it, unless another one is wanted."""
+    keep_simulated(tmp_path, 1, policy="mlfq")
+    for options in ([], ["--at", "193us", "--window", "5"]):
+        call(str(tmp_path), *options)
+    call("--machine", "sim", "--at", "1.5s")
+    assert [session.systems["a"].begin_ns for session in made] == [None, 193_000, 1_500_000_000]
+    assert [session.window_ns for session in made] == [100_000_000, 5 * 10**9, 10 * 10**9]
 
 
 def test_lesson_states_what_runs(made: list[Session]) -> None:
@@ -138,5 +150,5 @@ def test_lesson_states_what_runs(made: list[Session]) -> None:
 def test_top_accepts_the_same_options_except_serving() -> None:
     options = {parameter.name for parameter in cli_monitor.monitor.params}
     of_top = {parameter.name for parameter in cli_top.top.params}
-    assert options - of_top == {"listen", "port", "no_browser", "lesson"}
+    assert options - of_top == {"listen", "port", "no_browser", "lesson", "at_ns"}
     assert of_top < options

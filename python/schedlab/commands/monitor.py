@@ -18,6 +18,7 @@ from schedlab.commands.options import (
     SETTING,
     TICK,
     Number,
+    Parsed,
     given,
     no_kvm_option,
     policy_option,
@@ -27,6 +28,7 @@ from schedlab.machines import SIMULATOR
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.sim import Simulator
 from schedlab.runs.request import one_value_per_option
+from schedlab.units import parse_time
 from schedlab.workload.workload_files import is_workload_file
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ SHORT_TICK_NS = 100_000_000
 SLOW = 0.1
 """Default speed of the page if ticks are short: slow enough to follow single time slices."""
 SEEDS_OF_PAGE = 1 << 53
+TIME_OF_TRACE = Parsed("TIME", parse_time)
 TRACE_OF_PAGE = 2 << 30
 """Maximum size of a trace that the page plays, in bytes."""
 _OF_A_START = {
@@ -159,6 +162,12 @@ _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
     help="Play a lesson: a machine that pauses at interesting moments, with texts "
     "and questions. docs/monitor.md lists the lessons.",
 )
+@click.option(
+    "--at",
+    "at_ns",
+    type=TIME_OF_TRACE,
+    help="Open a recorded run or simulated machines at this time, such as 193ms, and pause.",
+)
 @click.option("--no-browser", is_flag=True, help="Only print the page's address.")
 @click.pass_context
 def monitor(
@@ -167,6 +176,7 @@ def monitor(
     listen: str,
     port: int,
     lesson: str | None,
+    at_ns: int | None,
     no_browser: bool,
     **options: Any,
 ) -> None:
@@ -187,7 +197,7 @@ def monitor(
     need_extra("monitor")
     from schedlab.monitor.conduct import Page, page, watch
 
-    make = session(context, options, page_with=lesson or "")
+    make = session(context, options, page_with=lesson or "", at_ns=at_ns)
     machine_module()  # builds the page's module now, so that the build is visible
     watch(make, page(Page(listen, port, not no_browser)))
 
@@ -212,19 +222,21 @@ class _Request:
 
 
 def session(
-    context: click.Context, options: dict[str, Any], page_with: str | None = None
+    context: click.Context,
+    options: dict[str, Any],
+    page_with: str | None = None,
+    at_ns: int | None = None,
 ) -> Callable[[], Session]:
     """Returns a function that makes the session within the event loop. Raises
     WrongUsage for impossible options.
 
     `page_with`: the lesson of the page ("": no lesson), or None for a terminal. A
-    page plays slowly, and a recording starts paused, since a short recording would be
-    over before the browser opens.
+    page plays slowly. It shows all of a recording, or opens at `at_ns`.
     """
     from schedlab.monitor.lesson import read_lesson
     from schedlab.monitor.session import SYSTEMS_MAX, Session
     from schedlab.monitor.system_factory import make_ready, read_choices, software_of
-    from schedlab.monitor.systems.recorded import recorded_setup
+    from schedlab.monitor.systems.recorded import recorded_setup, recorded_window_ns
 
     request = _Request(**options)
     of_a_start = given(context, _OF_A_START)
@@ -252,16 +264,22 @@ def session(
         choices.check(setup)
         if page_with is not None:
             _check_page(setup)
+    if at_ns is not None:
+        _check_moment(setups[0], lesson)
+    window_ns = int(request.window * 1e9)
+    if request.run and page_with is not None and not given(context, {"window": "--window"}):
+        window_ns = recorded_window_ns(setups[0], window_ns)
     software = software_of(setups[0])
     make_ready(setups[0])
     return lambda: Session(
         setups,
         choices,
         speed=_speed(request, setups[0].tick_ns, for_page=page_with is not None),
-        window_ns=int(request.window * 1e9),
+        window_ns=window_ns,
         record=request.record,
         page_plays=page_with is not None,
         begins_paused=bool(request.run or lesson),
+        at_ns=at_ns,
         lesson=lesson.json_object if lesson else None,
         software=software,
     )
@@ -283,6 +301,17 @@ def _check_page(setup: Setup) -> None:
                 f"{trace}: larger than {TRACE_OF_PAGE >> 30} GiB, which a browser cannot "
                 "hold; use `./schedlab top`"
             )
+
+
+def _check_moment(setup: Setup, lesson: Lesson | None) -> None:
+    """Raises WrongUsage if the page cannot go to a moment of this setup."""
+    if lesson:
+        raise WrongUsage("--at: a lesson chooses its moments; leave out --at")
+    if setup.machine not in (SIMULATOR, "recorded"):
+        raise WrongUsage(
+            "--at: only recorded runs and simulated machines can be opened at a time; name a RUN, "
+            f"or add --machine {SIMULATOR}"
+        )
 
 
 def _check_alone(what: str, given: list[str]) -> None:

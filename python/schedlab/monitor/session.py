@@ -69,6 +69,7 @@ class Session:
         record: bool = False,
         page_plays: bool = False,
         begins_paused: bool = False,
+        at_ns: int | None = None,
         lesson: Mapping[str, Any] | None = None,
         software: Mapping[str, Any] | None = None,
     ) -> None:
@@ -76,8 +77,8 @@ class Session:
 
         `speed` applies to systems whose clock the monitor drives; 0 means as fast as possible.
         `record` records everything from the start. `page_plays`: pages run such systems themselves.
-        `begins_paused`: they begin paused. `lesson` is run by the page. `software` has the
-        manifests' entries about schedlab and the machines.
+        `begins_paused`: they begin paused. `at_ns`: the time that pages show first. `lesson` is run
+        by the page. `software` has the manifests' entries about schedlab and the machines.
         """
         if not 1 <= len(setups) <= SYSTEMS_MAX:
             raise WrongUsage(
@@ -114,6 +115,8 @@ class Session:
             letter: Watched(letter, setup, self._terms)
             for letter, setup in zip(ascii_lowercase, setups, strict=False)
         }
+        for system in self.systems.values():
+            system.begin_ns = at_ns
         self._futures: list[str] = []
         """Letters of the systems that show branches."""
         self.recorded: list[Path] = []

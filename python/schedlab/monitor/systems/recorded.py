@@ -28,6 +28,8 @@ CHECKED_BYTES_MAX = 256 << 20
 
 Checking larger traces takes seconds and gigabytes.
 """
+WINDOW_NS = (100_000_000, 600_000_000_000)
+"""Shortest and longest window (ns) of the metrics."""
 PIECE = 262_144
 """Records read at once."""
 _OUR_MACHINES = ("spike", "qemu", "sim")
@@ -51,6 +53,19 @@ def recorded_setup(place: Path) -> Setup:
         source=folder,
         title=manifest.get("branch", ""),
     )
+
+
+def recorded_window_ns(setup: Setup, default_ns: int) -> int:
+    """Returns a window (ns) that covers all of a recording, or the default if it cannot be read."""
+    if setup.source is None:
+        return default_ns
+    try:
+        records = read_records(setup.source / TRACE_FILE)
+        first, last = records.piece(0, 1), records.piece(len(records) - 1, len(records))
+        length_ns = int(last["time"].max()) - int(first["time"].min())
+    except (TraceError, OSError, ValueError):
+        return default_ns  # it is refused, or played up to its flaw, when it begins
+    return min(max(length_ns, WINDOW_NS[0]), WINDOW_NS[1])
 
 
 def _no_branches(folder: Path, manifest: Mapping[str, Any]) -> str:
