@@ -320,7 +320,7 @@ def test_an_interrupt_leaves_nothing(run_folder: Path, tmp_path: Path, number: i
     process.send_signal(number)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 128 + number
-    assert b"interrupted; nothing is kept" in stderr
+    assert b"interrupted; no results are kept" in stderr
     assert not (tmp_path / "out").exists()
 
 

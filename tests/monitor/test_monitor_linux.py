@@ -208,7 +208,7 @@ class TestGuest:
         assert row.tickets == 17
         assert "no such policy" in seen.refused["policy"]
         assert "mlfq has no tunable nosuch" in seen.refused["tunable"]
-        assert "from 0 to 10" in seen.refused["range"]
+        assert "use 0 to 10" in seen.refused["range"]
         assert "no such process" in seen.refused["process"]
         assert "No such process" in seen.refused["kill"]
         assert "the guest needs it" in seen.refused["own"]

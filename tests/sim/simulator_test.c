@@ -469,7 +469,7 @@ static void test_wrong_setups(void)
     check_no_machine(setup_of("rr", 1025), "1025 CPUs");
     struct simulator_setup setup = setup_of("rr", 1);
     setup.tick_ns = 10;
-    check_no_machine(setup, "a tick of 10 ns");
+    check_no_machine(setup, "tick of 10 ns");
     setup = setup_of("rr", 1);
     setup.tunables = "slice=2,slice=0";
     check_no_machine(setup, "tunable slice=0 of policy rr");
