@@ -181,5 +181,5 @@ def test_a_cpu_that_no_process_may_use_changes_nothing(tmp_path: Path, policy: s
 @pytest.mark.parametrize("cpus", ["", "3-1", "1024", "0,", "-1", "0--1", "1 2 3"])
 def test_what_is_no_list_of_cpus(cpus: str) -> None:
     text = f"program root\ncpus {cpus}\nrun 1ms\n"
-    with pytest.raises((WorkloadRefused, SetupRefused), match=r"workload:2: |no such list of CPUs"):
+    with pytest.raises((WorkloadRefused, SetupRefused), match=r"workload:2: |unknown list of CPUs"):
         Simulator(text)

@@ -165,7 +165,7 @@ static void what_nobody_kept_is_refused()
          {"5 a\n5 b\n", "5 a\n4 b\n", "5 a\nb\n", "5 a\n6 \n", "5 a\n\n", "5 a\n6 \\x0\n",
           "5 a\n6 \\x0g\n", "5 a\n6 \\\n", "5 a\n6 \\n\n", "5 a\n6 \t\n", "5 a\n-6 b\n",
           "5 a\n99999999999999999999 b\n", "5 a\n 6 b\n", "5 a\n6 \xff\n"})
-        check(complaint_of(text).starts_with("typed, line 2: not a time in ns"));
+        check(complaint_of(text).starts_with("typed, line 2: invalid line"));
     check(complaint_of("") == "");
     unlink("typed");
     bool is_refused = false;

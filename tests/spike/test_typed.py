@@ -138,7 +138,7 @@ def test_typed_again_it_is_the_same_run(
 @pytest.mark.spike
 @pytest.mark.parametrize(
     ("text", "message"),
-    [(None, "typed: No such file"), ("7 a\n6 b\n", "typed, line 2: not a time in ns")],
+    [(None, "typed: No such file"), ("7 a\n6 b\n", "typed, line 2: invalid line")],
 )
 def test_what_cannot_be_typed_again(tmp_path: Path, text: str | None, message: str) -> None:
     if text:

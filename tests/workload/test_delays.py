@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import pytest
@@ -131,5 +132,5 @@ def test_the_kernel_lets_the_time_pass(tmp_path: Path) -> None:
     plain, slow = (sorted(gaps) for gaps in fork_gaps)
     assert len(plain) == len(slow) == FORKS - 1
     assert slow[0] >= SLOW_NS
-    middle = FORKS // 2
-    assert abs(slow[middle] - plain[middle] - SLOW_NS) <= 1000
+    # Their means: Spike's clock advances in steps of 500 ns, and so do medians.
+    assert abs(mean(slow) - mean(plain) - SLOW_NS) <= 1000
