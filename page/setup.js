@@ -158,10 +158,10 @@ class SetupDialog {
 
     #copy() {
         if (!this.#check()) return;
-        const whole = new URL(linkOf(this.#read()), location.href).href;
-        navigator.clipboard.writeText(whole).then(
+        const address = new URL(linkOf(this.#read()), location.href).href;
+        navigator.clipboard.writeText(address).then(
             () => announce("The link is copied."),
-            () => notice(element("input", { value: whole, readOnly: true, "aria-label": "The link" })),
+            () => notice(element("input", { value: address, readOnly: true, "aria-label": "The link" })),
         );
     }
 }

@@ -116,7 +116,7 @@ export class SystemRow {
 export class WorkloadBoxes {
     constructor() {
         this.boxes = [];
-        const lists = KINDS.map(([kind, title]) => this.#list(title, workloads().filter((each) => each.kind === kind)));
+        const lists = KINDS.map(([kind, title]) => this.#list(title, workloads().filter((workload) => workload.kind === kind)));
         const scrolled = element("div", { className: "setup-boxes" }, ...lists);
         this.element = element("fieldset", { className: "setup-field" }, element("legend", { textContent: "Workloads" }), scrolled);
         this.trouble = new Trouble(this.element);

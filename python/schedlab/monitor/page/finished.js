@@ -26,12 +26,12 @@ export function workloadEnd({ info, frame, marks }) {
  */
 export function finishedLives(state) {
     const lives = [];
-    const begun = new Map();
+    const startTimes = new Map();
     for (const { kind, pid, time_ns: time } of state.marks.items) {
-        if (kind === "started") begun.set(pid, time);
+        if (kind === "started") startTimes.set(pid, time);
         if (!ENDED.has(kind)) continue;
-        lives.push({ pid, begin: begun.get(pid) ?? -1, end: time, run: 0, waited: 0 });
-        begun.delete(pid);
+        lives.push({ pid, begin: startTimes.get(pid) ?? -1, end: time, run: 0, waited: 0 });
+        startTimes.delete(pid);
     }
     addRuns(state, lives);
     return lives;
@@ -41,7 +41,7 @@ function addRuns(state, lives) {
     const byPid = new Map();
     for (const life of lives) byPid.set(life.pid, [...(byPid.get(life.pid) ?? []), life]);
     forRuns(state, ({ pid, begin, end, waited }) => {
-        const life = byPid.get(pid)?.find((each) => begin >= each.begin && begin <= each.end);
+        const life = byPid.get(pid)?.find((other) => begin >= other.begin && begin <= other.end);
         if (!life) return;
         life.run += end - begin;
         life.waited += waited;
@@ -59,9 +59,9 @@ function addRuns(state, lives) {
  */
 export function longestWaits(state, most) {
     const waits = [];
-    const own = new Set(state.frame.processes.pid.filter((_, row) => state.frame.processes.own[row]));
+    const monitorPids = new Set(state.frame.processes.pid.filter((_, row) => state.frame.processes.own[row]));
     forRuns(state, ({ pid, cpu, begin, waited }) => {
-        if (waited > 0 && !own.has(pid)) waits.push({ pid, cpu, begin: begin - waited, waited });
+        if (waited > 0 && !monitorPids.has(pid)) waits.push({ pid, cpu, begin: begin - waited, waited });
     });
     waits.sort((one, other) => other.waited - one.waited || one.begin - other.begin);
     return waits.slice(0, most).map((wait) => ({ ...wait, kind: kindOf(state, wait) }));

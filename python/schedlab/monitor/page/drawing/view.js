@@ -102,7 +102,7 @@ export class View {
     }
 
     /** Shows all of a recording. @param {number} length ns */
-    fitWhole(length) {
+    fitAll(length) {
         this.span = Math.max(SHORTEST_NS, length * (1 + 2 * MARGIN));
         this.#changed();
     }

@@ -134,7 +134,7 @@ class Timeline {
         const end_ns = this.state.info?.end_ns ?? 0;
         if (this.#fitted === end_ns) return;
         this.#fitted = end_ns;
-        if (end_ns) view.fitWhole(end_ns - first);
+        if (end_ns) view.fitAll(end_ns - first);
     }
 
     #changed() {

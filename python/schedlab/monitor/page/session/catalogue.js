@@ -25,7 +25,7 @@ export function sharesBy(policies, choice) {
  */
 export function wrongSetting(policies, choice, settings) {
     const [name, preset] = choice.split(":");
-    const policy = policies.find((each) => each.name === name);
+    const policy = policies.find((entry) => entry.name === name);
     const ofPreset = policy?.presets[preset]?.tunables ?? {};
     const tunables = Object.keys(ofPreset).length ? ofPreset : policy?.tunables ?? {};
     for (const [tunable, value] of Object.entries(settings)) {

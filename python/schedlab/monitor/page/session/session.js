@@ -73,7 +73,7 @@ export class Session {
     async begin(setups, { pace = this.pace, own, lesson = null }) {
         if (!setups.length || setups.length > LETTERS.length) throw new Refused(`number of systems: out of range; choose 1 to ${LETTERS.length}`);
         const { palette } = this;
-        if (own) this.palette = withOwn(palette, own);
+        if (own) this.palette = withUserWorkloads(palette, own);
         let systems;
         try {
             systems = await Promise.all(setups.map((setup, place) => this.simulated(LETTERS[place], { ...STANDARD, ...setup })));
@@ -93,7 +93,7 @@ export class Session {
      * @param {ArrayBuffer} file @param {{title: string, policy?: string}} facts
      */
     play(file, facts) {
-        const system = this.recorded(LETTERS[0], file, { ...facts, isWhole: true });
+        const system = this.recorded(LETTERS[0], file, { ...facts, showsAll: true });
         this.windowNs = system.windowNs;
         system.paused = system.anew = true;
         this.systems = [system];
@@ -102,17 +102,17 @@ export class Session {
     }
 
     /**
-     * @param {{title: string, policy?: string, own?: number[], records?: number, isWhole?: boolean}} told
-     *     `own`: PIDs; `records`: the valid ones; `isWhole`: the window covers all of it
+     * @param {{title: string, policy?: string, own?: number[], records?: number, showsAll?: boolean}} told
+     *     `own`: PIDs; `records`: the valid ones; `showsAll`: the window covers all of it
      */
-    recorded(letter, file, { title, policy, own = [], records, isWhole = false }) {
+    recorded(letter, file, { title, policy, own = [], records, showsAll = false }) {
         const { cpus, tick_ns, seed } = readHeader(file);
         const source = new Recording(this.module, Tape.of(file, records), tick_ns || STANDARD.tick_ns);
         source.own = own;
         source.names = namesOf(source.tape);
         const setup = { ...STANDARD, policy: policy || source.policy() || this.#standard, cpus, tick_ns, seed, machine: "recorded", title };
         const terms = this.terms(setup.policy);
-        if (isWhole) terms.windowNs = Math.min(Math.max(source.lengthNs, WINDOW_LEAST_NS), WINDOW_MOST_NS);
+        if (showsAll) terms.windowNs = Math.min(Math.max(source.lengthNs, WINDOW_LEAST_NS), WINDOW_MOST_NS);
         const system = new WatchedSystem(letter, setup, source, terms);
         system.goThrough();
         return system;
@@ -136,12 +136,12 @@ export class Session {
         const module = this.#modules.get(setup.policy.split(":")[0]);
         const source = new SimulatedMachine(module, setup);
         const system = new WatchedSystem(letter, { ...setup, machine: "sim", title: "" }, source, this.terms(setup.policy));
-        for (const name of setup.workloads) await about(this.#isOwn(name) ? "text" : "workloads", () => this.start(system, name));
+        for (const name of setup.workloads) await about(this.#isUserWorkload(name) ? "text" : "workloads", () => this.start(system, name));
         return system;
     }
 
-    #isOwn(name) {
-        return this.palette.some((each) => each.name === name && each.kind === "own");
+    #isUserWorkload(name) {
+        return this.palette.some((workload) => workload.name === name && workload.kind === "own");
     }
 
     /** @returns {WatchedSystem[]} systems whose time advances here */
@@ -291,8 +291,8 @@ function isRecorded({ source }) {
     return source.endNs !== null;
 }
 
-function withOwn(palette, own) {
-    return [...palette.filter(({ kind }) => kind !== "own"), ...own.map((each) => ({ ...each, kind: "own", tick_bound: false }))];
+function withUserWorkloads(palette, own) {
+    return [...palette.filter(({ kind }) => kind !== "own"), ...own.map((workload) => ({ ...workload, kind: "own", tick_bound: false }))];
 }
 
 function titleOf({ setup: { title, machine, cpus }, policy }) {
