@@ -127,7 +127,7 @@ class Model:
         return int(self._c.model_events(self._model))
 
     def feed(self, records: Records) -> None:
-        """Adds the next records in sequence order. A text may continue in the next call."""
+        """Adds the next records in sequence order. A text may be split between this call and the next."""
         data = np.ascontiguousarray(records, RECORD)
         self._c.model_feed(self._model, self._ffi.from_buffer(data.view(np.uint8)), len(data))
 

@@ -134,7 +134,7 @@ class Watched(Followed):
     async def set_attribute(self, pids: list[int], kind: AttributeKind, value: int) -> int:
         """Returns the number of changed processes.
 
-        Raises Refused if a single process cannot be changed.
+        Raises Refused if there is only one process and it cannot be changed.
         """
         done = 0
         async with self.asking(Ability.ATTRIBUTES) as system:
@@ -199,7 +199,7 @@ class Watched(Followed):
                 self.waits_for_others = True
 
     async def resume_stopped(self) -> None:
-        """Releases a held system. The caller holds the lock, or no other task does."""
+        """Releases a held system. No other task may hold the system's lock."""
         if self.waits_for_others and self.system:
             await limited(self.system.resume())
             self.clock.start(time.monotonic())

@@ -66,7 +66,7 @@ class WhatIf:
 
     @cached_property
     def groups(self) -> pl.DataFrame:
-        """Groups of the reference replay (see nearness)."""
+        """Groups of processes in the replay under the recorded policy."""
         return visible_frame(nearness(self.measured, self.reference.metrics))
 
     @cached_property

@@ -360,7 +360,7 @@ class _Processes(_Local):
 
 
 class _Worker:
-    """The state of a worker process; `scratch` is None after its laboratory is prepared."""
+    """The state of a worker process; `scratch` is None once the worker is prepared for runs."""
 
     laboratory: Laboratory
     scratch: Path | None

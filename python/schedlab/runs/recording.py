@@ -249,7 +249,7 @@ def _costs(manifest: Mapping[str, Any]) -> Costs:
 
 
 def _of_kernel(delays: str) -> Costs:
-    """Returns the costs of the schedlab kernel, including the run's delayed operations."""
+    """Returns the costs of the schedlab kernel, plus the delays that the run adds to operations."""
     if not delays:
         return KERNEL
     return Costs(f"kernel, delayed: {delays}", delayed_costs(KERNEL.text, delays_of(delays)))

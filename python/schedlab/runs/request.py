@@ -182,7 +182,7 @@ class Request:
         return requested
 
     def kernel_overrides(self) -> dict[str, Path]:
-        """Returns the user's own kernel, by the name of the part that it replaces; empty if there is none."""
+        """Returns the user's kernel as {part that it replaces: path}; empty if there is none."""
         if self.kernel is None:
             return {}
         for part in self.machine.parts:

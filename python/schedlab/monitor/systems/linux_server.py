@@ -30,7 +30,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Places:
-    """Paths of the facts about the server; tests use other paths."""
+    """Paths of the files that describe the server; tests use other paths."""
 
     proc: Path = Path("/proc")
     kernel_log: Path = Path("/dev/kmsg")

@@ -105,7 +105,7 @@ class InversionQueries(Queries):
         return self._stories[policy].measure(lambda waits: waits[0].hogs)
 
     def hogs_part(self, policy: str) -> Measured:
-        """Returns the percentage of all the reader's waits when hogs ran."""
+        """Returns the percentage of the reading task's waiting time during which hogs ran."""
         return self._stories[policy].measure(hogs_part, (0.0, 100.0))
 
     def hogs_part_of_first(self, policy: str) -> Measured:

@@ -388,7 +388,7 @@ class Queries(InversionQueries, DrawbackQueries):
         return self.order_printed({scheduler: f for scheduler, f in figures.items() if f}, falling)
 
     def order_measured(self, name: str, workload: str, falling: bool) -> str | Measured:
-        """Returns the order of the three schedulers by measurements, or the first missing one."""
+        """Returns the three schedulers' names in measured order, or why a measurement is missing."""
         return self.order(
             {scheduler: self.metric(name, workload, scheduler) for scheduler in self.schedulers},
             falling,
