@@ -36,7 +36,7 @@ pytestmark = [
 HAPPENED = ("timeline", "marks", "decisions", "log")
 OF_THE_HOST = (
     *("type", "number", "life", "paused", "speed", "pace", "events_per_s", "behind_ns", "back_ns"),
-    *("whole", "skipped_frames", "recording", "message"),
+    *("whole", "anew", "skipped_frames", "recording", "message"),
 )
 
 

@@ -12,9 +12,11 @@ from typing import Any, Literal
 from urllib.parse import urlencode
 
 import pytest
+from click.testing import CliRunner
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from conftest import ROOT
+from schedlab.commands.cli import cli
 from schedlab.errors import WrongUsage
 from schedlab.monitor.standalone import playground
 from schedlab.monitor.standalone.playground import data, installed_packages, make_playground
@@ -272,6 +274,30 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
         make_playground(tmp_path)
     assert (tmp_path / "mine.txt").read_text() == "mine"
     assert list(tmp_path.iterdir()) == [tmp_path / "mine.txt"]
+
+
+def test_files_added_to_a_playground_are_kept(tmp_path: Path) -> None:
+    place = make_playground(tmp_path / "page")
+    assert make_playground(place) == place
+    (place / "mine.txt").write_text("mine")
+    with pytest.raises(WrongUsage, match=r"contains other files, such as mine\.txt"):
+        make_playground(place)
+    assert (place / "mine.txt").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["page"]
+
+
+def test_what_cannot_be_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    for place, reason in (("file", "is not a folder"), ("file/below", "cannot be written")):
+        with pytest.raises(WrongUsage, match=reason):
+            make_playground(tmp_path / place)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_the_command_accepts_a_folder_that_exists(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").touch()
+    done = CliRunner().invoke(cli, ["page", "--out", str(tmp_path)])
+    assert isinstance(done.exception, WrongUsage) or "contains other files" in done.output
 
 
 def test_completion_knows_the_policy_interface() -> None:

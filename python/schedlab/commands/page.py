@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from schedlab.commands.options import FILE
 from schedlab.errors import WrongUsage
 
 
@@ -19,7 +18,7 @@ from schedlab.errors import WrongUsage
 )
 @click.option(
     "--out",
-    type=FILE,
+    type=click.Path(path_type=Path),
     metavar="PATH",
     help="Build the playground in this folder; with --policy, write the policy to this file. [default: NAME.wasm]",
 )

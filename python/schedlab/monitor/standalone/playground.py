@@ -39,6 +39,7 @@ SEPARATE = BUILD / "page" / "apart.wasm"
 PART = BUILD / "page" / "module.o"
 PACKAGES_MEGABYTES = 45
 """Download size of the packages."""
+_TITLE = "<title>schedlab playground</title>"
 _LOCK = "package-lock.json"
 _INSTALL = ("ci", "--ignore-scripts", "--no-audit", "--no-fund")
 _COMPILER = "node_modules/@yowasp/clang/gen"
@@ -60,10 +61,7 @@ def make_playground(place: Path) -> Path:
 
     Raises WrongUsage if the folder contains other files, and BuildFailed.
     """
-    if place.exists() and any(place.iterdir()) and not (place / "data.json").exists():
-        raise WrongUsage(
-            "contains other files", what=parameter("out", place), fix="name a new folder"
-        )
+    _check_place(place)
     packages = installed_packages()
     build(*(str(path.relative_to(ROOT)) for path in (MODULE, SEPARATE, PART)))
     with tempfile.TemporaryDirectory(dir=place.absolute().parent, prefix=".playground-") as folder:
@@ -73,9 +71,40 @@ def make_playground(place: Path) -> Path:
         _copy(packages, made)
         (made / "data.json").write_text(json.dumps(data(), ensure_ascii=False))
         if place.exists():
+            _check_own(place, made)
             shutil.rmtree(place)
         made.rename(place)
     return place
+
+
+def _check_own(place: Path, made: Path) -> None:
+    """Raises WrongUsage if the old folder has files that the new one does not replace."""
+    others = {path.name for path in place.iterdir()} - {path.name for path in made.iterdir()}
+    if others:
+        raise WrongUsage(
+            f"contains other files, such as {min(others)}",
+            what=parameter("out", place),
+            fix="name a new folder, or move them",
+        )
+
+
+def _text_of(path: Path) -> str:
+    return path.read_text(errors="replace") if path.is_file() else ""
+
+
+def _check_place(place: Path) -> None:
+    """Creates the folder's parents. Raises WrongUsage if the folder cannot hold the playground."""
+    what = parameter("out", place)
+    if place.exists() and not place.is_dir():
+        raise WrongUsage("is not a folder", what=what, fix="name a new folder")
+    if place.exists() and any(place.iterdir()) and _TITLE not in _text_of(place / "index.html"):
+        raise WrongUsage("contains other files", what=what, fix="name a new folder")
+    try:
+        place.absolute().parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WrongUsage(
+            f"cannot be written: {error.strerror}", what=what, fix="name another folder"
+        ) from None
 
 
 def installed_packages() -> Path:
