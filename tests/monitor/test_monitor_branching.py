@@ -68,6 +68,7 @@ def switches(folder: Path) -> list[int]:
 def test_branch_is_shown_next_to_the_original(run_folder: Path) -> None:
     async def test(table: Table) -> None:
         systems = table.session.systems
+        await table.do("seek", time_ns=20 * MS)  # a recording opens at its end
         await table.do("pause")
         await table.step("tick")
         at_ns = await table.step("millisecond", back=True)
