@@ -34,7 +34,7 @@ MANY = "#policy=rr&policy=mlfq&policy=lottery&policy=stride" + SLOW
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns the page, built from this checkout."""
-    build(str(MODULE.relative_to(ROOT)))
+    build(*(str(path.relative_to(ROOT)) for path in (MODULE, SIMULATOR)))
     file = tmp_path_factory.mktemp("page") / "schedlab.html"
     file.write_text(page_of(MODULE.read_bytes()))
     return file
