@@ -67,13 +67,3 @@ uint32_t EXPORTED(policy_cpu)(void)
 {
     return simulator_separate_queue();
 }
-
-uint32_t EXPORTED(policy_kills)(void)
-{
-    return (uint32_t)simulator_separate_kills();
-}
-
-uint32_t EXPORTED(policy_calls)(void)
-{
-    return (uint32_t)machine.calls;
-}

@@ -53,10 +53,10 @@ export async function stateOf(link, standard, policies, version) {
     for (const name of ["base", "against", "settings", "workload"]) state[name] = parts.get(name) ?? (name === "settings" ? "" : state[name]);
     for (const [name, [least, most]] of Object.entries(NUMBERS)) {
         const value = Number(parts.get(name) ?? standard[name]);
-        if (!(value >= least && value <= most)) throw new Error(`This link's ${name} is not between ${least} and ${most}.`);
+        if (!(Number.isInteger(value) && value >= least && value <= most)) throw new Error(`This link's ${name} is not a whole number between ${least} and ${most}.`);
         state[name] = value;
     }
-    if (!(state.base in policies)) throw new Error(`This link edits ${state.base}, which is not a policy of this version.`);
+    if (!Object.hasOwn(policies, state.base)) throw new Error(`This link edits ${state.base}, which is not a policy of this version.`);
     if (parts.has("text")) [state.workload, state.text] = ["", await unpacked(parts.get("text"))];
     state.source = await sourceOf(parts, policies[state.base]);
     const other = parts.get("schedlab") ?? version;

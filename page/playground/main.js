@@ -72,7 +72,8 @@ class Playground {
         const list = element("div", { className: "editor-tabs", role: "tablist", "aria-label": "What to edit" }, ...tabs);
         document.querySelector("#source").append(this.lesson.element, list, body, load, machine);
         document.querySelector("#result").append(this.state, this.schedules.element, this.pointer, this.findings);
-        this.base = policySelect(this.policies, "Policy to edit");
+        // Presets have no separate source.
+        this.base = policySelect(this.policies.map((policy) => ({ ...policy, presets: {} })), "Policy to edit");
         this.against = policySelect(this.policies, "Compared with");
         this.base.addEventListener("change", () => this.#choose(this.base.value));
         this.against.addEventListener("change", () => {
@@ -119,17 +120,16 @@ class Playground {
 
     /** Begins a lesson, or ends it. @param {import("./lesson.js").Lesson | null} lesson */
     #learn(lesson) {
+        if (lesson && !Object.hasOwn(this.data.policies, lesson.base)) throw new Error(`lesson: base: there is no policy ${lesson.base}`);
         this.lesson.show(lesson);
         if (!lesson) return;
         const { base, settings, tick_us, span_ms } = lesson;
-        if (!(base in this.data.policies)) throw new Error(`lesson: base: there is no policy ${base}`);
         const source = this.data.policies[base];
         this.begin({ ...this.settings.state, base, against: base, settings, source, tick_us, span_ms, workload: "", text: lesson.workload, cpus: 1, seed: 1, at: 0 }, "");
     }
 
     #choose(base) {
-        const [name] = base.split(":");
-        Object.assign(this.settings.state, { base: name, source: this.data.policies[name], against: base, settings: "" });
+        Object.assign(this.settings.state, { base, source: this.data.policies[base], against: base, settings: "" });
         this.begin(this.settings.state, "");
     }
 
@@ -142,6 +142,7 @@ class Playground {
     #fillWorkload() {
         const { state } = this.settings;
         const chosen = this.data.workloads.find(({ name }) => name === state.workload);
+        if (state.workload && !chosen) throw new Error(`There is no workload ${state.workload}; choose one above.`);
         if (chosen) state.text = chosen.text;
         this.workload.value = state.text;
     }

@@ -2,9 +2,6 @@
 //
 // Requests to the workers that compile and simulate. A worker that does not answer in time is replaced.
 
-/** A request was replaced by a newer one, or its worker was stopped. */
-export class Cancelled extends Error {}
-
 export class Requests {
     #worker = null;
     #number = 0;

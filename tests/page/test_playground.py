@@ -233,12 +233,15 @@ def test_a_run_shows_the_lines_that_decided_it(page: Page) -> None:
     [
         ("v=9&base=rr", "another version of the playground"),
         ("v=1&base=none", "not a policy of this version"),
-        ("v=1&base=rr&cpus=99999", "cpus is not between 1 and 64"),
+        ("v=1&base=rr&cpus=99999", "cpus is not a whole number between 1 and 64"),
         ("v=1&base=rr&patch=AAAA&hash=0", ""),
         (f"v=1&base=rr&source={'A' * 100_000}", "too long"),
         ("v=1&base=<img src=x onerror=alert(1)>", "not a policy of this version"),
+        ("v=1&base=constructor", "not a policy of this version"),
+        ("v=1&base=rr&cpus=1.5", "cpus is not a whole number"),
+        ("v=1&base=rr&workload=nosuch", "There is no workload nosuch"),
     ],
-    ids=["version", "policy", "cpus", "patch", "long", "markup"],
+    ids=["version", "policy", "cpus", "patch", "long", "markup", "inherited", "part", "workload"],
 )
 def test_a_wrong_link_is_refused_in_words(
     browser: Browser, address: str, link: str, expected_text: str

@@ -26,7 +26,6 @@ export class PolicyMachine {
      * number and a byte offset
      */
     constructor(module, offsets = new Map()) {
-        this.module = module;
         this.offsets = offsets;
         const host = { first_reached: (block) => this.#note(block) };
         this.#exports = new WebAssembly.Instance(module, { host }).exports;
