@@ -73,6 +73,10 @@ enum trace_kind {
     TRACE_AFFINITY = 25, /* process: may now run on these CPUs, and its later children too.
                           * first: which 64 of all CPUs. second: a bit for each of them. All
                           * words of the machine follow each other */
+    TRACE_DISPATCH = 26, /* process: now in this dispatch queue of sched_ext. first: enum
+                          * dispatch_callback. second: the queue's ID as in Linux; a local queue:
+                          * SCX_DSQ_LOCAL_ON and its CPU; SCX_DSQ_INVALID: in none, because the
+                          * scheduler keeps it elsewhere. Only in traces of sched_ext schedulers */
 };
 
 enum trace_loss {
@@ -81,6 +85,15 @@ enum trace_loss {
     LOSS_OF_WAKEUPS = 2, /* each WAKEUP was inserted before its process's next run */
     LOSS_UNSEEN = 3,     /* the process's activity is now unknown; process 0: the CPU's */
     LOSS_SEEN = 4,       /* the CPU is known to idle again */
+};
+
+/* The callback of a sched_ext scheduler that put a process into a dispatch queue. */
+enum dispatch_callback {
+    DISPATCH_BY_SELECT_CPU = 1,
+    DISPATCH_BY_ENQUEUE = 2,
+    DISPATCH_BY_DISPATCH = 3,
+    DISPATCH_BY_OTHER = 4,  /* another callback, or a timer */
+    DISPATCH_BY_KERNEL = 5, /* none */
 };
 
 enum preempt_reason {

@@ -3,15 +3,17 @@
 #define EXPLORE_ACTING_H
 
 /*
- * CPUs that act by themselves, as in a machine with workloads: an idle CPU that is notified picks
- * at once, and takes a task from another queue if it has none (docs/policy-interface.md, "What
- * happens first"). The search then only chooses the actions of tasks. A part of engine.c.
+ * Lets CPUs act by themselves, as in a machine with workloads.
+ *
+ * An idle CPU that is notified picks at once. If its queue has no task, it takes a task from
+ * another queue (docs/policy-interface.md, "What happens first"). So the search only chooses the
+ * operations of tasks. This file is a part of engine.c.
  */
 
-/* All false between two operations. */
+/* By CPU: it was asked to pick again. All are false between two operations. */
 static bool called[QUEUES_MOST]; /* to pick again */
 static bool expired[QUEUES_MOST];
-static bool moves[QUEUES_MOST]; /* the task must be placed again after its turn */
+static bool moves[QUEUES_MOST]; /* the running task must be placed again when it leaves the CPU */
 
 static void make_runnable(struct member *member, enum enqueue_reason reason,
                           const struct member *parent);
@@ -55,7 +57,7 @@ static void announce(struct member *member)
         called[cpu] = true;
 }
 
-/* Returns true if a task came to the CPU's queue. */
+/* Calls steal() or balance() for a CPU. Returns true if its queue got a task. */
 static bool pull(uint32_t cpu, bool idle)
 {
     uint32_t from = policy_balance(policy, &machine.scheduler, cpu, idle);
@@ -95,15 +97,15 @@ static void pick_again(uint32_t cpu)
         make_runnable(left, ENQUEUE_MOVED, NULL);
 }
 
-/* Makes each notified CPU of the first `cpus` pick again, in their order. By a task that it
- * moves, a CPU may notify an earlier one. */
+/* Makes each notified CPU pick again, in the order of their numbers. A CPU that moves a task may
+ * thereby notify a CPU with a lower number. */
 static void settle(uint32_t cpus)
 {
     for (uint32_t cpu = 0; cpu < cpus; cpu++) {
         if (!called[cpu])
             continue;
         pick_again(cpu);
-        cpu = UINT32_MAX; /* continues with the first */
+        cpu = UINT32_MAX; /* starts again with CPU 0 */
     }
 }
 

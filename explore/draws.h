@@ -3,9 +3,11 @@
 #define EXPLORE_DRAWS_H
 
 /*
- * Replaces policies/random.h for a policy under exploration: the search chooses each draw's result
- * and tries each of draw_values in turn. So a generator has no state, and the exploration covers
- * all possible results of a draw, not one sequence of numbers.
+ * Replaces policies/random.h in a policy that is explored.
+ *
+ * The search chooses the result of each random draw, and tries all of draw_values. So the
+ * exploration covers every possible result of a draw, instead of one sequence of random numbers,
+ * and a generator has no state.
  */
 #define SCHEDLAB_RANDOM_H
 
@@ -13,7 +15,7 @@
 
 typedef uint64_t SHARED_MEMORY random_state_t;
 
-/* Returns the number that the search has chosen for this draw. */
+/* Returns the result that the search has chosen for the present draw. */
 uint64_t chosen_draw(void);
 
 POLICY_FUNCTION uint64_t random_splitmix(random_state_t *state)

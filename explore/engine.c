@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The machine and its operations, compiled for one policy (POLICY), whose source comes before this
- * one, under sanitizers. It uses the mechanism that all hosts share (policies/support/);
- * sim/checked/ checks each hook.
+ * The explored machine and its operations, compiled for one policy (POLICY) with sanitizers; the
+ * policy's source precedes this file.
+ *
+ * It uses the mechanism that all hosts share (policies/support/). sim/checked/ checks each call of
+ * a hook.
  */
 
 #include "explore/engine/continuation.h"
@@ -121,7 +123,7 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* Reads the words that name fields, such as `group` of a task. */
+/* Parses the names of the host's fields that the policy reads, such as `group`. */
 static void read_words(const char *words)
 {
     static const char *const texts[NAMED_COUNT] = {

@@ -5,10 +5,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#define WORDS_MOST   4096 /* a word's number and its length share 16 bits */
+#define WORDS_MOST   4096 /* the number of a word, and its length, are stored in 16 bits */
 #define REGIONS_MOST (2 * TASKS_MOST + 2 * QUEUES_MOST + 4)
 
-#define BLOCK 16 /* words that are compared at once */
+#define BLOCK 16 /* number of words that are compared together */
 
 struct region {
     uint64_t *words;
@@ -17,7 +17,7 @@ struct region {
 
 static struct region regions[REGIONS_MOST];
 static uint32_t region_count;
-static uint64_t first[WORDS_MOST]; /* of all regions, in their initial state */
+static uint64_t first[WORDS_MOST]; /* the words of all memory regions in the initial state */
 static uint32_t word_count;
 static uint32_t task_count;
 static bool tasks_alike;
@@ -30,7 +30,8 @@ static bool is_same(const uint64_t *one, const uint64_t *two, uint32_t count)
     return difference == 0;
 }
 
-/* The library's function asks AddressSanitizer about each word. */
+/* Copies words. The C library's function would be slow, because AddressSanitizer checks each of
+ * its accesses. */
 static __attribute__((no_builtin("memcpy"))) void copy(uint64_t *to, const uint64_t *from,
                                                        uint32_t count)
 {
@@ -76,18 +77,19 @@ static uint64_t mix(uint64_t value)
 
 /* ---- the order of tasks ---- */
 
-/* A word that points to a task, or into its state. */
+/* A word of the state that points to a task, or into a task's state. */
 struct lead {
     uint64_t *word;
-    uint64_t from; /* its meaning: its offset in a task or elsewhere */
-    uint8_t owner; /* the task that contains it; task_count: none */
+    uint64_t from; /* what the pointer is: its offset in a task, or in the machine */
+    uint8_t owner; /* the task that contains the pointer; task_count: none */
     uint8_t task;
 };
 
 #define LEADS_MOST 512
 static struct lead leads[LEADS_MOST];
 static uint32_t lead_count;
-static uint64_t colours[TASKS_MOST]; /* per task: its properties, as a number */
+static uint64_t colours[TASKS_MOST]; /* for each task, a hash of everything that distinguishes it
+                                      * from others */
 
 static uint8_t task_at(uint64_t address)
 {
@@ -120,7 +122,8 @@ static void look_at_task(uint8_t task)
     colours[task] = member->place == PLACE_FREE;
     for (uint32_t i = 0; i < offsetof(struct member, set) / sizeof(*words); i++) {
         if (&words[i] == (uint64_t *)(void *)&member->task.cpus)
-            look_at(&nothing, i, task); /* an address, represented by `set` */
+            look_at(&nothing, i, task); /* not hashed: a pointer to the CPU set, which `set`
+                                         * represents */
         else if (&words[i] != (uint64_t *)(void *)&member->task.state)
             look_at(&words[i], i, task);
     }
@@ -141,7 +144,7 @@ static void look_elsewhere(uint64_t *words, uint32_t count, uint64_t from)
     }
 }
 
-/* The pointers to a task, and their sources, are properties of the task, too. */
+/* Includes, in the hash of each task, which pointers lead to it, and from where. */
 static void follow_leads(void)
 {
     uint64_t next[TASKS_MOST];
@@ -158,7 +161,7 @@ static void follow_leads(void)
     }
 }
 
-/* Existing tasks come first. */
+/* Returns true if task `one` precedes task `other` in the sorted order; free slots come last. */
 static bool comes_before(uint8_t one, uint8_t two)
 {
     bool one_free = machine.tasks[one].place == PLACE_FREE;
@@ -242,8 +245,8 @@ void image_shift(uint64_t low, uint64_t high, uint64_t less)
     }
 }
 
-/* Writes a differing word: in 16 bits its number and the mask of the difference's non-zero
- * bytes, then those bytes. */
+/* Writes a word that differs from the initial state: in 16 bits, its number and which bytes of
+ * the difference are not 0; then these bytes. */
 static uint8_t *put(uint8_t *at, uint32_t number, uint64_t difference)
 {
     uint32_t bytes = (71 - (uint32_t)__builtin_clzll(difference)) / 8;

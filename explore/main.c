@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Explores every sequence of operations on the one policy that is compiled in. Exit status 0: no
- * rule was broken. MACHINE_BROKEN: one was. The shortest sequence that breaks it is printed on
- * stdout, and the error on stderr, as by the checked simulator. `./schedlab explore` reads both.
+ * Explores every sequence of operations on the policy that is compiled in.
+ *
+ * Exit status 0: no rule was broken. MACHINE_BROKEN: a rule was broken; the shortest sequence that
+ * breaks it is on stdout, and the error is on stderr, in the format of the checked simulator.
+ * `./schedlab explore` reads both.
  */
 
 #include <inttypes.h>

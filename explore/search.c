@@ -19,11 +19,13 @@
 #include "explore/machine.h"
 #include "sim/checked/watch.h"
 
-#define WORKERS_MOST  16
-#define CHUNK         64  /* states that a worker takes at a time */
-#define FEW           512 /* one worker is enough for this many states */
-#define SERVED_DEPTH  4   /* operations after which it is tried whether all are served */
-#define DRAWS_MOST    2   /* in one operation; each value is tried */
+#define WORKERS_MOST 16
+#define CHUNK        64  /* states that a worker process takes at a time */
+#define FEW          512 /* with at most this many states in a level, one worker is enough */
+/* After this many operations, states are checked for tasks that wait endlessly. */
+#define SERVED_DEPTH 4
+/* Maximum number of draws in an operation; each value is tried for each of them. */
+#define DRAWS_MOST    2
 #define DEPTH_MOST    4096
 #define ENTRIES_FIRST (1 << 14)
 #define NO_KEY        UINT64_MAX
@@ -31,9 +33,9 @@
 enum worker_end { WORKER_DONE, WORKER_TIME = 3, WORKER_FULL };
 
 /*
- * How a state was first reached: its parent's number, the operation, the draws. The least key of
- * all paths to a state in its level counts, regardless of the order of discovery. States of a level
- * are numbered in the order of their keys.
+ * How a state was first reached: number of the previous state, operation, draws. If a level has
+ * several ways to a state, the least key counts, so that the result does not depend on the order of
+ * discovery. States of a level are numbered in the order of their keys.
  */
 typedef uint64_t key_type;
 
@@ -43,37 +45,39 @@ static key_type key_of(uint64_t parent, operation_t operation, uint32_t draws)
 }
 
 /*
- * Only a state's fingerprint and its key are stored. A worker that continues from the state repeats
- * the operations that lead to it.
+ * Only the fingerprint and the key of a state are stored. To continue from a state, a worker
+ * repeats the operations that lead to it.
  */
 struct entry {
-    _Atomic uint64_t low; /* of the fingerprint; 0: free */
-    /* 32 further bits of it, and below these 1 more than the state's number; 0: not yet known.
-     * States are numbered as they are found. When the level is complete, its numbers are
-     * reassigned by keys: then this one only shows that the state belongs to an earlier level. */
+    _Atomic uint64_t low; /* lower half of the fingerprint; 0: the entry is free */
+    /* In the upper half, 32 more bits of the fingerprint; below, the state's number plus 1, or 0
+     * if not yet known. Numbers are first given in the order of discovery. When the level is
+     * complete, states get new numbers in the order of their keys; the number here then only
+     * shows that the state is of an earlier level. */
     _Atomic uint64_t rest;
 };
 
 struct worker {
-    uint64_t next, end;      /* of its chunk: the states of the level that it must continue from */
+    uint64_t next, end;      /* of the states that the worker has taken: the next one, and the
+                              * end */
     _Atomic key_type at;     /* what it does */
-    _Atomic uint64_t drains; /* 1 more than the number of the state whose tasks it takes out */
+    _Atomic uint64_t drains; /* number, plus 1, of the state whose tasks are being dequeued for a
+                              * check */
     uint64_t transitions;
 };
 
 /* What workers share. */
 struct shared {
-    _Atomic uint64_t next; /* of the level: the first that no worker has taken yet */
+    _Atomic uint64_t next; /* the first state of the level that no worker has taken yet */
     _Atomic key_type broken;
     _Atomic uint64_t states;
     struct worker workers[WORKERS_MOST];
 };
 
-/* A state on the path to a worker's present state, or that state. States of a level are in the
- * order of their parents' numbers. So each is recreated only once in a level, or when a worker
- * takes its next chunk. */
+/* A state on the path to a worker's present state. States of a level are in the order of their
+ * previous states. So a worker recreates each such state only once per level or chunk. */
 struct ancestor {
-    uint64_t number; /* 0: none yet, except for the first */
+    uint64_t number; /* number of the state; 0: none yet, except in the first entry */
     uint32_t bytes;
     uint8_t image[IMAGE_BYTES_MOST];
 };
@@ -82,14 +86,17 @@ static struct search_limits limits;
 static struct shared *shared;
 static struct entry *entries;
 static uint64_t entry_count;
-static bool is_full;           /* four of five entries are used */
-static _Atomic key_type *keys; /* by a state's number */
+static bool is_full;           /* four fifths of the entries are used */
+static _Atomic key_type *keys; /* by number of the state */
 static uint64_t level_begin;   /* number of the first state of the present level */
 static uint64_t level_count;
-static uint32_t level;                        /* operations that lead to it */
-static struct ancestor ancestors[DEPTH_MOST]; /* private to a worker: one of each level */
+static uint32_t level;                        /* number of operations that lead to the present
+                                               * level */
+static struct ancestor ancestors[DEPTH_MOST]; /* private to a worker: the path to its state, one
+                                               * entry per level */
 static struct timespec start_time;
-static bool drain_broke; /* after the last operation, when all tasks were taken out */
+static bool drain_broke; /* the rule was broken when all tasks were dequeued after the last
+                          * operation */
 
 static double seconds(void)
 {
@@ -120,8 +127,8 @@ static uint64_t states_most(uint64_t entry_count)
     return entry_count / 5 * 4;
 }
 
-/* Returns the state's number, and sets `is_new` if it was not in the table. Ends the worker if
- * there are too many states. */
+/* Stores a state in the table and returns its number; sets `is_new` if it was not there. Ends
+ * the worker process if there are too many states. */
 static uint64_t enter(struct fingerprint print, key_type key, bool *is_new)
 {
     const uint64_t upper = print.high >> 32;
@@ -149,8 +156,8 @@ static uint64_t enter(struct fingerprint print, key_type key, bool *is_new)
     }
 }
 
-/* Doubles the table. Returns false if memory is insufficient: both tables exist until all
- * entries have been copied. */
+/* Doubles the size of the table. Returns false if memory is short: the old and the new table
+ * exist at the same time. */
 static bool grow(void)
 {
     const uint64_t count = entry_count * 2;
@@ -177,7 +184,8 @@ static bool grow(void)
 
 /* ---- a worker ---- */
 
-/* Computes the next combination of this many draws. Returns false if all were tried. */
+/* Advances to the next combination of results for this many draws. Returns false after the last
+ * combination. */
 static bool next_draws(uint8_t *draws, uint32_t made)
 {
     for (uint32_t i = made < DRAWS_MOST ? made : DRAWS_MOST; i-- > 0;) {
@@ -188,7 +196,8 @@ static bool next_draws(uint8_t *draws, uint32_t made)
     return false;
 }
 
-/* Tries the final checks of a state, given its image and its number of operations. */
+/* Checks what may happen after a state: that all tasks are served, and can be dequeued. The
+ * checks leave the machine unusable. */
 static void try_ends(uint32_t operations, const uint8_t *image, uint32_t bytes)
 {
     draws_choose(NULL, 0);
@@ -239,7 +248,7 @@ static void make_again(struct worker *self, struct ancestor *state, const struct
     state->bytes = image_take(state->image);
 }
 
-/* A state of this level, and the path to it. */
+/* Recreates a state of this level, together with the states on the path to it. */
 static const struct ancestor *state_of(struct worker *self, uint64_t number)
 {
     uint64_t numbers[DEPTH_MOST];
@@ -255,7 +264,8 @@ static const struct ancestor *state_of(struct worker *self, uint64_t number)
     return &ancestors[level];
 }
 
-/* Returns how often the operation was done. */
+/* Performs one operation from a state, once for each combination of draws. Returns how often it
+ * was performed. */
 static uint32_t go_on_by(struct worker *self, const struct ancestor *from, operation_t operation)
 {
     uint8_t draws[DRAWS_MOST] = {0};
@@ -274,7 +284,7 @@ static uint32_t go_on_by(struct worker *self, const struct ancestor *from, opera
     return transitions;
 }
 
-/* Tries all operations that may follow the state. */
+/* Performs all operations that are possible in a state. */
 static void go_on_from(struct worker *self, uint64_t number)
 {
     operation_t operations[OPERATIONS_MOST];
@@ -287,7 +297,8 @@ static void go_on_from(struct worker *self, uint64_t number)
     self->transitions += transitions;
 }
 
-/* If a worker ended in the middle of a state's operations, another one starts that state again. */
+/* Continues from states until none are left. If a worker ended in the middle of a state, another
+ * one starts that state again. */
 static _Noreturn void work(struct worker *self)
 {
     for (;; self->next++) {
@@ -304,7 +315,7 @@ static _Noreturn void work(struct worker *self)
     }
 }
 
-/* Suppresses the report of a worker; the error is reported later. */
+/* Discards the messages of a worker; the broken rule is reported later, when it is repeated. */
 static void be_silent(void)
 {
     int nowhere = open("/dev/null", O_WRONLY);
@@ -332,7 +343,7 @@ static pid_t start(struct worker *self)
 
 /* ---- a level ---- */
 
-/* Handles a worker that has ended by itself, or by a broken rule. */
+/* Handles the end of a worker process: by itself, or because of a broken rule. */
 static enum search_end end_of(struct worker *self, int status, enum search_end end)
 {
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -349,7 +360,8 @@ static enum search_end end_of(struct worker *self, int status, enum search_end e
     return SEARCH_BROKEN;
 }
 
-/* Returns SEARCH_COMPLETE if the level was completed, or the table is full. */
+/* Runs workers until the level is complete or the table is full; then returns SEARCH_COMPLETE.
+ * Otherwise returns why the search ends. */
 static enum search_end share_work(uint32_t workers)
 {
     pid_t pids[WORKERS_MOST];
@@ -364,14 +376,15 @@ static enum search_end share_work(uint32_t workers)
         else if (waitpid(pids[i], &statuses[i], 0) == pids[i])
             end = end_of(&shared->workers[i], statuses[i], end);
     }
-    /* Again: a worker that ended later may have found a lesser key of the state that broke. */
+    /* A second time: a worker that ended later may have found a broken rule with a lower key. */
     for (uint32_t i = 0; i < workers && end == SEARCH_BROKEN; i++)
         end = end_of(&shared->workers[i], statuses[i], end);
     return end;
 }
 
-/* Returns SEARCH_COMPLETE if the level was completed. If a rule is broken in a later state, an
- * earlier one may break it, too. So the other states are tried, while memory suffices. */
+/* Completes the level; returns SEARCH_COMPLETE or why the search ends. After a broken rule, the
+ * other states of the level are still tried while memory suffices, because an earlier one may
+ * break a rule, too. */
 static enum search_end go_through(void)
 {
     uint32_t workers = level_count < FEW ? 1 : limits.workers;
@@ -388,8 +401,8 @@ static enum search_end go_through(void)
     return end;
 }
 
-/* Sorts in place, bit by bit from the highest: the library's sort may need a copy of the same
- * size. */
+/* Sorts in place, by one bit after the other, the highest first. The C library's function may
+ * need a copy of the same size. */
 static void sort_keys(_Atomic key_type *part, uint64_t count, uint32_t bit)
 {
     uint64_t ones = count;
@@ -408,7 +421,7 @@ static void sort_keys(_Atomic key_type *part, uint64_t count, uint32_t bit)
         sort_keys(part + ones, count - ones, bit - 1);
 }
 
-/* Makes the found states the next level. */
+/* Makes the states that were found the next level. */
 static void next_level(void)
 {
     level_begin += level_count;
@@ -425,11 +438,11 @@ static bool reserve(void)
     entry_count = ENTRIES_FIRST;
     shared = share(sizeof(*shared));
     entries = share(entry_count * sizeof(*entries));
-    keys = share(limits.bytes); /* as much of it as there are states */
+    keys = share(limits.bytes); /* as many keys as the table can hold states */
     return shared && entries && keys;
 }
 
-/* The machine's initial state has number 0. */
+/* Stores the initial state, which has number 0. */
 static bool begin(void)
 {
     bool is_new;
@@ -474,8 +487,9 @@ static void do_again(key_type key, const uint8_t *places)
     machine_do(machine_translated(operation_in(key), places));
 }
 
-/* The states' tasks are sorted. Finds, for each operation, the places of tasks in a machine
- * where each task keeps its place. Only the last operation breaks a rule. */
+/* Tasks of stored states are sorted, so a task changes its place on a path. Finds, for each
+ * operation, the places that tasks would have if each kept its own. Only the last operation
+ * breaks a rule. */
 static void find_places(const key_type *path, uint32_t count, uint8_t (*places)[TASKS_MOST])
 {
     uint8_t order[TASKS_MOST];

@@ -3,9 +3,11 @@
 #define EXPLORE_SERVING_H
 
 /*
- * Checks that each task eventually gets its share. Starting with a state, all ready tasks only
- * compute. Under a policy that declares that it shares (shares_by), none of several tasks with the
- * same attributes may wait endlessly. A part of engine.c.
+ * Checks that each task eventually gets its share of the CPU.
+ *
+ * Starting with a state, all ready tasks only compute. If the policy declares that it shares the
+ * CPU (shares_by), none of several tasks with the same attributes may wait endlessly. This file is
+ * a part of engine.c.
  */
 
 #define SERVED_TICKS 200
@@ -31,7 +33,7 @@ static bool have_equal_shares(void)
     return !changes_groups && policy_shares_by(&POLICY, &machine.scheduler) != SHARES_EQUAL;
 }
 
-/* After another policy has taken over, all CPUs pick again. */
+/* Makes all CPUs pick again, after another policy has taken over. */
 static void stop_unknown(void)
 {
     for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++) {
@@ -40,7 +42,8 @@ static void stop_unknown(void)
     }
 }
 
-/* Runs one tick. Returns, as bits, those of these tasks that have not had a CPU yet. */
+/* Simulates one tick. `waiting`: tasks without a CPU so far, as bits. Returns the tasks that
+ * still have had none. */
 static uint32_t serve(uint32_t waiting)
 {
     for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++) {

@@ -15,13 +15,14 @@ struct image {
     uint8_t content[IMAGE_BYTES_MOST];
 };
 
-/* The clock passes the value where numbers wrap in the second tick, run times in the first half. */
+/* The clock passes the value where numbers wrap in the second tick, and run times pass it in the
+ * first half of the walk. */
 #define CLOCK_LATER_NS      (4 * TICK_NS)
 #define RUN_TIME_EARLIER_NS (TICK_NS / 2 - 501000)
 
 static uint64_t state;
 
-/* splitmix64 (Steele, Lea and Flood 2014). */
+/* Returns a random number below `limit` (splitmix64: Steele, Lea and Flood, 2014). */
 static uint32_t random_below(uint32_t limit)
 {
     uint64_t value = state += 0x9e3779b97f4a7c15;
@@ -30,7 +31,8 @@ static uint32_t random_below(uint32_t limit)
     return (uint32_t)((value ^ value >> 31) % limit);
 }
 
-/* The policy's decisions: the places of tasks, and the relative times that it set. */
+/* What a policy decided in a step: the places of tasks, and the times that it set, relative to
+ * now. */
 struct seen {
     struct {
         uint64_t place;
@@ -66,15 +68,16 @@ static struct seen look(void)
     return seen;
 }
 
-/* One of two machines that execute the same random walk. */
+/* One of two machines that perform the same random walk. */
 struct walker {
-    bool relative;     /* its times are moved back after each step, as the policy's invariants
-                        * allow */
+    bool relative;     /* times are moved back after each step, if the policy's promises allow
+                        * it */
     uint64_t clock;    /* its first time */
-    uint64_t run_time; /* of each new task */
+    uint64_t run_time; /* initial run time of each new task */
 };
 
-/* Continues the machine from the image, and stores the resulting state there. */
+/* Restores the machine from the image, performs an operation, and stores the new state in the
+ * image. */
 static struct seen step(struct image *image, const struct walker *walker, operation_t operation,
                         const uint8_t *draws)
 {
@@ -113,7 +116,7 @@ static bool walk(uint32_t length, const struct walker *first, const struct walke
     return true;
 }
 
-/* Returns the first walk with different decisions, or `walks`. */
+/* Returns the number of the first walk with different decisions; `walks` if there is none. */
 static uint32_t first_parting(uint32_t walks, uint32_t length, struct walker first,
                               struct walker second)
 {
@@ -149,7 +152,7 @@ static struct walker walker_of(const struct begin *begin, uint64_t earlier)
                            .run_time = begin->run_time - RUN_TIME_EARLIER_NS - earlier};
 }
 
-/* Returns true if the policy decides differently only where the start value is passed. */
+/* Returns true if decisions differ only if the clock or run times pass the value of `begin`. */
 static bool wraps_at(const struct begin *begin, uint32_t walks, uint32_t length)
 {
     const struct walker earlier = walker_of(begin, begin->apart);

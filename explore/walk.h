@@ -6,14 +6,14 @@
 #include <stdint.h>
 
 /*
- * Tests an assumption of the policy's invariants: states that differ only in their times are
- * equivalent. Two machines do the same random walks. One has all times moved back after each
- * operation, as in a search, and the other never has. Their policies must make the same decisions.
- * Returns false, after a line on stderr, if they do not.
+ * Tests the search's assumption that states are equivalent if only their times differ. Two machines
+ * perform the same random walks; on one of them, all times are moved back after each operation, as
+ * in a search. Both policies must decide the same. If not, prints a line on stderr and returns
+ * false.
  */
 bool walks_agree(uint32_t walks, uint32_t length);
-/* Returns the value of sim/checked/begins.h that changes decisions when clock and run times pass
- * it on otherwise equal random walks; null: none does. */
+/* Returns the value in sim/checked/begins.h that changes decisions when the clock or run times
+ * pass it, on otherwise equal random walks; null if there is none. */
 const char *value_that_changes_walks(uint32_t walks, uint32_t length);
 
 #endif

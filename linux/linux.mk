@@ -6,6 +6,7 @@
 #                                     build/linux/steer: controls a guest for a monitor
 # make linux-stripped LINUX_SDK=FOLDER  the first two without debugging information:
 #                                     build/linux/stripped
+# make build/linux/attach             starts a scheduler of sched_ext in a guest
 # make build/linux/taking_turns.so    makes QEMU's two threads take turns
 # make linux-tests LINUX_SDK=FOLDER   the same in build/linux-tests, with the policies of
 #                                     tests/linux/policies; many break a rule on purpose;
@@ -125,6 +126,12 @@ $B/linux/steer: linux/guest/steer.c abi/trace_format.h Makefile
 	@mkdir -p $(@D)
 	@echo "  $@"
 	@$(SYSTEM_CLANG) $(filter-out -MMD -MP,$(HOST_C)) -static -s -pthread $< -o $@
+
+# Starts a scheduler of sched_ext, whose object follows in the program's file.
+$B/linux/attach: linux/guest/attach.c linux/guest/callback_log.h $(LINUX_ALL_NEED) $(LINUX_LINK)
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(SYSTEM_CLANG) $(filter-out -MMD -MP,$(LOADER_C)) --ld-path=$$(command -v $(SYSTEM_LINKER)) -static $< $(filter-out %fuse3.a,$(LINUX_LINK)) -o $@
 
 $B/linux/taking_turns.so: linux/qemu/taking_turns.c Makefile
 	@mkdir -p $(@D)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Processes the records, one after another. A record that is impossible, because others were lost,
- * is used partially. A record with invalid numbers is ignored.
+ * Processes the records of a trace, one after another.
+ *
+ * If a record contradicts the state, because others were lost, its consistent part is used. A
+ * record with invalid numbers is ignored.
  */
 
 #include "model/inside.h"
 
-#define AT_ONCE 65536 /* records that are processed before their results are stored */
+#define AT_ONCE 65536 /* records that are processed before the window is updated */
 
 /* ---- impossible records (schedlab.trace.bounds) ---- */
 

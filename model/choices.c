@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The policies' choices, and the processes among which they chose. */
+/* The choices of the policy (which task to run), and the processes among which it chose. */
 
 #include "model/message.h"
 
-#define DETAILED   64  /* this many of the latest simultaneous choices are kept with details */
-#define SUMMED_MAX 256 /* tickets of a longer queue are not added up */
+#define DETAILED   64  /* of simultaneous choices, this many of the latest are kept with details */
+#define SUMMED_MAX 256 /* tickets are summed only in queues with at most this many processes */
 
-/* Returns the time of the choice before which there are DETAILED - 1 later ones of these two
- * kinds; 0: there are at most DETAILED in all, -1: fewer. */
+/* Returns the first time of choices with details, so that DETAILED of them do. Returns 0 if
+ * there are exactly enough in all, and -1 if there are fewer. */
 static int64_t detail_from(const struct model *model, const struct trace_record *records,
                            size_t count, uint32_t kind, uint32_t other)
 {
@@ -26,7 +26,7 @@ static int64_t detail_from(const struct model *model, const struct trace_record 
     return match > DETAILED ? time : 0;
 }
 
-/* Only the last choices are shown: computes the time after which details are kept. */
+/* Computes the first time of choices with details, because only the last ones are shown. */
 void choices_plan(struct model *model, const struct trace_record *records, size_t count)
 {
     int64_t from = detail_from(model, records, count, TRACE_DECISION, TRACE_DECISION);
@@ -35,7 +35,7 @@ void choices_plan(struct model *model, const struct trace_record *records, size_
     model->detail_from = later(from, 0);
 }
 
-/* The tickets of a draw's candidates, or -1 if they are not known. */
+/* The sum of the tickets among which a ticket was drawn, or -1 if unknown. */
 struct draw {
     struct decision *decision;
     uint64_t tickets;
@@ -68,7 +68,7 @@ static void add_others(struct model *model, struct draw *draw, uint32_t chosen, 
             add_other(model, draw, slot, decision->time);
         slot = process_of(model, slot)->next;
     }
-    /* A task that was put back has not left its CPU yet. */
+    /* a task that was queued again may not have left its CPU yet */
     uint32_t running = cpu_of(model, cpu)->running;
     if (running != NONE && running != chosen && draw->others < decision->waited)
         add_other(model, draw, running, decision->time);
@@ -113,7 +113,7 @@ void apply_decision(struct model *model, const struct trace_record *record)
     describe(model, slot, &choice);
 }
 
-/* Handles a choice without a DECISION record: its annotation is 0. */
+/* Handles a choice without a DECISION record; its annotation is 0. */
 void silent_choice(struct model *model, uint32_t slot, int64_t time, uint32_t cpu)
 {
     model->decisions.count++;
@@ -129,7 +129,7 @@ void silent_choice(struct model *model, uint32_t slot, int64_t time, uint32_t cp
 
 /* ---- texts ---- */
 
-/* Writes milliseconds, with three decimals. */
+/* Writes a time as milliseconds with three decimals. */
 static void write_time(struct message *message, uint64_t nanoseconds)
 {
     uint64_t microseconds = nanoseconds / 1000 + (nanoseconds % 1000 >= 500);

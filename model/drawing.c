@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The runs that the time line shows: those new since the last frame, and those of the last minute,
- * up to a limit.
+ * The runs of processes that the timeline shows: those since the last frame, and those of the last
+ * minute.
  *
- * If there are more, short runs are merged with their neighbours on the same CPU. Time is cut into
- * as many intervals as can be drawn. The runs that begin in the same interval become one, with
- * their total length and the name of the longest.
+ * If there are more than a limit, time is divided into as many intervals as can be drawn. Runs on a
+ * CPU that begin in the same interval become one run, with their total length and the name of the
+ * longest.
  */
 
 #include "model/inside.h"
 
 #define PAST_NS    (60 * SECOND)
 #define PAST_RUNS  20000
-#define FRESH_RUNS 40000 /* if no frames are requested, at most twice this number is kept */
+#define FRESH_RUNS 40000 /* if no frames are requested, at most twice this many runs are kept */
 
 void draw_idle(struct model *model, const struct stretch *idle)
 {
@@ -24,7 +24,7 @@ void draw_idle(struct model *model, const struct stretch *idle)
 
 /* ---- thinning of runs and of idle times ---- */
 
-/* Rows sorted by CPU, and on each by their start. */
+/* Rows sorted by CPU and, on each CPU, by their begin. */
 struct thinning {
     struct model *model;
     struct list *list;
@@ -45,7 +45,7 @@ static struct drawn run_at(const struct thinning *thinning, uint32_t index)
     return (struct drawn){.begin = idle->begin, .end = idle->end, .cpu = (uint16_t)idle->cpu};
 }
 
-/* Counts the rows of each CPU, and computes the position of its first. */
+/* Counts the rows of each CPU, and computes where its rows begin. */
 static void place_by_cpu(struct thinning *thinning)
 {
     struct model *model = thinning->model;
@@ -83,7 +83,8 @@ static void order_by_cpu(struct thinning *thinning)
     }
 }
 
-/* Merges the rows of the same interval. Returns how many remain, in `remaining`. */
+/* Merges the rows of each interval, and writes the result to `remaining`. Returns its number of
+ * rows. */
 static uint32_t put_together(const struct thinning *thinning, uint32_t most,
                              struct drawn *remaining)
 {
@@ -130,7 +131,7 @@ static void write_back(const struct thinning *thinning, const struct drawn *rema
     list->last = count;
 }
 
-/* Reduces a list to about `most` rows, or fewer. Returns how many were removed. */
+/* Merges rows until there are about `most`. Returns how many rows were merged away. */
 static uint32_t thin(struct model *model, struct list *list, uint32_t most, bool are_runs)
 {
     uint32_t count = list_count(list);
@@ -162,7 +163,7 @@ static void append(struct model *model, struct list *to, const struct list *from
     uint32_t count = list_count(from);
     if (to->last + count > to->capacity)
         to->last = to->first =
-            0; /* never happens: the past is thinned, and can hold all fresh rows */
+            0; /* cannot happen: the past was thinned, so it has room for all new rows */
     __builtin_memcpy(row_of(model, to, to->last), row_of(model, from, from->first),
                      (size_t)count * from->row_bytes);
     to->last += count;
@@ -176,7 +177,7 @@ static int64_t end_of_past(const struct model *model)
     return end;
 }
 
-/* Removes rows that ended before; begin and end are first in the rows of both lists. */
+/* Removes rows that ended before `begin`; the first two fields of every row are begin and end. */
 static void drop_before(struct model *model, struct list *list, int64_t begin)
 {
     uint32_t remaining = 0;
@@ -200,7 +201,7 @@ uint32_t drawing_thin(struct model *model, uint32_t most)
     return thinned;
 }
 
-/* Called after the fresh rows were written: they belong to the past now. */
+/* Moves the runs of the last frame to the past. */
 void drawing_record(struct model *model)
 {
     append(model, &model->past, &model->fresh);
@@ -212,7 +213,7 @@ void drawing_record(struct model *model)
         drop_before(model, &model->past, begin);
         drop_before(model, &model->past_idle, begin);
     }
-    /* To half of it, so that this is not done at each frame. */
+    /* thinned to half of the limit, so that this need not be repeated at each frame */
     if (list_count(&model->past) > PAST_RUNS)
         thin(model, &model->past, PAST_RUNS / 2, true);
     if (list_count(&model->past_idle) > PAST_RUNS)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Explains why a process had to wait: what its CPU did at that time. The rules are those of
- * docs/explain.md, which schedlab.analysis.explanation applies to whole traces; a test compares the
- * results of both. All times are cut to the window.
+ * Explains why a process had to wait: what its CPU did at that time.
+ *
+ * The rules are those of docs/explain.md, which schedlab.analysis.explanation applies to whole
+ * traces; a test compares both results. All times are cut to the window.
  */
 
 #include "model/message.h"
@@ -13,37 +14,39 @@
     WAITS_REPORTED /* number of the sums over all waits, distinct from the single                  \
                     * waits */
 
-enum { UNKNOWN = 0xffffd, SCHEDULER, IDLE }; /* used instead of a slot number */
+enum { UNKNOWN = 0xffffd, SCHEDULER, IDLE }; /* used instead of the slot of a process */
 
-/* A time during which the process waited at one CPU. */
+/* Time during which the process waited at one CPU. */
 struct stay {
     int64_t begin;
     int64_t end;
-    uint32_t wait; /* the number of its wait */
+    uint32_t wait; /* number of the wait that it belongs to */
     uint16_t cpu;
     uint8_t why;
 };
 
-/* A part of a reported wait, or of all: who had the CPU. */
+/* What one process (or idling, or the scheduler) contributed to one wait, or to all waits. */
 struct part {
-    int64_t key; /* wait, CPU, slot, plus 1; 0: none */
+    int64_t key; /* identifies wait, CPU and slot; 0: the entry is free */
     int64_t duration;
     uint32_t times;
 };
 
 struct inquiry {
     struct model *model;
-    struct stay *stays; /* in their order, without overlap */
+    struct stay *stays; /* sorted by time, without overlap */
     uint32_t count;
     uint32_t most;
     uint32_t waits;
-    bool begins;             /* the next stay is the first of a wait */
-    uint32_t first_reported; /* the number of the first reported wait */
-    uint32_t next; /* of the stays: the first with an end after the present action of the CPU */
+    bool begins;             /* the next stay is the first one of a wait */
+    uint32_t first_reported; /* number of the first wait that is reported individually */
+    uint32_t next; /* index of the first stay that ends after the present action of the CPU */
     uint32_t slot;
-    uint32_t *doings;   /* indices of spells of CPUs, sorted by CPU: each CPU's end at `at` */
-    uint32_t *visits;   /* the same for visits to the scheduler: each CPU's end at `until` */
-    struct part *parts; /* by a hash of their keys */
+    uint32_t *doings;   /* indices of what CPUs ran, sorted by CPU; where each CPU's part ends is
+                         * in `at` */
+    uint32_t *visits;   /* the same for passes through the scheduler; where each CPU's part ends
+                         * is in `until` */
+    struct part *parts; /* a hash table, by key */
     uint32_t parts_mask;
     uint32_t parts_count;
     struct stretch *idle; /* times during waits when any CPU was idle */
@@ -86,7 +89,7 @@ static void find_waits(struct inquiry *inquiry)
     inquiry->first_reported = inquiry->waits > WAITS_REPORTED ? inquiry->waits - WAITS_REPORTED : 0;
 }
 
-/* Returns the first stay that ends after this time. */
+/* Returns the index of the first stay that ends after `time`. */
 static uint32_t stay_after(const struct inquiry *inquiry, int64_t time)
 {
     uint32_t low = 0, high = inquiry->count;
@@ -102,7 +105,7 @@ static uint32_t stay_after(const struct inquiry *inquiry, int64_t time)
 
 /* ---- parts ---- */
 
-/* If there are too many, the last are ignored. */
+/* Adds time to a part. If there are too many parts, further ones are ignored. */
 static void add_part(struct inquiry *inquiry, uint32_t wait, uint32_t cpu, uint32_t slot,
                      int64_t duration)
 {
@@ -130,7 +133,8 @@ static void add_idle(struct inquiry *inquiry, int64_t begin, int64_t end)
         inquiry->idle[inquiry->idle_count++] = (struct stretch){.begin = begin, .end = end};
 }
 
-/* A process, or a substitute for a slot, had the CPU: it counts where it overlaps waits. */
+/* Attributes the time from `begin` to `end`, when `slot` had the CPU, to the waits that overlap
+ * it. */
 static void meet(struct inquiry *inquiry, uint32_t cpu, uint32_t slot, int64_t begin, int64_t end)
 {
     while (inquiry->next < inquiry->count && inquiry->stays[inquiry->next].end <= begin)
@@ -154,7 +158,7 @@ static void meet(struct inquiry *inquiry, uint32_t cpu, uint32_t slot, int64_t b
 
 /* ---- what CPUs did ---- */
 
-/* Returns the CPU of a row of spells or visits; NONE: the row concerns no CPU. */
+/* Returns the CPU that a row is about; NONE: no CPU. */
 static uint32_t cpu_of_row(const struct model *model, const struct list *list, uint32_t index)
 {
     if (list != &model->spells)
@@ -164,13 +168,13 @@ static uint32_t cpu_of_row(const struct model *model, const struct list *list, u
     return is_visible ? spell->cpu : NONE;
 }
 
-/* Returns where the sorted rows of a CPU end. */
+/* Returns the variable for the end of a CPU's part of the sorted indices. */
 static uint32_t *end_of(const struct model *model, const struct list *list, uint32_t cpu)
 {
     return list == &model->spells ? &cpu_of(model, cpu)->at : &cpu_of(model, cpu)->until;
 }
 
-/* Sorts the indices of a list's rows by CPU; each CPU's rows stay in their order. */
+/* Sorts indices of rows by CPU; the rows of each CPU stay in their order. */
 static void sort_by_cpu(struct model *model, const struct list *list, uint32_t *sorted)
 {
     uint32_t total = 0;
@@ -191,17 +195,17 @@ static void sort_by_cpu(struct model *model, const struct list *list, uint32_t *
     }
 }
 
-/* One CPU's time, starting with the window. */
+/* Steps through what one CPU did in the window. */
 struct walk {
     struct inquiry *inquiry;
     uint32_t cpu;
-    uint32_t visit; /* the next one, of those before `visits_end` */
+    uint32_t visit; /* the next pass through the scheduler, before `visits_end` */
     uint32_t visits_end;
-    int64_t done; /* everything before this time is processed */
+    int64_t done; /* time up to which everything was attributed */
     int64_t until;
 };
 
-/* Finds the next visit to the scheduler. Returns false if there is none. */
+/* Finds the next pass through the scheduler. Returns false if there is none. */
 static bool next_visit(const struct walk *walk, int64_t *begin, int64_t *end)
 {
     const struct model *model = walk->inquiry->model;
@@ -218,7 +222,7 @@ static bool next_visit(const struct walk *walk, int64_t *begin, int64_t *end)
     return cpu->entered && walk->visit == walk->visits_end;
 }
 
-/* Attributes a time until `until` to a process or to idling, except for visits to the scheduler. */
+/* Attributes the time up to `end` to `slot`, except for passes through the scheduler. */
 static void go_on(struct walk *walk, uint32_t slot, int64_t end)
 {
     int64_t enters, leaves;
@@ -236,7 +240,8 @@ static void go_on(struct walk *walk, uint32_t slot, int64_t end)
     walk->done = later(walk->done, end);
 }
 
-/* Handles the unfinished run or unknown time; else the CPU is idle. */
+/* Attributes the time up to the present: to the unfinished run, or to unknown activity, or else
+ * to idling. */
 static void go_to_the_end(struct walk *walk)
 {
     const struct model *model = walk->inquiry->model;
@@ -273,7 +278,7 @@ static void walk_cpu(struct inquiry *inquiry, uint32_t number)
 
 /* ---- idle CPUs ---- */
 
-/* Returns the part of an idle time during which it waited. */
+/* Returns how much of an idle time overlaps waits of the process. */
 static int64_t waited_in(const struct inquiry *inquiry, int64_t begin, int64_t end)
 {
     int64_t waited = 0;
@@ -305,7 +310,8 @@ static int64_t waited_while_idle(struct inquiry *inquiry)
 
 /* ---- output ---- */
 
-/* Sorts the parts by wait, the longest first; equal ones by CPU and slot. Returns their number. */
+/* Sorts the parts by wait and length, the longest first, and then by CPU and slot. Returns how
+ * many there are. */
 static uint32_t sort_parts(struct inquiry *inquiry)
 {
     struct part *parts = inquiry->parts;
@@ -336,7 +342,7 @@ static uint32_t slot_of(const struct part *part)
     return (uint32_t)(part->key - 1) & 0xfffff;
 }
 
-/* `names`: of a list's pid, cpu, duration_ns, times and name. */
+/* Writes the columns of a list of parts. `names`: for pid, cpu, duration_ns, times and name. */
 static void write_parts(struct inquiry *inquiry, struct message *message,
                         const char *const names[5], const struct part *parts, uint32_t count)
 {
@@ -364,7 +370,7 @@ static void write_parts(struct inquiry *inquiry, struct message *message,
     }
 }
 
-/* A wait is reported at the CPU where it ended. */
+/* Writes the list of waits; each has the CPU where it ended. */
 static void write_waits(struct inquiry *inquiry, struct message *message)
 {
     static const char *const words[] = {"forked",     "woken",   "preempted",
@@ -414,8 +420,8 @@ static void write_all_parts(struct inquiry *inquiry, struct message *message)
     write_parts(inquiry, message, of_all, inquiry->parts + told, count - told);
 }
 
-/* After the indices: a quarter for stays, one for parts, and a half for idle times, which are
- * sorted before parts are. */
+/* Divides the rest of the scratch memory: a quarter for stays, one for parts, and a half for
+ * idle times, which are sorted before there are parts. */
 static void divide_scratch(struct inquiry *inquiry)
 {
     struct model *model = inquiry->model;
@@ -440,7 +446,7 @@ static void divide_scratch(struct inquiry *inquiry)
         (uint32_t)(2 * quarter / (sizeof(struct stretch) + 2 * sizeof(struct sortable)));
 }
 
-/* Returns the slot of the process with the PID, or of its last owner. */
+/* Returns the slot of the process that has the PID or, if it has ended, had it last. */
 static uint32_t find_slot(const struct model *model, uint32_t pid)
 {
     uint32_t match = process_find(model, pid);

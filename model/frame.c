@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The present state, and recent events: docs/monitor.md explains all of it. */
+/* Writes frames: the present state and recent events, which docs/monitor.md describes. */
 
 #include "model/message.h"
 
-#define RUN_NUMBERS     7 /* of a drawn run */
+#define RUN_NUMBERS     7 /* numbers per drawn run */
 #define RUNS_SHOWN      2000
 #define DECISIONS_SHOWN 100
-#define MARKS_SHOWN     200 /* at most this many new ones in a frame: the last */
+#define MARKS_SHOWN     200 /* maximum number of new marks in a frame; the last ones are shown */
 
 /* ---- drawn runs ---- */
 
@@ -22,7 +22,7 @@ static void write_drawn(int64_t *row, const struct drawn *run, bool levels)
     row[6] = run->waited;
 }
 
-/* Writes the unfinished runs, as they are shown until the next frame. */
+/* Writes the unfinished runs; the next frame will replace them. */
 static void show_running(struct model *model)
 {
     for (uint32_t number = 0; number < model->header.cpus; number++) {
@@ -89,7 +89,7 @@ struct chosen_marks {
     uint32_t count;
 };
 
-/* The last marks in an interval, up to a maximum. */
+/* The last marks in a span of numbers, up to a maximum. */
 struct range {
     uint64_t after;
     uint64_t to;
@@ -110,7 +110,8 @@ static void choose_marks(struct chosen_marks *chosen, const struct mark *marks, 
         chosen->mark[chosen->count++] = &marks[first % most];
 }
 
-/* If there are too many, events of the system take precedence over those of processes. */
+/* Chooses the marks to show. If there are too many, events of the system have priority over
+ * those of processes. */
 static void choose_all_marks(const struct model *model, struct chosen_marks *chosen,
                              struct range range)
 {
@@ -118,7 +119,7 @@ static void choose_all_marks(const struct model *model, struct chosen_marks *cho
     choose_marks(chosen, marks->other, marks->others, MARKS_MAX, range);
     range.most -= chosen->count;
     choose_marks(chosen, marks->life, marks->lives, LIVES_MAX, range);
-    for (uint32_t i = 1; i < chosen->count; i++) { /* both are in the order of their numbers */
+    for (uint32_t i = 1; i < chosen->count; i++) { /* both lists are sorted by number */
         const struct mark *mark = chosen->mark[i];
         uint32_t place = i;
         for (; place > 0 && chosen->mark[place - 1]->number > mark->number; place--)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Finds the times when a CPU was idle while a process waited at another one: where its idle time
- * overlaps intervals with an occupied queue other than its own. Times are those of the story's
- * clock, which never goes back. If CPUs' clocks differ, the sums may be wrong by that difference.
+ * Finds the times when a CPU was idle while a process waited at another CPU: when the CPU was idle,
+ * and the queue of another CPU was not empty.
+ *
+ * Times are those of the model's clock, which never goes back. If the clocks of CPUs differ, sums
+ * may be wrong by the difference.
  */
 
 #include "model/inside.h"
@@ -17,7 +19,7 @@ static void add_idle(struct model *model, uint32_t cpu, int64_t begin, int64_t e
     draw_idle(model, &stretch);
 }
 
-/* Returns the first change later than `time`. */
+/* Returns the index of the first change after `time`. */
 static uint32_t change_after(const struct occupancy *changes, uint32_t count, int64_t time)
 {
     uint32_t low = 0, high = count;
@@ -59,7 +61,7 @@ static void search_idling(struct model *model, const struct stretch *idle)
         add_idle(model, idle->cpu, since, idle->end);
 }
 
-/* Counts each CPU's idle times, and computes the position of its first. */
+/* Counts the idle times of each CPU, and computes where they begin in the sorted array. */
 static uint32_t place_by_cpu(struct model *model, const struct stretch *idle, uint32_t count)
 {
     uint32_t total = 0;
@@ -74,7 +76,7 @@ static uint32_t place_by_cpu(struct model *model, const struct stretch *idle, ui
     return total;
 }
 
-/* Sorts by CPU; an unfinished idle time is the last of its CPU. */
+/* Sorts the idle times by CPU; a CPU's unfinished idle time is its last one. */
 static uint32_t sort_idling(struct model *model, struct stretch *sorted, int64_t until)
 {
     const struct stretch *idle = row_of(model, &model->idle, 0);
@@ -91,7 +93,7 @@ static uint32_t sort_idling(struct model *model, struct stretch *sorted, int64_t
     return total;
 }
 
-/* Continues the search up to `until`. */
+/* Continues the search up to the time `until`. */
 void idle_search(struct model *model, int64_t until)
 {
     struct stretch *sorted = scratch_of(model);

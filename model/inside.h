@@ -2,7 +2,8 @@
 #ifndef MODEL_INSIDE_H
 #define MODEL_INSIDE_H
 
-/* A model's data, and the functions that its files share. A slot is a process's place. */
+/* The data of a model, and the functions that its source files share.   A slot is the index of a
+ * process in the model's table of processes. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,15 +16,16 @@
 #include "model/model.h"
 #include "policies/registry.h"
 
-#define NONE     UINT32_MAX
-#define NEVER    INT64_MAX
-#define TIME_MAX (INT64_C(1) << 61) /* as in schedlab.trace.bounds: sums of two do not overflow */
+#define NONE  UINT32_MAX
+#define NEVER INT64_MAX
+/* As in schedlab.trace.bounds: the sum of two times does not overflow. */
+#define TIME_MAX (INT64_C(1) << 61)
 #define SECOND   INT64_C(1000000000)
 
 /* ---- lists: rows are added at the end and removed at the start ---- */
 
 struct list {
-    uint64_t at; /* the position of the rows, in bytes from the model's start */
+    uint64_t at; /* where the rows are, in bytes from the model's start */
     uint32_t row_bytes;
     uint32_t capacity;
     uint32_t first; /* the rows from `first` to before `last` exist */
@@ -37,7 +39,8 @@ static inline uint32_t list_count(const struct list *list)
 
 /* ---- texts ---- */
 
-#define TEXT_BYTES 252 /* of one text in a trace: its own record and 20 more, 12 bytes each */
+/* Maximum length of a text in a trace: its own record and 20 more have 12 bytes each. */
+#define TEXT_BYTES 252
 
 struct text {
     uint32_t bytes; /* without a 0 */
@@ -51,79 +54,80 @@ enum why { FORKED, WOKEN, PREEMPTED, EXPIRED, YIELDED, FOUND };
 enum stop { GOES_ON, STOPPED_BLOCKED, STOPPED_PREEMPTED, STOPPED_YIELDED, STOPPED_ENDED };
 
 /*
- * A process that lives: from its FORK or FOUND until it leaves its CPU as a zombie. Or an ended
- * process, while the window contains any of its events.
+ * A process: alive, from its FORK or FOUND record until it leaves its CPU as a zombie, or ended but
+ * with events in the window.
  */
 struct process {
-    int64_t since;      /* when its run, or its wait in this queue, began */
+    int64_t since;      /* when it began to run, or to wait in its present queue */
     int64_t wait_since; /* when it began to wait, in any queue */
-    int64_t stay_since; /* when it began to wait at `waits_at` */
-    int64_t woken_at;   /* -1: it has run since then */
-    int64_t forked_at;  /* -1: it was found */
+    int64_t stay_since; /* when it began to wait at the CPU `waits_at` */
+    int64_t woken_at;   /* when it was woken; -1: it has run since then */
+    int64_t forked_at;  /* when it was forked; -1: it existed before the trace */
     int64_t picked_at;
     int64_t run_time;     /* of finished runs */
     int64_t waiting_time; /* of finished waits */
-    int64_t waited;       /* its wait before the unfinished run */
+    int64_t waited;       /* length of the wait that preceded its unfinished run */
     int64_t born_at;
     int64_t exit_at;    /* NEVER: not reported */
     int64_t removed_at; /* when it left its CPU for the last time; NEVER: not yet */
     int64_t ran_in_window;
     int64_t waited_in_window;
-    int64_t slice; /* -1: no limit, or not known */
+    int64_t slice; /* time slice (ns); -1: unlimited or unknown */
     int64_t priority;
     int64_t tickets;
     int64_t weight;
-    int64_t share_tickets; /* according to the trace: the metrics use these */
+    int64_t share_tickets; /* tickets according to the trace, which the metrics use */
     int64_t share_weight;
     int64_t share_nice;
     int64_t attribute[ATTRIBUTE_KINDS];
-    uint64_t label; /* the name of its group, as in the record; 0: none */
+    uint64_t label; /* label of its group, as in the record; 0: none */
     uint64_t serial;
     uint32_t pid;
     uint32_t parent;
     uint32_t thread_of;
-    uint32_t next; /* in its queue; for an ended process: the next one to end */
+    uint32_t next; /* next process in its queue or, if it has ended, the process that ended next */
     uint32_t previous;
     uint32_t place;    /* among the living */
-    int32_t cpu;       /* which runs it, or last ran it; -1: none */
+    int32_t cpu;       /* the CPU that runs it, or ran it last; -1: none */
     uint32_t queue;    /* the CPU in whose queue it waits */
-    uint32_t waits_at; /* the CPU where it was placed, last ran, or migrated to */
+    uint32_t waits_at; /* the CPU where it was placed, ran last, or was moved to */
     uint32_t level;
-    uint32_t next_level; /* its level from its next turn */
+    uint32_t next_level; /* the level that it will have in its next time slice */
     uint32_t blocked_for;
-    uint32_t selections; /* times that the scheduler chose it */
-    uint32_t picks;      /* times that it was switched to */
-    uint16_t attributes; /* bits: the attributes that the trace contains */
+    uint32_t selections; /* how often the scheduler chose it */
+    uint32_t picks;      /* how often a CPU switched to it */
+    uint16_t attributes; /* which attributes the trace contains, as bits */
     uint8_t state;
-    uint8_t why;   /* enum why; plus MOVED, once it has migrated */
-    uint8_t stops; /* how it is about to stop; GOES_ON: not reported */
-    bool used;     /* else the slot is free */
+    uint8_t why;   /* why it waits (enum why), plus MOVED if it was moved */
+    uint8_t stops; /* why it is about to leave its CPU; GOES_ON: unknown */
+    bool used;     /* false if the slot is free */
     bool living;
-    bool named;          /* the trace contains the name */
-    bool is_queue_known; /* a QUEUED record came since it last ran; an urgent process is in no such
-                            queue */
-    bool placed;         /* the trace shows the CPU where it waits; else that is a guess */
+    bool named;          /* the trace contains its name */
+    bool is_queue_known; /* a QUEUED record has shown its queue since it last ran; a process that
+                          * is picked before all others is in no queue */
+    bool placed;         /* the trace shows the CPU where it waits; otherwise this is a guess */
     bool ran;
     bool exited;
-    bool kin;            /* it is the trace's first process, or a descendant */
-    bool began;          /* it began a measured window: it does not belong to the workload */
-    bool unseen;         /* its activity is unknown until it is found again */
+    bool kin;            /* it is the trace's first process, or a descendant of it */
+    bool began;          /* it began a measured window, and so does not belong to the workload */
+    bool unseen;         /* what it does is unknown until a FOUND record */
     bool outside;        /* it does not belong to the workload, for any reason */
-    bool of_workload;    /* computed for each frame */
-    int64_t run_now;     /* computed for each frame: in the window, including unfinished runs */
-    int64_t wait_now;    /* the same for waits */
+    bool of_workload;    /* computed for each frame: it belongs to the workload */
+    int64_t run_now;     /* computed for each frame: running time in the window, including
+                          * unfinished runs */
+    int64_t wait_now;    /* computed for each frame: waiting time in the window */
     int64_t unseen_time; /* earlier time without records, also before the window */
-    int64_t unseen_now;  /* its time since its CPU's trace ended, or without records */
+    int64_t unseen_now;  /* time without records at present, or since its CPU's trace ended */
     uint32_t level_now;
     double share;
     double ideal;
-    double demand_by_settings; /* the same by the workload's settings, even if the policy does not
-                                  read them */
+    double demand_by_settings; /* ideal share by the attributes that the workload set, even if
+                                * the policy ignores them */
 };
 
 /* ---- CPUs ---- */
 
-/* A run, as it is drawn. */
+/* A run as the timeline draws it. */
 struct drawn {
     int64_t begin;
     int64_t end;
@@ -142,41 +146,41 @@ enum text_target {
     TEXT_OF_REMARK
 };
 
-/* A text that several records are building. */
+/* A text that is being assembled from several records. */
 struct pending_text {
     struct text text;
     uint32_t records;
-    bool over; /* a 0 has come */
+    bool over; /* its final 0 has arrived */
     uint8_t target;
     uint32_t slot;
     uint32_t shares_by;
     uint64_t serial; /* of the process */
-    uint64_t mark;   /* which of the system's marks */
+    uint64_t mark;   /* which of the system's marks has the text */
     int64_t time;
     int64_t value; /* of a tunable */
     struct text tunable;
-    bool has_tunable; /* the text so far has set `tunable` */
+    bool has_tunable; /* the text so far is the name of a tunable, which has been set */
 };
 
 struct cpu {
-    uint32_t running; /* NONE: it is idle, or does not exist */
+    uint32_t running; /* slot of the running process; NONE: idle, or the CPU does not exist */
     uint32_t queue_first;
     uint32_t queue_last;
     uint32_t queue_count;
-    uint64_t decided; /* the serial of the last chosen process; 0: none */
-    int64_t since;    /* when its run or idle time began */
+    uint64_t decided; /* serial number of the last chosen process; 0: none */
+    int64_t since;    /* when its run, or its idle time, began */
     int64_t started_at;
     int64_t ended_at;
-    int64_t idle_since;   /* -1: it is not idle, or does not exist yet */
-    int64_t unseen_since; /* -1: the trace shows its activity */
-    int64_t busy;         /* finished runs in the window */
-    int64_t busy_now;     /* computed for each frame, including the unfinished run */
+    int64_t idle_since;   /* when it became idle; -1: it is not idle, or does not exist yet */
+    int64_t unseen_since; /* when the trace stopped showing its activity; -1: the trace shows it */
+    int64_t busy;         /* total length of the finished runs in the window */
+    int64_t busy_now;     /* computed for each frame: the same, including the unfinished run */
     int64_t entered_at;   /* its scheduler */
     int64_t entered_cycles;
     bool entered;
-    struct drawn shown; /* the unfinished run at the time of the last frame */
+    struct drawn shown; /* the unfinished run, as the last frame showed it */
     bool is_shown;
-    uint32_t at; /* scratch of sorts by CPU */
+    uint32_t at; /* scratch memory for sorting by CPU */
     uint32_t until;
     struct pending_text pending_text;
 };
@@ -185,22 +189,23 @@ struct cpu {
 
 enum spell_kind { RUN, WAIT, UNSEEN };
 
-#define MOVED 0x80 /* flag of a WAIT, in addition to its reason: it continues at another CPU */
+#define MOVED 0x80 /* added to the reason of a WAIT that continues at another CPU */
 
-/* A run of a process, its wait at one CPU, or a time when the trace does not show a CPU's
- * activity. */
+/* A run of a process, its wait at one CPU, or a time when the trace does not show what a CPU
+ * did. */
 struct spell {
     int64_t begin;
     int64_t end;
     uint32_t slot;
-    uint32_t serial; /* its lowest bits: another process may use the slot by now */
+    uint32_t serial; /* lowest bits of the process's serial number: another process may use the
+                      * slot by now */
     uint32_t level;
     uint16_t cpu;
     uint8_t kind;
-    uint8_t detail; /* enum stop of a run, enum why and MOVED of a wait */
+    uint8_t detail; /* of a run: enum stop; of a wait: enum why, and MOVED */
 };
 
-/* An event, which counts while its time is in the window. */
+/* An event at one time, which counts as long as that time is in the window. */
 struct moment {
     int64_t time;
     int64_t value;
@@ -217,19 +222,20 @@ struct moment {
 };
 
 enum moments {
-    TURNAROUNDS, /* value: -1 for a process that was found */
+    TURNAROUNDS, /* value: -1 if the process existed before the trace */
     RESPONSES,
-    LATENCIES, /* time: when it was woken */
+    LATENCIES, /* time: when the process was woken */
     WAKEUPS,
     MIGRATIONS,
     SWITCHES,
-    VISITS,            /* of the scheduler; value: cycles */
-    IDLE_WHILE_QUEUED, /* time: the end; value: the start */
-    BATCHES,           /* of records; value: how many */
+    VISITS,            /* passes through the scheduler; value: cycles */
+    IDLE_WHILE_QUEUED, /* time: the end; value: the begin */
+    BATCHES,           /* batches of records; value: number of records */
     MOMENTS,
 };
 
-/* From `time` this many queues are occupied; if only one: which; else -1. */
+/* Starting at `time`, this many queues have waiting processes. If only one has: which one; else -1.
+ */
 struct occupancy {
     int64_t time;
     uint32_t queues;
@@ -275,11 +281,12 @@ struct mark {
 };
 
 #define MARKS_MAX 700
-#define LIVES_MAX 300 /* a fork storm must not displace the other marks */
+/* Maximum number of marks about processes, so that many forks do not displace all other marks. */
+#define LIVES_MAX 300
 
-/* The last marks of a kind; `count` is their total number. */
+/* The last marks of one kind. `count`: how many there were in all. */
 struct marks {
-    uint64_t shown; /* the number of the last one in a frame */
+    uint64_t shown; /* number of the last mark that was in a frame */
     uint64_t count;
     uint64_t others;
     uint64_t lives;
@@ -294,7 +301,7 @@ struct decision {
     uint64_t number;
     int64_t time;
     uint64_t remark;
-    int64_t tickets; /* of all candidates of the draw; -1: not known */
+    int64_t tickets; /* sum of the tickets of all candidates; -1: unknown */
     uint64_t parts;  /* of a ticket */
     const struct policy *policy;
     uint32_t cpu;
@@ -304,14 +311,14 @@ struct decision {
     uint32_t candidates;
     bool named;
     uint32_t candidate[CANDIDATES_MAX];
-    int64_t worth[CANDIDATES_MAX]; /* its level, or its tickets */
+    int64_t worth[CANDIDATES_MAX]; /* level or tickets of each candidate */
     struct text name;
 };
 
 struct decisions {
     uint64_t shown;
     uint64_t count;  /* of all choices */
-    uint64_t stored; /* number of those with details */
+    uint64_t stored; /* number of choices that are stored with details */
     struct decision row[DECISIONS_MAX];
 };
 
@@ -325,14 +332,15 @@ struct set_tunable {
 struct in_force {
     struct text text;
     uint32_t shares_by;
-    bool levels_seen; /* a task had a level other than 0 */
-    bool shared_seen; /* a process was picked on a CPU whose queue did not contain it */
+    bool levels_seen; /* some task had a level other than 0 */
+    bool shared_seen; /* some CPU picked a process that was not in its own queue */
     bool wants_shared_queue;
-    const struct policy *policy; /* null: not known here */
-    const struct policy *source; /* which answers; null: none */
+    const struct policy *policy; /* the active policy; null: this program lacks it */
+    const struct policy *source; /* the policy that interprets levels and annotations; null: none */
     uint64_t ticket_parts;
     uint32_t tunable_count;
-    struct set_tunable tunable[POLICY_TUNABLES_MAX]; /* those set since it became active */
+    struct set_tunable tunable[POLICY_TUNABLES_MAX]; /* tunables set since the policy became
+                                                      * active */
     struct scheduler scheduler;
     uint64_t state[POLICY_SCHEDULER_BYTES / 8];
 };
@@ -349,11 +357,11 @@ struct model {
     uint64_t lost;
     uint64_t serials;
     int64_t now;
-    int64_t begin;           /* the window's: it never goes back */
-    int64_t forgotten_until; /* earlier data was removed because memory was full */
+    int64_t begin;           /* begin of the window, which never goes back */
+    int64_t forgotten_until; /* older data was removed because memory was full */
     int64_t window;
-    int64_t clock; /* the latest time so far; unlike records' times it never goes back */
-    struct occupancy searched; /* idle-while-queued is computed up to here */
+    int64_t clock; /* the latest time so far; records' times may go back, this never does */
+    struct occupancy searched; /* idle_search() has computed everything up to here */
     int64_t detail_from;       /* later choices are kept with their details */
     uint32_t occupied;         /* queues that contain a process */
     uint64_t occupied_sum;     /* of their numbers: if there is only one, it is this queue */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* One range of memory, divided once: copying it copies the whole model. */
+/* One range of memory, divided once. */
 
 #include "model/inside.h"
 
@@ -104,33 +104,4 @@ void list_tidy(struct model *model, struct list *list)
 {
     if (list->first > list_count(list))
         move_to_begin(model, list);
-}
-
-static void copy_list(struct model *to, const struct model *from, const struct list *list)
-{
-    __builtin_memcpy(row_of(to, list, list->first), row_of(from, list, list->first),
-                     (size_t)list_count(list) * list->row_bytes);
-}
-
-static void copy_part(struct model *to, const struct model *from, uint64_t offset, uint64_t bytes)
-{
-    __builtin_memcpy(at(to, offset), at(from, offset), (size_t)bytes);
-}
-
-struct model *model_copy(void *memory, const struct model *from)
-{
-    struct model *to = memory;
-    *to = *from;
-    copy_part(to, from, from->cpus_at, (uint64_t)from->header.cpus * sizeof(struct cpu));
-    copy_part(to, from, from->processes_at, (uint64_t)from->slots * sizeof(struct process));
-    copy_part(to, from, from->names_at, (uint64_t)from->slots * sizeof(struct text));
-    copy_part(to, from, from->living_at, (uint64_t)from->living * sizeof(uint32_t));
-    copy_part(to, from, from->places_at, sizeof(uint32_t) << from->places_bits);
-    const struct list *lists[] = {&from->spells, &from->occupancy,  &from->idle,     &from->fresh,
-                                  &from->past,   &from->fresh_idle, &from->past_idle};
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-        copy_list(to, from, lists[i]);
-    for (uint32_t i = 0; i < MOMENTS; i++)
-        copy_list(to, from, &from->happened[i]);
-    return to;
 }

@@ -5,8 +5,8 @@
 #define COLUMNS_MAX 96
 #define TABLE_BYTES (sizeof(struct model_message) + COLUMNS_MAX * sizeof(struct model_column))
 
-/* Reserves space for a part of a message. If a message does not fit, it is discarded: `used`
- * records that, and further parts overwrite its start. Any single column fits. */
+/* Reserves memory for a part of a message. If a message does not fit, it is discarded: further
+ * parts overwrite it, and `used` shows it. Any single column fits. */
 static void *take(struct message *message, uint32_t bytes)
 {
     uint64_t begin = ((uint64_t)message->used + 7) & ~UINT64_C(7);
@@ -117,7 +117,8 @@ void message_null(struct message *message, const char *name)
 void *message_several(struct message *message, const char *name, enum model_kind kind,
                       uint32_t width, uint32_t count)
 {
-    uint32_t *end = take(message, sizeof(*end)); /* before the values, which texts follow */
+    uint32_t *end = take(message, sizeof(*end)); /* in front of the values; the texts follow
+                                                  * after them */
     *end = count;
     void *data = message_add(message, name, kind, width, count, 1);
     message->column->ends = place_of(message, end);
@@ -143,7 +144,7 @@ void message_text(struct message *message, const char *name, const char *text)
     text_end(message, 0);
 }
 
-/* Texts are truncated where they would overlap numbers. */
+/* If a text would overlap numbers, it is truncated. */
 void write_byte(struct message *message, char byte)
 {
     if (message->used < message->bytes / 4 * 3)

@@ -2,7 +2,7 @@
 #ifndef MODEL_MESSAGE_H
 #define MODEL_MESSAGE_H
 
-/* A message that is being written, column by column (model.h describes its layout). */
+/* Writes messages, column by column; model.h describes their layout. */
 
 #include "model/inside.h"
 
@@ -15,17 +15,18 @@ struct message {
 };
 
 struct message message_begin(struct model *model);
-/* Returns null if the message did not fit. */
+/* Completes the message and returns it, or null if it did not fit. */
 const void *message_end(struct message *message);
 
-/* Adds a column of one list, with a value for each of its records, or with `message_ends`.
- * Returns where its values go. */
+/* Adds a column to a list: one value per record, or several (see message_ends()). Returns where
+ * to write the values. */
 void *message_add(struct message *message, const char *name, enum model_kind kind, uint32_t width,
                   uint32_t count, uint32_t records);
-/* Declares that the last column has several values for each record. Returns where their ends go. */
+/* Declares that the last column has several values per record. Returns where to write, for each
+ * record, the end of its values. */
 uint32_t *message_ends(struct message *message);
 
-/* Columns of the root: one value, or several. */
+/* Add columns to the root: one value, or several. */
 void message_number(struct message *message, const char *name, int64_t value);
 void message_real(struct message *message, const char *name, double value);
 void message_flag(struct message *message, const char *name, bool value);
@@ -34,27 +35,27 @@ void *message_several(struct message *message, const char *name, enum model_kind
                       uint32_t width, uint32_t count);
 
 /*
- * Adds a column of texts, one for each record. Each text is written, then ended by text_end(),
- * before the next column begins.
+ * Adds a column of texts, one per record. Write each text and end it with text_end(), before the
+ * next column begins.
  */
 void message_texts(struct message *message, const char *name, uint32_t count);
 void text_end(struct message *message, uint32_t index);
-/* Adds one text, of the root. */
+/* Adds one text to the root. */
 void message_text(struct message *message, const char *name, const char *text);
 
 /* Appends to the text that is being written. */
 void write_words(struct message *message, const char *words);
 void write_byte(struct message *message, char byte);
 
-/* words.c: parts of texts. Invisible characters in names are escaped, as in
- * schedlab.base.display.names. */
+/* Functions of words.c that write parts of texts. They escape invisible characters in names,
+ * like schedlab.base.display.names. */
 void write_number(struct message *message, uint64_t number);
 void write_signed(struct message *message, int64_t number);
 void write_thousands(struct message *message, uint64_t number);
 void write_name(struct message *message, const struct text *name);
-/* Writes up to eight characters, the first in the lowest byte. */
+/* Writes up to eight characters of a number, the first one in its lowest byte. */
 void write_label(struct message *message, uint64_t label);
-/* Writes "process PID" for a process without a name. */
+/* Writes the name of a process, or "process PID" if it has none. */
 void write_process(struct message *message, bool named, const struct text *name, uint32_t pid);
 
 /* marks.c, choices.c */

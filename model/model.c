@@ -51,13 +51,3 @@ void model_record_cost(struct model *model, double cost)
 {
     model->record_cost = cost;
 }
-
-int64_t model_now(const struct model *model)
-{
-    return model->now;
-}
-
-uint64_t model_events(const struct model *model)
-{
-    return model->events;
-}

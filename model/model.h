@@ -6,16 +6,16 @@
 #include <stdint.h>
 
 /*
- * The data that a monitor shows, computed from an event trace (docs/monitor.md): records in, frames
+ * Computes what the monitor shows from an event trace (docs/monitor.md): records go in, frames come
  * out.
  *
- * Freestanding C: all state lies in the memory that model_begin() receives, without pointers into
- * it, and there are no other variables. Several models may be used at once, each by one thread at a
+ * This is freestanding C. All state is in the memory passed to model_begin(), without pointers into
+ * it; there are no global variables. Several models may be used at once, each by one thread at a
  * time. Times are nanoseconds of the trace.
  *
- * A function with a result returns a message, or null if there is none. A message is valid until
- * the next call of the same model. It describes itself; model_message.js and message.py read any
- * message.
+ * Functions with a result return a message, or null if there is none. A message is valid until the
+ * next call for the same model. Messages describe themselves; model_message.js and message.py read
+ * any message.
  */
 
 struct model;
@@ -23,61 +23,54 @@ struct model;
 #define MODEL_MEMORY_MIN (128u << 20)
 
 /*
- * Initializes a model. `memory` is zero, aligned to 16, and at least MODEL_MEMORY_MIN bytes; more
- * memory keeps more of the past. `header` is a trace's. `policy` (name or name:preset) and
- * `shares_by` (enum attribute_kind; 0: no attribute) are the initial ones; the trace's POLICY and
- * TUNABLE records override them later. Returns null if the header is invalid or memory is too
+ * Initialises a model. `memory` must be zero, aligned to 16, and have at least MODEL_MEMORY_MIN
+ * bytes; with more memory, more of the past is kept. `header`: the trace's header. `policy` (name
+ * or name:preset) and `shares_by` (enum attribute_kind; 0: no attribute): the initial values, which
+ * POLICY and TUNABLE records override. Returns null if the header is invalid or memory is too
  * small.
  */
 struct model *model_begin(void *memory, size_t bytes, const void *header, size_t header_bytes,
                           const char *policy, size_t policy_bytes, uint32_t shares_by);
 
-/* Copies `from` to `to`. Both have the same size, and `to` may be unused memory. */
-struct model *model_copy(void *to, const struct model *from);
-
-/* Processes the next records, in the order of their sequence. Texts may continue in the next
- * call. */
+/* Processes the next records, in sequence order. A text may be continued in the next call. */
 void model_feed(struct model *model, const void *records, size_t count);
-/* Advances the model to at least this time, even without events. */
+/* Advances the model's clock to `time`, if it is not later already. */
 void model_reach(struct model *model, int64_t time);
-/* Sets how much of the past the metrics cover. A longer window fills up over time. */
+/* Sets the length (ns) of the window of the metrics. A longer window takes time to fill. */
 void model_set_window(struct model *model, int64_t window);
-/* Sets the processes that exist only for the monitor. */
+/* Sets which processes belong to the monitor itself. */
 void model_own(struct model *model, const uint32_t *pids, size_t count);
-/* Sets the CPU time that a record costs, in nanoseconds. */
+/* Sets how much CPU time one record costs (ns). */
 void model_record_cost(struct model *model, double cost);
 
-/* A process's line of sched_status. */
+/* A process's row in sched_status. */
 struct model_status {
     int64_t pid;
-    int64_t priority; /* the weight, under a policy that shares by weight */
+    int64_t priority; /* its weight, if the policy shares by weight */
     int64_t tickets;
-    int64_t slice; /* -1: no limit, or not known */
+    int64_t slice; /* time slice (ns); -1: unlimited or unknown */
 };
 
-/* Later records of the trace override it. */
+/* Takes attributes of processes from sched_status; later records override them. */
 void model_status(struct model *model, const struct model_status *rows, size_t count);
 
-int64_t model_now(const struct model *model);
-uint64_t model_events(const struct model *model);
-
-/* Returns the present state, and events since the last frame, with about `max_runs` runs at
- * most. */
+/* Returns the present state, and the events since the last frame, with at most about `max_runs`
+ * runs. */
 const void *model_frame(struct model *model, size_t max_runs);
-/* Returns all kept data of earlier frames: the next frame contains newer data. */
+/* Returns the events that were in earlier frames, if they are still kept. */
 const void *model_history(struct model *model);
-/* Explains why a process had to wait, in the window. Returns null if no such process lives, or
- * lived in the window. */
+/* Explains why a process had to wait in the window. Returns null if there was no such process in
+ * the window. */
 const void *model_explain(struct model *model, uint32_t pid);
 
 /*
- * A message: this header, then `columns` descriptions, then their data. Little-endian; positions
- * are bytes from the message's start, and multiples of 8.
+ * The layout of messages: this header, then `columns` descriptions of columns, then their data.
  *
- * Records form a tree. The root is one record. A column of kind MODEL_LIST adds a list of records
- * to each record of its parent list, whose name is the longest prefix of the column's name. All
- * records of a list, for all parents, are in one sequence. The list's columns have a value for each
- * of them, or several with `ends`.
+ * Numbers are little-endian. Positions are bytes from the message's start, and multiples of 8.
+ * Records form a tree, whose root is one record. A column of kind MODEL_LIST adds a list of records
+ * to each record of its parent: the list whose name is the longest prefix of the column's name. All
+ * records of a list are in one sequence, regardless of their parents. A list's columns have a value
+ * for each of these records or, with `ends`, several.
  */
 struct model_message {
     uint32_t bytes;
@@ -85,12 +78,12 @@ struct model_message {
 };
 
 enum model_kind {
-    MODEL_NULL, /* no value; for each record */
+    MODEL_NULL, /* no value, in every record */
     MODEL_I64,
     MODEL_I32,
-    MODEL_BOOL, /* a byte, 0 or 1 */
+    MODEL_BOOL, /* a byte: 0 or 1 */
     MODEL_F64,
-    MODEL_TEXT, /* UTF-8: for each value a uint32_t with its end, then the bytes of all */
+    MODEL_TEXT, /* UTF-8: for each value a uint32_t with its end, then the bytes of all values */
     MODEL_LIST,
 };
 
@@ -98,10 +91,11 @@ struct model_column {
     uint32_t name; /* "processes.pid" */
     uint32_t name_bytes;
     uint32_t kind;  /* enum model_kind */
-    uint32_t width; /* 0: values; else each value is a row of this many */
-    uint32_t count; /* of values or rows */
+    uint32_t width; /* 0: single values; otherwise the number of values in a row */
+    uint32_t count; /* number of values or rows */
     uint32_t data;
-    uint32_t ends;    /* 0: a value for each record; else for each record the end of its values */
+    uint32_t ends;    /* 0: one value per record; otherwise where the ends of each record's
+                       * values are */
     uint32_t records; /* of its list */
 };
 

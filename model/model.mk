@@ -39,7 +39,7 @@ $(eval $(call MODEL_RULES,model,HOST_CC,$(MODEL_C)))
 $(eval $(call MODEL_RULES,model-wasm,CLANG,$(MODEL_WASM)))
 $(eval $(call MODEL_RULES,model-safe,SYSTEM_CLANG,$(MODEL_TRIED)))
 
-MODEL_CALLS := begin copy feed reach set_window own record_cost status now events frame history explain
+MODEL_CALLS := begin feed reach set_window own record_cost status frame history explain
 
 $B/model/libschedlab-model.so: $(MODEL_OBJECTS:%=$B/model/%) model/library.map
 	@echo "  $@"

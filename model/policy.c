@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The meaning of the active policy's numbers, according to the policy itself. For an unknown
- * policy, only the trace's data is available.
+ * Interprets levels, annotations and tickets with the code of the active policy itself. For a
+ * policy that this program does not have, only the trace's data are available.
  */
 
 #include "model/inside.h"
@@ -25,7 +25,7 @@ static uint32_t base_bytes(const struct text *text)
     return bytes;
 }
 
-/* A value that the policy does not allow is ignored: the policy keeps its present value. */
+/* Sets the tunables of the policy. It ignores values that the policy does not allow. */
 static void set_tunables(struct in_force *force, const struct policy_choice *choice)
 {
     policy_set_defaults(&force->scheduler, choice);
@@ -37,7 +37,7 @@ static void set_tunables(struct in_force *force, const struct policy_choice *cho
     }
 }
 
-/* Questions to the policy concern one CPU without any history. */
+/* Returns a scheduler with one CPU and without any tasks, for questions to the policy. */
 static struct scheduler *scheduler_of(struct in_force *force)
 {
     force->scheduler.state = force->state;
@@ -90,7 +90,7 @@ static struct set_tunable *find(struct in_force *force, const struct text *name)
     return NULL;
 }
 
-/* Sets a tunable's value. Beyond a policy's maximum number, tunables are ignored. */
+/* Stores a tunable's value. Ignores tunables beyond the maximum number that a policy can have. */
 void policy_set(struct model *model, const struct text *name, int64_t value, uint32_t shares_by)
 {
     struct in_force *force = &model->policy;
@@ -103,7 +103,7 @@ void policy_set(struct model *model, const struct text *name, int64_t value, uin
     ask(model, force);
 }
 
-/* The name was incomplete. */
+/* Removes the value again, because the name was incomplete. */
 void policy_unset(struct model *model, const struct text *name)
 {
     struct in_force *force = &model->policy;
@@ -115,7 +115,7 @@ void policy_unset(struct model *model, const struct text *name)
         *set = set[1];
 }
 
-/* Returns true if an unknown policy has shown levels. */
+/* Returns true if the policy has levels; if it is unknown, whether the trace has shown any. */
 bool has_levels(const struct model *model)
 {
     const struct in_force *force = &model->policy;
@@ -132,13 +132,13 @@ bool draws(const struct model *model)
     return model->policy.policy && model->policy.policy->remark_kind == REMARK_TICKET;
 }
 
-/* Returns true if tickets are more informative about waiting tasks than levels. */
+/* Returns true if tickets tell more about waiting tasks than levels do. */
 bool has_tickets(const struct model *model)
 {
     return draws(model) || (!has_levels(model) && model->policy.shares_by == SHARES_BY_TICKETS);
 }
 
-/* A trace may contain values that no host allows. */
+/* Returns the value, limited to what hosts allow, because a trace may contain any. */
 static int64_t allowed(uint32_t kind, int64_t value)
 {
     return earlier(later(value, attribute_lowest(kind)), attribute_highest(kind));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The present state: CPUs with their queues, and processes, by PID. */
+/* Writes the present state: CPUs with their queues, and processes sorted by PID. */
 
 #include "model/message.h"
 
 /* ---- levels ---- */
 
-/* Computes each task's serving level at present. */
+/* Computes the present serving level of each task. */
 static void find_levels(struct model *model)
 {
     for (uint32_t i = 0; i < model->living; i++) {
@@ -87,7 +87,7 @@ static int64_t waits_for(const struct model *model, const struct process *proces
     return process->state == RUNNABLE ? later(model->now - process->wait_since, 0) : 0;
 }
 
-/* Whole numbers, in the order of the columns below. */
+/* number of columns with whole numbers */
 enum { PROCESS_NUMBERS = 15 };
 
 static const char *const process_numbers[PROCESS_NUMBERS] = {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The living processes, and ended processes still in the window. A process keeps its slot until no
- * event of it is in the window; then another process may use the slot.
+ * The table of processes: the living ones, and ended ones with events in the window.
+ *
+ * A process keeps its slot as long as the window has an event of it; then another process may use
+ * the slot.
  */
 
 #include "model/inside.h"
@@ -19,7 +21,7 @@ static uint32_t next_place(const struct model *model, uint32_t place)
     return (place + 1) & ((1u << model->places_bits) - 1);
 }
 
-/* Places hold slots plus 1; 0: free. */
+/* The hash table contains slots plus 1; 0: free. */
 static uint32_t place_of(const struct model *model, uint32_t pid)
 {
     const uint32_t *places = places_of(model);
@@ -34,7 +36,7 @@ uint32_t process_find(const struct model *model, uint32_t pid)
     return places_of(model)[place_of(model, pid)] - 1; /* 0 becomes NONE */
 }
 
-/* Returns true if the entry at `place` may stay there if `hole` becomes free. */
+/* Returns true if the entry at `place` can be found even if the entry `hole` becomes free. */
 static bool stays(const struct model *model, uint32_t hole, uint32_t place)
 {
     uint32_t mask = (1u << model->places_bits) - 1;
@@ -122,7 +124,7 @@ uint32_t process_take(struct model *model, uint32_t pid, int64_t time, uint32_t 
     return slot;
 }
 
-/* Handles a process that has left its CPU for the last time. */
+/* Handles that a process has left its CPU for the last time. */
 void process_bury(struct model *model, uint32_t slot, int64_t time)
 {
     struct process *process = process_of(model, slot);
@@ -142,7 +144,7 @@ void process_bury(struct model *model, uint32_t slot, int64_t time)
     model->ended_last = slot;
 }
 
-/* Removes processes that had gone before the window began. */
+/* Frees the slots of processes that ended before the window began. */
 void processes_expire(struct model *model)
 {
     while (model->ended_first != NONE) {

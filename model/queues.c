@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The waiting processes of each queue and CPU, in the order of arrival, and the idle times of
- * CPUs. */
+/* The waiting processes of each queue, in the order of arrival, and when CPUs were idle. */
 
 #include "model/inside.h"
 
@@ -32,14 +31,14 @@ static void unlink_process(struct model *model, struct cpu *queue, uint32_t slot
     queue->queue_count--;
 }
 
-/* Returns the clock at `time`, which may be earlier. */
+/* Advances the clock to `time`, and returns the clock, which may be later. */
 static int64_t reached(struct model *model, int64_t time)
 {
     model->clock = later(model->clock, time);
     return model->clock;
 }
 
-/* Records that the queue has become occupied (1), or empty (-1). */
+/* Notes that a queue is no longer empty (1), or empty again (-1). */
 static void occupy(struct model *model, uint32_t queue, int change, int64_t time)
 {
     time = reached(model, time);
@@ -55,7 +54,7 @@ static void occupy(struct model *model, uint32_t queue, int change, int64_t time
     };
 }
 
-/* Adds a process that is in no queue; it becomes RUNNABLE. */
+/* Adds a process, which must be in no queue, and makes it RUNNABLE. */
 void queue_add(struct model *model, uint32_t slot, uint32_t queue, int64_t time)
 {
     struct cpu *cpu = cpu_of(model, queue);
@@ -66,7 +65,7 @@ void queue_add(struct model *model, uint32_t slot, uint32_t queue, int64_t time)
     link_last(model, cpu, slot);
 }
 
-/* Removes a RUNNABLE process. */
+/* Removes a RUNNABLE process from its queue. */
 void queue_remove(struct model *model, uint32_t slot, int64_t time)
 {
     uint32_t queue = process_of(model, slot)->queue;
@@ -76,7 +75,7 @@ void queue_remove(struct model *model, uint32_t slot, int64_t time)
         occupy(model, queue, -1, time);
 }
 
-/* Moves a waiting process to another queue, or to the end of its present queue. */
+/* Moves a waiting process to the end of a queue, which may be its present one. */
 void queue_move(struct model *model, uint32_t slot, uint32_t queue, int64_t time)
 {
     struct process *process = process_of(model, slot);
@@ -86,7 +85,7 @@ void queue_move(struct model *model, uint32_t slot, uint32_t queue, int64_t time
     queue_add(model, slot, queue, time);
 }
 
-/* Moves all tasks of one queue to their proper queues. */
+/* Moves each task in a queue to the queue where it belongs. */
 static void rearrange(struct model *model, uint32_t queue, int64_t time)
 {
     uint32_t count = cpu_of(model, queue)->queue_count;
@@ -102,8 +101,8 @@ static void rearrange(struct model *model, uint32_t queue, int64_t time)
     }
 }
 
-/* Handles another policy, or another tunable: the number of queues may change between one and
- * several. If the trace records queues, it records that, too. */
+/* Handles another policy or tunable: there may now be one queue instead of several, or
+ * the reverse. Does nothing if the trace records the queues. */
 void queues_rearrange(struct model *model, int64_t time)
 {
     bool shared = has_shared_queue(model);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The CPU time of each process in the window, and the time that it should get (docs/metrics.md). */
+/* Computes how much CPU time each process got in the window, and how much it should have got
+ * (docs/metrics.md). */
 
 #include "model/inside.h"
 #include "policies/nice_weights.h"
@@ -19,7 +20,7 @@ static void begin_sums(struct model *model)
         cpu_of(model, cpu)->busy_now = cpu_of(model, cpu)->busy;
 }
 
-/* Subtracts the time before the window's start. */
+/* Subtracts the time before the window from the sums. */
 static void take_off_the_past(struct model *model)
 {
     for (uint32_t i = model->spells.first; i < model->spells.last; i++) {
@@ -60,7 +61,7 @@ static void add_what_goes_on(struct model *model)
 
 /* ---- shares ---- */
 
-/* Returns the running time of the workload's processes. */
+/* Determines which processes belong to the workload. Returns their total running time. */
 static int64_t choose_workload(struct model *model)
 {
     int64_t total = 0;
@@ -92,7 +93,7 @@ static double weight_of(const struct model *model, const struct process *process
                : 1;
 }
 
-/* Returns how much of a CPU it asked for, at most one (docs/metrics.md: Demand). */
+/* Returns how much of a CPU the process demanded, at most 1 (docs/metrics.md: Demand). */
 static double demand_of(const struct model *model, const struct process *process)
 {
     int64_t run = later(process->run_now, 0), wait = later(process->wait_now, 0);
@@ -108,13 +109,14 @@ static double demand_of(const struct model *model, const struct process *process
 struct claim {
     double weight;
     double demand;
-    double weight_from_level; /* of this one, and of all that ask for more, relative to weight */
+    double weight_from_level; /* total weight of this claim and all with a larger demand ÷ weight */
     double gets;
-    struct process *process; /* null: the claim of a group */
-    uint32_t group;          /* the group that contains it, or whose claim it is */
+    struct process *process; /* the process; null: the claim is that of a group */
+    uint32_t group;          /* the group that it belongs to or, for the claim of a group, that
+                              * group */
 };
 
-/* A group of weight 100 counts as much as a process of nice 0, or of 100 tickets. */
+/* A group of weight 100 counts as much as a process of nice 0, or as 100 tickets. */
 #define GROUP_UNIT   1024
 #define PROCESS_UNIT 100
 
@@ -125,7 +127,7 @@ struct group_claims {
     double gets[GROUPS_MAX];
 };
 
-/* Numbers that are not below 0 have the order of their bits. */
+/* Returns the bits of a number that is at least 0: they have the same order as the numbers. */
 static int64_t bits_of(double value)
 {
     union {
@@ -135,8 +137,8 @@ static int64_t bits_of(double value)
     return both.bits;
 }
 
-/* Sorts by demand relative to weight; equal ones by demand. So the order of processes does not
- * matter. */
+/* Sorts by demand ÷ weight, and then by demand, so that the result does not depend on the order
+ * of processes. */
 static void sort_claims(struct claim *claims, uint32_t count, void *scratch)
 {
     struct sortable *order = scratch, *spare = order + count;
@@ -154,8 +156,8 @@ static void sort_claims(struct claim *claims, uint32_t count, void *scratch)
     __builtin_memcpy(claims, sorted, count * sizeof(*claims));
 }
 
-/* The process with the least demand relative to its weight is satisfied first. Once one cannot
- * be satisfied, the rest is divided by weight (Bertsekas and Gallager, Data Networks, 1987). */
+/* Divides CPUs among claims. Claims are satisfied in the order of demand ÷ weight. Once one
+ * cannot be, the rest is divided by weight (Bertsekas and Gallager, Data Networks, 1987). */
 static void fill(struct claim *claims, uint32_t count, double cpus)
 {
     double taken = 0, weight = 0, level = -1;
@@ -172,7 +174,8 @@ static void fill(struct claim *claims, uint32_t count, double cpus)
     }
 }
 
-/* Divides a group's time among its processes and child groups; `parts` can hold them. */
+/* Divides a group's CPU time among its processes and child groups. `parts` must have room for
+ * all of them. */
 static void fill_group(struct claim *claims, uint32_t count, struct group_claims *all,
                        uint32_t group, struct claim *parts)
 {
@@ -197,7 +200,7 @@ static void fill_group(struct claim *claims, uint32_t count, struct group_claims
     }
 }
 
-/* Works level by level (docs/metrics.md: Groups). */
+/* Divides CPU time in the hierarchy of groups, level by level (docs/metrics.md: Groups). */
 static void fill_groups(const struct model *model, struct claim *claims, uint32_t count)
 {
     struct group_claims all = {.of = model->group, .count = model->groups ? model->groups : 1};

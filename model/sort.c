@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Sorts by merging, starting with runs of one element: equal elements stay in their order, and
- * sorted input is only read. */
+/* Merge sort: equal elements stay in their order, and input that is already sorted is only read. */
 
 #include "model/inside.h"
 
@@ -69,8 +68,8 @@ static uint32_t digit_of(int64_t value, uint32_t shift)
     return (uint32_t)(value >> shift) & (DIGITS - 1);
 }
 
-/* Returns the digit of the value with this rank; `rank` becomes its rank among values with that
- * digit. */
+/* Returns the digit of the value with this rank. Sets `rank` to the value's rank among those
+ * with the same digit. */
 static uint32_t find_digit(const int64_t *values, uint32_t count, uint32_t shift, uint32_t *rank)
 {
     uint32_t counts[DIGITS] = {0}, digit = 0;

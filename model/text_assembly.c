@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Texts in several records of one CPU, with other CPUs' records in between. Only a following record
- * of another kind shows that a text is complete, so the part so far is used.
+ * Assembles texts from several records of a CPU, with records of other CPUs in between. Only the
+ * CPU's next record of another kind shows that a text is complete, so the part so far is used until
+ * then.
  */
 
 #include "model/inside.h"

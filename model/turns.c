@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Switches of CPUs from one process to another. */
+/* Handles that CPUs switch from one process to another. */
 
 #include "model/inside.h"
 
@@ -24,7 +24,7 @@ static void go_back(struct model *model, uint32_t slot, uint32_t cpu, int64_t ti
     queue_add(model, slot, process->queue, time);
 }
 
-/* Ends the process's run. */
+/* Ends the run of a process that leaves its CPU. */
 static void leave(struct model *model, uint32_t slot, uint32_t cpu, int64_t time, enum left_as as)
 {
     struct process *process = process_of(model, slot);
@@ -70,7 +70,7 @@ static void count_latencies(struct model *model, uint32_t slot, int64_t time)
     process->ran = true;
 }
 
-/* Starts the process's run. */
+/* Begins the run of a process. */
 static void enter(struct model *model, uint32_t slot, uint32_t number, int64_t time)
 {
     struct process *process = process_of(model, slot);
@@ -93,7 +93,7 @@ static void enter(struct model *model, uint32_t slot, uint32_t number, int64_t t
 
 /* ---- after lost records ---- */
 
-/* Takes a process off its CPU, at an unknown time and in an unknown state. */
+/* Takes a process off its CPU after records were lost, so its state is unknown. */
 static void take_off(struct model *model, uint32_t slot, int64_t time)
 {
     struct process *process = process_of(model, slot);
@@ -106,7 +106,7 @@ static void take_off(struct model *model, uint32_t slot, int64_t time)
           process->exited ? LEFT_FOR_GOOD : LEFT_BLOCKED);
 }
 
-/* Returns the process of this PID, which runs nowhere. NONE: not known. */
+/* Returns the slot of the process with this PID, if it runs nowhere; NONE: unknown. */
 static uint32_t find_off_cpu(struct model *model, uint32_t pid, int64_t time)
 {
     uint32_t slot = process_find(model, pid);
@@ -116,7 +116,8 @@ static uint32_t find_off_cpu(struct model *model, uint32_t pid, int64_t time)
     return process_find(model, pid);
 }
 
-/* The process assumed to run here has left, and that of PID `left` has come. */
+/* Handles a contradiction: the process that was assumed to run on this CPU must have left, and
+ * the process with the PID `left` must have come. */
 static uint32_t mend(struct model *model, uint32_t left, uint32_t cpu, int64_t time)
 {
     uint32_t current = cpu_of(model, cpu)->running;
@@ -168,7 +169,7 @@ void apply_switch(struct model *model, const struct trace_record *record)
         cpu->idle_since = later(model->clock, time);
 }
 
-/* Continues its run at another level. */
+/* Continues the process's run at another level. */
 static void change_level(struct model *model, uint32_t slot, uint32_t cpu, int64_t time)
 {
     struct process *process = process_of(model, slot);
@@ -199,7 +200,7 @@ void apply_scheduler_exit(struct model *model, const struct trace_record *record
         process->selections++;
         process->picked_at = time;
         process->stops = GOES_ON;
-        /* A choice without DECISION has the annotation 0. */
+        /* without a DECISION record, the annotation of a choice is 0 */
         if (cpu->decided != process->serial && remark_is_level(model) && !model->has_queue_records)
             process->next_level = 0;
         if (process->next_level != process->level)

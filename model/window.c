@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The window's contents: rows leave when they are older than the window. Nothing is summed up
- * repeatedly: a spell is added when it ends, and subtracted when it has left. CPUs' clocks differ,
- * so a row may be older than the rows before it. Such a row stays until those have gone; readers
- * check its time.
+ * What the window contains. Rows are removed when they are older than the window.
+ *
+ * Sums are kept up to date: a row is added when it ends, and subtracted when it is removed. The
+ * clocks of CPUs differ, so a row may be older than rows before it. It then stays until those are
+ * removed, and readers check its time.
  */
 
 #include "model/inside.h"
@@ -35,7 +36,7 @@ static void forget_spells(struct model *model, uint32_t count)
     }
 }
 
-/* The window becomes shorter. */
+/* Removes rows, because the window has become shorter. */
 static void forget(struct model *model, struct list *list)
 {
     uint32_t count = list->capacity / 4;
@@ -49,7 +50,7 @@ static void forget(struct model *model, struct list *list)
     }
 }
 
-/* Returns a place for one more row in the window: if it is full, the oldest quarter is removed. */
+/* Returns memory for one more row. If the list is full, removes its oldest quarter. */
 static void *window_add(struct model *model, struct list *list)
 {
     if (list->last == list->capacity && list->first < list->capacity / 4)

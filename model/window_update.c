@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Moves the recorded events into the window, and removes rows that have left it. */
+/* Moves new events into the window, and removes rows that are older than the window. */
 
 #include "model/inside.h"
 
@@ -16,7 +16,7 @@ void settle(struct model *model)
     processes_expire(model);
 }
 
-/* Removes the processes that ended first, and the window's data about that time. */
+/* Frees memory: removes the processes that ended first, and the window's data of that time. */
 void settle_for_room(struct model *model)
 {
     if (!processes_full(model) || model->ended_first == NONE)

@@ -38,8 +38,8 @@ void write_thousands(struct message *message, uint64_t number)
 
 /* ---- characters ---- */
 
-/* Returns how many bytes follow the first one of a character; 0xff: it begins no character.
- * `low` and `high`: the range of the second byte. */
+/* Returns how many bytes follow the first byte of a character; 0xff if it begins none. Sets
+ * `low` and `high` to the range of the second byte. */
 static uint32_t bytes_after(uint8_t first, uint8_t *low, uint8_t *high)
 {
     *low = 0x80;
@@ -61,7 +61,7 @@ static uint32_t bytes_after(uint8_t first, uint8_t *low, uint8_t *high)
     return first >= 0xf0 && first < 0xf5 ? 3 : 0xff;
 }
 
-/* Takes a character off UTF-8. An incomplete character becomes one REPLACEMENT. */
+/* Reads a character from UTF-8. An incomplete or invalid one becomes REPLACEMENT. */
 static uint32_t take_character(const uint8_t **bytes, const uint8_t *end)
 {
     uint8_t low, high, first = *(*bytes)++;
@@ -79,8 +79,8 @@ static uint32_t take_character(const uint8_t **bytes, const uint8_t *end)
     return character;
 }
 
-/* Returns true for characters that a terminal would interpret, that reverse the text direction,
- * or that crash libraries. */
+/* Returns true for characters that terminals interpret, that reverse the writing direction, or
+ * that crash libraries. */
 static bool is_unseen(uint32_t character)
 {
     static const struct {

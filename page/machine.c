@@ -42,6 +42,15 @@ const char *EXPORTED(machine_error)(void)
 
 /* ---- a machine ---- */
 
+static uint64_t policy_clock, policy_run_time;
+
+/* Sets the offsets of the times that the next machine's policy sees (sim/simulator.h). */
+void EXPORTED(machine_offset_policy)(uint64_t clock, uint64_t run_time)
+{
+    policy_clock = clock;
+    policy_run_time = run_time;
+}
+
 /* Creates a machine that plays a workload file (abi/workload_file.h). `added_steps`: capacity
  * for machine_add(). */
 bool EXPORTED(machine_play)(const char *policy, const char *tunables, uint32_t cpus,
@@ -60,6 +69,8 @@ bool EXPORTED(machine_play)(const char *policy, const char *tunables, uint32_t c
         .trace = "memory",
         .trace_queues = trace_queues,
         .added_steps = added_steps,
+        .policy_clock = policy_clock,
+        .policy_run_time = policy_run_time,
     };
     if (!simulator_read_costs(&setup.costs, costs, &error) ||
         !simulator_read_workload(&workload, "workload", file, bytes, tick_ns, &error))
@@ -89,6 +100,19 @@ bool EXPORTED(machine_flush)(void)
 bool EXPORTED(machine_finish)(void)
 {
     return simulator_finish(machine, &error);
+}
+
+/* Ends the machine. Returns false if a process is not in exactly one place, or if the policy does
+ * not give back exactly the queued processes. */
+bool EXPORTED(machine_drain)(void)
+{
+    return simulator_audit(machine, &error) && simulator_drain(machine, &error);
+}
+
+/* Checks that each process is in exactly one place. */
+bool EXPORTED(machine_audit)(void)
+{
+    return simulator_audit(machine, &error);
 }
 
 /* ---- counts ---- */

@@ -32,8 +32,9 @@ $B/wasm/page/policy_list.o: tools/policy_list.c Makefile page/page.mk
 	@$(WASI_CC) $(WASM_C) -Dmain=policy_list -c $< -o $@
 
 # The page's own objects come first, so the linker uses their trace functions and leaves
-# sim/trace_file.c out.
+# sim/trace_file.c out. It also leaves sim/sched_ext/ out, which reads files.
 PAGE_OBJECTS := $(addprefix $B/wasm/page/,machine.o memory_trace.o policy_list.o watch.o) \
+                $B/wasm/sched_ext/absent.o \
                 $(patsubst model/%.c,$B/wasm/model/%.o,$(wildcard model/*.c))
 LINK_PAGE = $(WASI_CC) -mexec-model=reactor -O2 -Wl,--strip-all -Wl,--gc-sections $^ -lwasi-emulated-mman -o $@
 

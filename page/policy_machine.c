@@ -51,6 +51,12 @@ bool EXPORTED(policy_begin)(uint32_t place, uint32_t memory_bytes)
     return simulator_separate_begin(&machine);
 }
 
+/* Limits the calls of hooks in a run. */
+void EXPORTED(policy_limit_calls)(uint64_t most)
+{
+    machine.calls_most = most;
+}
+
 const char *EXPORTED(policy_trouble)(void)
 {
     return machine.is_endless ? "its run does not end: the policy is asked again and again"
@@ -62,8 +68,25 @@ const char *EXPORTED(policy_hook)(void)
     return simulator_separate_hook();
 }
 
-/* The CPU whose queue the hook is called with, or NO_CPU. */
+/* The CPU that the hook is called for, or NO_CPU. */
 uint32_t EXPORTED(policy_cpu)(void)
 {
+    return simulator_separate_cpu();
+}
+
+/* The number of the queue that the hook is called with, or NO_CPU. */
+uint32_t EXPORTED(policy_queue)(void)
+{
     return simulator_separate_queue();
+}
+
+/* The number of tasks that the policy has ended by TICK_KILL. */
+uint64_t EXPORTED(policy_kills)(void)
+{
+    return simulator_separate_kills();
+}
+
+bool EXPORTED(policy_is_queued)(uint32_t slot)
+{
+    return simulator_separate_is_queued(slot);
 }

@@ -23,11 +23,22 @@ export function createSetup(place) {
     document.body.append(setup.dialog);
     const opener = button("", "Setup: choose policies, workloads, CPUs, tick and seed; open a recording", () => setup.open(), "Setup");
     opener.disabled = true; // until the available policies are known
-    place.prepend(opener);
+    place.prepend(opener, button("", "Edit a policy's source, and see its schedule change", edit, "Edit"));
     onHello(({ policies }) => {
         opener.disabled = false;
         for (const row of setup.rows) row.offer(policies);
     });
+}
+
+// A server that can build the playground names its address in the page.
+function edit() {
+    const { editor } = document.documentElement.dataset;
+    if (editor) location.href = editor;
+    else {
+        notice(element("span", {}, "This file has no compiler. To edit policies, get schedlab and run ",
+            element("code", { textContent: "./schedlab page --serve" }), ", or make the folder for a web server with ",
+            element("code", { textContent: "./schedlab page --out FOLDER" }), "."));
+    }
 }
 
 class SetupDialog {

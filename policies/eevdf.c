@@ -13,8 +13,8 @@
  * Length of a turn. A turn lasts as long as the shortest slice that any task of the CPU asks for
  * (`parity`), unless the task blocks or is preempted. A task that wakes preempts if it has an
  * earlier deadline, and the running task has had its part or asked for a longer slice. After a
- * turn, the earliest deadline is looked for again. `exact`: a timer ends the turn; else the first
- * tick after it.
+ * turn, the earliest deadline is looked for again. `exact`: a timer ends the turn (1) or the
+ * request (2); else the first tick after it.
  *
  * Sleeping. A task that blocks while it owes service keeps competing without running until it owes
  * none, or wakes (`delay`). So a short sleep brings no advantage. A task with service owed to it
@@ -32,7 +32,8 @@
 #include "task_tree.h"
 
 enum { PARITY_NONE, PARITY_SHORTEST, PARITY_REQUEST };
-enum { EEVDF_SLICE, EEVDF_SCALING, EEVDF_PARITY, EEVDF_DELAY, EEVDF_EXACT };
+enum { EXACT_NEVER, EXACT_TURN, EXACT_REQUEST };
+enum { EEVDF_SLICE, EEVDF_SCALING, EEVDF_PARITY, EEVDF_DELAY, EEVDF_EXACT, EEVDF_WAKEUP };
 
 static const struct tunable eevdf_tunables[] = {
     [EEVDF_SLICE] = {"base_slice_us", "microseconds of a request, for tasks without a slice", 100,
@@ -46,7 +47,13 @@ static const struct tunable eevdf_tunables[] = {
     [EEVDF_DELAY] = {"delay",
                      "1: a task that owes service when it blocks leaves the competition later", 0,
                      1, 1},
-    [EEVDF_EXACT] = {"exact", "1: turns end by a timer; 0: at ticks", 0, 1, 1},
+    [EEVDF_EXACT] = {"exact",
+                     "1: turns end by a timer; 0: at ticks; 2: requests end by a timer, protection "
+                     "at ticks",
+                     0, 1, 2},
+    [EEVDF_WAKEUP] =
+        {"wakeup", "a waking task preempts if it comes before: 0: the running task; 1: all tasks",
+         0, 0, 1},
 };
 
 static const struct preset eevdf_presets[] = {
@@ -58,6 +65,10 @@ static const struct preset eevdf_presets[] = {
     {"paper",
      "requests may be interrupted, and tasks leave at once",
      {{"parity", 0}, {"delay", 0}}},
+    {"linux-7-3",
+     "a timer ends a request, ticks end shorter turns, and a waking task preempts only if it is "
+     "next: nearest to Linux 7.3 in docs/linux-agreement.md",
+     {{"exact", 2}, {"wakeup", 1}}},
 };
 
 enum eevdf_place { EEVDF_AWAY, EEVDF_QUEUED, EEVDF_RUNNING, EEVDF_DELAYED };
@@ -167,7 +178,8 @@ POLICY_FUNCTION void eevdf_set_turn_end(run_queue_t *queue, eevdf_task_t *state)
         state->turn_end = end;
     if (!queue->scheduler->tunable[EEVDF_EXACT])
         return;
-    bool full_request = queue->scheduler->tunable[EEVDF_PARITY] == PARITY_NONE;
+    bool full_request = queue->scheduler->tunable[EEVDF_PARITY] == PARITY_NONE ||
+                        queue->scheduler->tunable[EEVDF_EXACT] == EXACT_REQUEST;
     int64_t part = full_request ? eevdf_until_deadline(state) : eevdf_until_turn_end(state);
     part *= (int64_t)state->member.weight;
     queue->turn_end = queue->now + (uint64_t)((part + NICE_WEIGHT_USUAL - 1) / NICE_WEIGHT_USUAL);
@@ -391,6 +403,8 @@ POLICY_FUNCTION bool eevdf_preempts(run_queue_t *queue, const task_t *task, cons
     if (other->place != EEVDF_RUNNING || !lag_eligible(queue, &state->member))
         return false;
     if (state->slice >= other->slice && eevdf_protected(queue, other))
+        return false;
+    if (queue->scheduler->tunable[EEVDF_WAKEUP] && eevdf_first(queue) != task)
         return false;
     return !lag_eligible(queue, &other->member) || (int64_t)(state->deadline - other->deadline) < 0;
 }

@@ -27,11 +27,12 @@
  * Preset `linux` (study 5): the study keeps all tasks of a CPU in a list and a pointer to the task
  * that was last picked. The next in the list is picked next, and gets its slice at the pick,
  * regardless of what it used before. New and woken tasks enter at the front of the list: they wait
- * until the pointer wraps around, and then the newest is first. Two things differ. The study's
+ * until the pointer wraps around, and then the newest is first. Three things differ. The study's
  * pointer is shared by all CPUs, and becomes invalid when its task leaves the list; here each queue
- * has a pointer, which moves to the next task. And the study's listing never ends a turn when the
- * slice ends (the number is only displayed, and Linux's rule for fair tasks decides); here turns
- * end as its text says.
+ * has a pointer, which moves to the next task. The study's listing never ends a turn when the slice
+ * ends (the number is only displayed, and Linux's rule for fair tasks decides); here turns end as
+ * its text says. And Linux moves the picked task to the front of that list, so that the next task
+ * of the list would be the task that ran before; here the picked task keeps its place.
  */
 
 #include "fair_shares.h"

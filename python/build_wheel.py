@@ -45,10 +45,10 @@ class CheckoutHook(BuildHookInterface[BuilderConfig]):
 def make(root: Path) -> None:
     """Brings what is compiled up to date."""
     sys.path.insert(0, str(root / "python"))
-    from schedlab.base.toolchain.tools import compiler
+    from schedlab.base.toolchain.tools import require_compiler
 
     command = ["make", f"-j{os.cpu_count() or 1}", "--no-print-directory", "-C", str(root)]
-    command += [f"{name}={words}" for name, words in compiler().variables().items()]
+    command += [f"{name}={words}" for name, words in require_compiler().variables().items()]
     command += COMPILED
     (root / "build").mkdir(exist_ok=True)
     try:

@@ -7,13 +7,13 @@
 
 #if __has_feature(address_sanitizer)
 #include <sanitizer/asan_interface.h>
-#define GAP 64 /* bytes between arrays; an access to them is an error */
+#define GAP 64 /* bytes between arrays, which AddressSanitizer protects */
 #else
 #define GAP 0
 #endif
 
 #ifdef __wasi__
-#define UNRESERVED 0 /* this system's mmap() always reserves the memory */
+#define UNRESERVED 0 /* this system's mmap() never reserves memory, so it needs no such flag */
 #else
 #define UNRESERVED MAP_NORESERVE
 #endif

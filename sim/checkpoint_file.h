@@ -6,7 +6,7 @@
 
 #include "sim/machine.h"
 
-/* A checkpoint's file: a header, and the recipe. */
+/* A checkpoint's file: a header, and the recipe (sim/recipe.h) that repeats the run. */
 
 #define CHECKPOINT_BUILD_BYTES 64
 

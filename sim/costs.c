@@ -47,7 +47,7 @@ struct simulator_costs simulator_costs_kernel(void)
     struct simulator_costs costs;
     struct simulator_error error;
     if (!simulator_read_costs(&costs, "kernel", &error))
-        abort(); /* cannot be reached: a test also parses kernel.json */
+        abort(); /* cannot happen: a test checks that kernel.json can be parsed */
     return costs;
 }
 

@@ -9,6 +9,7 @@
 #include "sim/policies.h"
 #include "sim/process.h"
 #include "sim/process_memory.h"
+#include "sim/sched_ext/engine.h"
 #include "sim/speeds.h"
 #include "sim/ticking.h"
 #include "sim/tracing.h"
@@ -309,12 +310,12 @@ static bool draft_machine(struct simulator *draft, const struct simulator_setup 
         .trace = {.file = -1},
         .urgent = NOBODY,
     };
-    if (!choose_policy(setup->policy, &choice, error) || !set_costs(draft, &choice, error))
+    if (!choose_first_policy(setup->policy, &choice, error) || !set_costs(draft, &choice, error))
         return false;
     uint64_t most = setup->tick_ns / 2 / setup->cpus;
     draft->stagger = draft->costs.stagger < most ? draft->costs.stagger : most;
     seek_tick(draft, 1);
-    draft->engine = engines[policy_source(choice.policy)];
+    draft->engine = engine_of(&choice);
     draft->state_bytes = state_bytes_of(choice.policy);
     policy_set_defaults(&draft->scheduler, &choice);
     name_policy(draft, &choice);
@@ -322,6 +323,23 @@ static bool draft_machine(struct simulator *draft, const struct simulator_setup 
         return false;
     measure(draft, setup, workload);
     return true;
+}
+
+/* Reads the image of a scheduler of sched_ext, if the policy is one. */
+static bool load_sched_ext(struct simulator *simulator, const struct simulator_setup *setup,
+                           struct simulator_error *error)
+{
+    const char *path = sched_ext_path(setup->policy);
+    if (!path)
+        return true;
+    simulator->sched_ext = sched_ext_create(path, setup->cpus, simulator->process_limit, error);
+    if (simulator->sched_ext && setup->callbacks &&
+        !sched_ext_write_callbacks(simulator->sched_ext, setup->callbacks, error))
+        return false;
+    if (simulator->sched_ext)
+        snprintf(simulator->policy_name, sizeof(simulator->policy_name), "scx:%s",
+                 sched_ext_name(simulator->sched_ext));
+    return simulator->sched_ext != NULL;
 }
 
 struct simulator *simulator_create(const struct simulator_setup *setup,
@@ -345,6 +363,10 @@ struct simulator *simulator_create(const struct simulator_setup *setup,
     add_init(simulator);
     copy_workload(simulator, workload, simulator->costs.boot);
     slots_fill(&simulator->slots, simulator->process_limit);
+    if (!load_sched_ext(simulator, setup, error)) {
+        simulator_destroy(simulator);
+        return NULL;
+    }
     guard_states(simulator);
     simulator->engine->install(simulator);
     recipe_begin(&simulator->recipe, setup, workload);
@@ -387,5 +409,6 @@ void simulator_destroy(struct simulator *simulator)
     struct arena arena = simulator->arena;
     close_trace(simulator);
     recipe_end(&simulator->recipe);
+    sched_ext_destroy(simulator->sched_ext);
     arena_unmap(&arena);
 }

@@ -83,6 +83,8 @@ bool simulator_flush(struct simulator *simulator, struct simulator_error *error)
 bool simulator_finish(struct simulator *simulator, struct simulator_error *error)
 {
     struct trace *trace = &simulator->trace;
+    if (simulator->engine->finish && !simulator->finished)
+        simulator->engine->finish(simulator);
     if (trace->next && !simulator->finished) {
         for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
             struct cpu *cpu = &simulator->cpus[i];

@@ -47,11 +47,11 @@ enum process_wait {
     WAIT_CHANNEL, /* it is in the channel's list */
 };
 
-/* Takes the place of a CPU in an action from outside (sim/control.h). */
+/* The "CPU" of actions from outside the machine (sim/control.h). */
 #define OUTSIDE NO_CPU
 
 struct process {
-    struct task task;     /* must be first: policies hand out tasks */
+    struct task task;     /* must be first: a task that a policy returns is cast to its process */
     uint64_t left;        /* remaining computing time (ns) of its present step */
     uint32_t step;        /* its index in simulator->steps */
     uint32_t link;        /* the next process in the list of a channel, of expired timers or of
@@ -125,6 +125,7 @@ struct extent {
 };
 
 struct engine;
+struct sched_ext;
 struct speeds;
 
 struct simulator {
@@ -155,8 +156,10 @@ struct simulator {
     uint64_t step_cost[STEPS_ALL];
     uint64_t step_rest[STEPS_ALL]; /* the part after a check for interrupts */
     struct speeds *speeds;         /* null: all CPUs are alike */
+    struct sched_ext *sched_ext;   /* null: the engine is that of a policy */
 
-    struct arena arena; /* holds everything, except the engine, the trace's buffer and `recipe` */
+    struct arena arena; /* holds everything, except the engine, the trace's buffer, `recipe` and
+                         * `sched_ext` */
     struct recipe recipe;
 
     struct workload_step *steps; /* steps of init, then of all programs */
@@ -172,7 +175,7 @@ struct simulator {
     uint32_t loop_depth;
     uint64_t *timer_times;    /* by slot and timer: time of the last expiry */
     uint32_t timer_count;     /* plus one for the time of the fork, if there may be shared timers */
-    uint64_t *shared_times;   /* by shared timer: time of the last expiry; NEVER: not used yet */
+    uint64_t *shared_times;   /* the last expiry of each shared timer; NEVER: not used yet */
     bool affinity_used;       /* some process has had a restricted CPU set */
     struct cpu_set *cpu_sets; /* by slot: the target of task.cpus, unless that is null */
 
@@ -217,6 +220,8 @@ struct engine {
     /* Queues the processes that drain() returned, and makes every CPU pick again.
      * `acting_cpu`: the CPU that changed the policy, or OUTSIDE. */
     void (*adopt)(struct simulator *simulator, uint32_t acting_cpu, uint32_t first);
+    /* Ends the scheduler when the run ends; null: nothing is to be done. */
+    void (*finish)(struct simulator *simulator);
     /* Queues init, which no process forked. */
     void (*start)(struct simulator *simulator, struct process *process);
 

@@ -21,7 +21,7 @@ static const char usage[] =
     "Runs a workload file (`./schedlab workloads FILE.json --output WORKLOAD` makes one; - for\n"
     "the standard input) under a policy, and prints its counters, a name and a number per line.\n"
     "\n"
-    "  --policy NAME[:PRESET]    the policy (rr)\n"
+    "  --policy NAME[:PRESET]    the policy (rr); scx:IMAGE is a scheduler of sched_ext\n"
     "  --set NAME=VALUE,...      its tunables\n"
     "  --cpus N                  1 to 1024 (1)\n"
     "  --processes N             maximum number of processes at once (4096)\n"
@@ -38,6 +38,7 @@ static const char usage[] =
     "  --save FILE               saves the run in this file instead of ending it at the limit\n"
     "  --at NS                   saves it at this time\n"
     "  --continue FILE           continues a saved run and its trace\n"
+    "  --callbacks FILE          also writes the callbacks of a scheduler of sched_ext\n"
     "  --speed                   also prints the run's duration, which varies\n"
     "\n"
     "Exit status: 0: the first process ended with status 0, or the run was saved; 1: another\n"
@@ -86,22 +87,32 @@ static _Noreturn void wrong_usage(const char *text)
 }
 
 static const struct option long_options[] = {
-    {"policy", required_argument, NULL, 'p'},   {"set", required_argument, NULL, 's'},
-    {"cpus", required_argument, NULL, 'c'},     {"processes", required_argument, NULL, 'n'},
-    {"seed", required_argument, NULL, 'r'},     {"tick", required_argument, NULL, 't'},
-    {"limit", required_argument, NULL, 'l'},    {"costs", required_argument, NULL, 'k'},
-    {"trace", required_argument, NULL, 'o'},    {"no-trace", no_argument, NULL, 'x'},
-    {"trace-queues", no_argument, NULL, 'q'},   {"speed", no_argument, NULL, 'v'},
-    {"save", required_argument, NULL, 'f'},     {"at", required_argument, NULL, 'a'},
-    {"continue", required_argument, NULL, 'g'}, {"shape", required_argument, NULL, 'm'},
-    {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0},
+    {"policy", required_argument, NULL, 'p'},
+    {"set", required_argument, NULL, 's'},
+    {"cpus", required_argument, NULL, 'c'},
+    {"processes", required_argument, NULL, 'n'},
+    {"seed", required_argument, NULL, 'r'},
+    {"tick", required_argument, NULL, 't'},
+    {"limit", required_argument, NULL, 'l'},
+    {"costs", required_argument, NULL, 'k'},
+    {"trace", required_argument, NULL, 'o'},
+    {"no-trace", no_argument, NULL, 'x'},
+    {"trace-queues", no_argument, NULL, 'q'},
+    {"speed", no_argument, NULL, 'v'},
+    {"save", required_argument, NULL, 'f'},
+    {"at", required_argument, NULL, 'a'},
+    {"continue", required_argument, NULL, 'g'},
+    {"shape", required_argument, NULL, 'm'},
+    {"callbacks", required_argument, NULL, 'b'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 static void take_option(struct options *options, int letter, const char *name, const char *value)
 {
     struct simulator_setup *setup = &options->setup;
     struct simulator_error error;
-    options->describes |= strchr("pscnrtkqm", letter) != NULL;
+    options->describes |= strchr("pscnrtkqmb", letter) != NULL;
     switch (letter) {
     case 'p':
         setup->policy = value;
@@ -141,6 +152,9 @@ static void take_option(struct options *options, int letter, const char *name, c
         break;
     case 'q':
         setup->trace_queues = true;
+        break;
+    case 'b':
+        setup->callbacks = value;
         break;
     case 'v':
         options->speed = true;

@@ -6,6 +6,7 @@
 
 #include "sim/costs.h"
 #include "sim/process_memory.h"
+#include "sim/sched_ext/engine.h"
 #include "sim/tracing.h"
 
 bool choose_policy(const char *text, struct policy_choice *choice, struct simulator_error *error)
@@ -17,6 +18,21 @@ bool choose_policy(const char *text, struct policy_choice *choice, struct simula
     if (flaw)
         set_error(error, "policy %s has inconsistent definitions: %s", text, flaw);
     return !problem && !flaw;
+}
+
+bool choose_first_policy(const char *text, struct policy_choice *choice,
+                         struct simulator_error *error)
+{
+    if (!sched_ext_path(text))
+        return choose_policy(text, choice, error);
+    *choice = (struct policy_choice){.policy = &policy_sched_ext};
+    return true;
+}
+
+const struct engine *engine_of(const struct policy_choice *choice)
+{
+    return choice->policy == &policy_sched_ext ? &engine_sched_ext
+                                               : engines[policy_source(choice->policy)];
 }
 
 void name_policy(struct simulator *simulator, const struct policy_choice *choice)
@@ -90,13 +106,18 @@ bool switch_policy(struct simulator *simulator, uint32_t cpu, const char *text,
                    struct simulator_error *error)
 {
     struct policy_choice choice;
+    if (simulator->sched_ext) {
+        set_error(error, "policy %s: a scheduler of sched_ext cannot be replaced during a run",
+                  text);
+        return false;
+    }
     if (!choose_policy(text, &choice, error) || !set_costs(simulator, &choice, error))
         return false;
     size_t bytes = bytes_of_process(state_bytes_of(choice.policy));
     uint32_t drained = leave_policy(simulator);
     if (bytes > simulator->process_bytes)
         move_processes(simulator);
-    simulator->engine = engines[policy_source(choice.policy)];
+    simulator->engine = engine_of(&choice);
     simulator->state_bytes = state_bytes_of(choice.policy);
     guard_states(simulator);
     policy_set_defaults(&simulator->scheduler, &choice);

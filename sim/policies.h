@@ -8,6 +8,10 @@
  * policy. */
 
 bool choose_policy(const char *text, struct policy_choice *choice, struct simulator_error *error);
+/* Chooses the first policy, which may be a scheduler of sched_ext: then the choice is its stub. */
+bool choose_first_policy(const char *text, struct policy_choice *choice,
+                         struct simulator_error *error);
+const struct engine *engine_of(const struct policy_choice *choice);
 /* Records the name of the active policy. */
 void name_policy(struct simulator *simulator, const struct policy_choice *choice);
 /* Sets tunables from "name=value,name=value", before the policy is installed. Null or empty: sets

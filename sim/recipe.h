@@ -14,7 +14,7 @@
  */
 
 enum recipe_act {
-    ACT_RUN,   /* run until the time `second` */
+    ACT_RUN,   /* run until the time in the field `second` (ns) */
     ACT_TOUCH, /* a failed action, which has resumed ticks (begin_act()) */
     ACT_FORK,  /* in this act and the following acts, `first` and `second` are the function's
                 * arguments */
@@ -36,7 +36,7 @@ struct recipe_entry {
 };
 
 /* The numbers of struct simulator_setup. Policy, tunables and shape follow as texts, then the
- * costs up to their last policy. */
+ * costs, without the unused entries after their last policy. */
 struct recipe_setup {
     uint32_t cpus;
     uint32_t processes;
@@ -64,7 +64,7 @@ static inline size_t recipe_padded(size_t bytes)
     return (bytes + 7) / 8 * 8;
 }
 
-/* Returns the bytes of the costs, up to their last policy. */
+/* Returns the size of the costs (bytes), without the unused entries after their last policy. */
 size_t recipe_costs_bytes(const struct simulator_costs *costs);
 
 void recipe_begin(struct recipe *recipe, const struct simulator_setup *setup,

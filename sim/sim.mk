@@ -8,7 +8,8 @@
 # Included by the Makefile, whose flags it uses. The engine is compiled once for each policy, from
 # the policy's file and sim/engine.c: the same source, unchanged.
 
-SIMULATOR_SOURCES  := $(filter-out sim/engine.c sim/main.c sim/crash_report.c,$(sort $(wildcard sim/*.c)))
+SIMULATOR_SOURCES  := $(filter-out sim/engine.c sim/main.c sim/crash_report.c sim/sched_ext/absent.c, \
+                          $(sort $(wildcard sim/*.c sim/sched_ext/*.c)))
 SIMULATOR_ENGINES  := $(POLICIES:policies/%.c=engines/%.o)
 SIMULATOR_OBJECTS  := $(SIMULATOR_SOURCES:sim/%.c=%.o) $(SIMULATOR_ENGINES) registry.o \
                       policy_table.o engine_table.o costs_table.o
@@ -97,6 +98,12 @@ $B/sim-tests/%: tests/sim/%.c $B/sim-safe/simulator.a Makefile sim/sim.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
 	@$(SYSTEM_CLANG) $(filter-out -O2,$(HOST_C)) $(SIMULATOR_SAFE) $(filter tests/%.c %.a,$^) -o $@
+
+# Runs BPF code without an image; started by pytest.
+$B/sched-ext-tests/run_code: tests/sched_ext/run_code.c $B/sim-safe/sched_ext/interpreter.o Makefile sim/sim.mk
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(SYSTEM_CLANG) $(filter-out -O2,$(HOST_C)) $(SIMULATOR_SAFE) -fsanitize=fuzzer-no-link $(filter %.c %.o,$^) -o $@
 
 # libFuzzer. `make fuzz` runs each program for this many seconds, and keeps its corpus and its
 # findings in build/fuzz.

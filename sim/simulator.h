@@ -117,6 +117,8 @@ struct simulator_setup {
      * them, a policy can be tested where numbers wrap. They change nothing else. */
     uint64_t policy_clock;
     uint64_t policy_run_time;
+    const char
+        *callbacks; /* file to write: the callbacks of a scheduler of sched_ext; null: none */
 };
 
 enum simulator_status {

@@ -85,6 +85,12 @@ void record_tunable(struct simulator *simulator, uint32_t cpu, uint32_t index)
                 simulator->engine->policy->tunables[index].name);
 }
 
+void record_note(struct simulator *simulator, const char *text)
+{
+    record_outside(simulator, TRACE_SAID, 0, 0, 0);
+    record_text(simulator, simulator->now, OUTSIDE, TRACE_TEXT, 0, text);
+}
+
 void record_name(struct simulator *simulator, struct cpu *cpu)
 {
     record_text(simulator, cpu->resumes, cpu->id, TRACE_EXEC, pid_of(cpu->current),

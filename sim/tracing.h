@@ -27,6 +27,8 @@ void record_outside(struct simulator *simulator, enum trace_kind kind, uint32_t 
 /* Records the program's name of the CPU's process, when the process first gets a CPU. */
 void record_name(struct simulator *simulator, struct cpu *cpu);
 void record_policy(struct simulator *simulator, uint32_t cpu, const char *text);
+/* Records an annotation about no process, from outside. */
+void record_note(struct simulator *simulator, const char *text);
 /* Records the present value of the tunable at `index`. */
 void record_tunable(struct simulator *simulator, uint32_t cpu, uint32_t index);
 

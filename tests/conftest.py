@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from hypothesis import settings
 
 from cpu_of_rooms import CpuOfRooms
 from known_environment import settle
+from schedlab.base.display import terminal
 from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build
 from schedlab.base.toolchain.tools import find_browser
 from started_machines import check_command, watch_starts, watched
@@ -136,6 +138,18 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 Programs = Callable[[str, str], Path]
 
 
+@pytest.fixture(autouse=True)
+def shows_progress_again() -> Iterator[None]:
+    """Undoes `--quiet` of a command that a test called in this process."""
+    yield
+    terminal._quiet.clear()
+
+
+def without_progress(text: str) -> str:
+    """Leaves out the messages that a command prints when it has been silent for two seconds."""
+    return re.sub(r"^[\w-]+: (?:starting|working)  [\d.]+ \w+\r?\n", "", text, flags=re.MULTILINE)
+
+
 @pytest.fixture(scope="session")
 def schedlab() -> Command:
     """Runs `./schedlab …` in a separate process; returns its result."""
@@ -148,6 +162,7 @@ def schedlab() -> Command:
     ) -> subprocess.CompletedProcess[str]:
         done = warm_starts.run(arguments, cwd, {**os.environ, **(environment or {})}, timeout)
         check_command(arguments, done.returncode)
+        done.stderr = without_progress(done.stderr)
         return done
 
     return call

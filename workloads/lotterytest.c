@@ -94,7 +94,8 @@ static int64_t warm_up = 100;
 static int64_t tick_work = 100000;
 static int64_t yield_work;
 static int64_t original;
-static int64_t opening; /* the tick when the window opens */
+static int64_t original_work; /* 0: the test's */
+static int64_t opening;       /* the tick when the window opens */
 static bool is_open;
 
 /* Members that compete until the window ends. The first to notice the time opens the window, and
@@ -168,9 +169,10 @@ static void burst(int64_t count)
 static void work_as_in_the_study(enum behaviour behaviour)
 {
     int64_t i;
+    int64_t work = original_work ? original_work : test->original_work;
     switch (behaviour) {
     case CPU_BOUND:
-        for (i = 0; i < test->original_work; i++) {
+        for (i = 0; i < work; i++) {
             workload_yield();
             burst(test->original_burst);
         }
@@ -287,6 +289,8 @@ int main(int argc, char *argv[])
          &yield_work, 0, 1000000000},
         {'o', "1: the original, as the study's program has it: its yields, its finite work",
          &original, 0, 1},
+        {'n', "with -o 1: yields until a CPU-bound process ends; 0: the test's number",
+         &original_work, 0, 1000000000},
     };
     test = choose_test(&argc, argv);
     workload_init(argc, argv,

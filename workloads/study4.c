@@ -163,7 +163,7 @@ int main(int argc, char *argv[])
     const struct workload_option options[] = {
         {'c', "CPU-bound processes; trace: 3; rounds: 40, the most", &cpu_bound, 0, PROCESSES_MAX},
         {'b', "mixed: ticks within which it begins, drawn by the seed", &begin, 0, 1000000},
-        {'i', "work of each, in ticks; trace: 350", &cpu_work, 0, 1000000},
+        {'i', "work of each, in ticks; trace: 344", &cpu_work, 0, 1000000},
         {'n', "mixed: interactive processes", &interactive, 0, PROCESSES_MAX},
         {'r', "sleeper: how often it sleeps", &sleeps, 1, PROCESSES_MAX},
         {'d', "ticks before the processes of trace, and between the others and the sleeper", &delay,
@@ -175,7 +175,7 @@ int main(int argc, char *argv[])
     int chosen = workload_choose(&argc, argv, names, sizeof(names) / sizeof(names[0]));
     if (chosen == TRACE) {
         cpu_bound = 3;
-        cpu_work = 350;
+        cpu_work = 344;
     }
     if (chosen == ROUNDS)
         cpu_bound = 40;

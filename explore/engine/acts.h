@@ -36,7 +36,7 @@ static void do_new(uint32_t slot, const struct member *parent)
     make_runnable(member, ENQUEUE_NEW, parent);
 }
 
-/* `second` may be null. */
+/* Wakes one task, or two tasks at once; `second` may be null. */
 static void do_wake(struct member *first, struct member *second)
 {
     struct member *member = first;
@@ -73,7 +73,7 @@ static void do_move(struct member *member, uint32_t cpu)
     add(member, ENQUEUE_MOVED, NULL);
 }
 
-/* Prepares the task for a change. Returns true if it was queued; it was then taken out. */
+/* Dequeues the task, because it will change. Returns true if it was queued. */
 static bool begin_change(struct member *member)
 {
     bool queued = member->place == PLACE_QUEUED;
@@ -82,7 +82,7 @@ static bool begin_change(struct member *member)
     return queued;
 }
 
-/* Takes the running task off its CPU, and queues it where it may run. */
+/* Takes the running task off its CPU, and queues it at a CPU where it may run. */
 static void give_way(struct member *member)
 {
     add(leave(member->task.cpu, STOP_RUNNABLE), ENQUEUE_PREEMPTED, NULL);
@@ -130,7 +130,8 @@ static void do_cpus(struct member *member, uint32_t set)
     end_change(member, queued);
 }
 
-/* No hook is called: the policy sees it at its next decision. */
+/* Changes the settings of a group. Calls no hook: the policy sees the settings at its next
+ * decision. */
 static void do_group(uint32_t change)
 {
     const uint32_t group = group_changes[change].group;
@@ -191,7 +192,7 @@ static void begin_policy(void)
         machine.queues[queue_number(i)].running += running_on(i) != NULL;
 }
 
-/* Takes out all queued tasks, in the order of service. Returns their number. */
+/* Dequeues all tasks, in the policy's order of service. Returns how many there were. */
 static uint32_t drain(struct member **tasks)
 {
     struct member *member;
@@ -227,7 +228,8 @@ static void do_begin(void)
 
 #include "explore/service_check.h"
 
-/* A task that the policy does not know has none of these words. */
+/* Reduces the run time of a task, with the words of its state that must move along. Does nothing
+ * for a task that the policy does not know. */
 static void lessen_run_time(struct member *member)
 {
     uint64_t *word;
@@ -246,8 +248,8 @@ void machine_set_relative(bool requested)
     relative = requested;
 }
 
-/* Reduces values to the smallest ones with the same differences, if the policy's invariant says
- * that only differences matter. */
+/* Subtracts the same amount from times or counters, if the policy declares that only their
+ * differences matter. States with the same differences thus become equal. */
 static void make_relative(void)
 {
     uint64_t period = law.period && has_time() ? law.period(&machine.scheduler) : 0;
@@ -258,7 +260,8 @@ static void make_relative(void)
         lessen_run_time(&machine.tasks[i]);
 }
 
-/* Makes the data that no policy reads, or not this one, the same in all states. */
+/* Clears data that this policy does not read, so that states that differ only in such data
+ * become equal. */
 static void make_plain(void)
 {
     for (uint32_t i = 0; i < machine.scheduler.cpus; i++) {
@@ -289,7 +292,7 @@ static void make_plain(void)
         make_relative();
 }
 
-/* Returns the CPU whose task leaves it in the operation, or NO_CPU. */
+/* Returns the CPU whose running task leaves it in this operation, or NO_CPU. */
 static uint32_t cpu_given_up(operation_t operation)
 {
     bool gives_up = kind_of(operation) == DO_YIELD || kind_of(operation) == DO_BLOCK ||
@@ -358,7 +361,8 @@ static void act(operation_t operation)
     }
 }
 
-/* Prints for programs: an act of a workload, its task, and its value. */
+/* Prints an operation for schedlab.machines.operations_workload: its kind, its task and its
+ * value. */
 static void print_operation(operation_t operation)
 {
     static const char *const acts[] = {

@@ -2,7 +2,7 @@
 #ifndef EXPLORE_ENGINE_BASE_H
 #define EXPLORE_ENGINE_BASE_H
 
-/* The base of an explored machine: its operations, its state, its output, and draws. */
+/* What the other parts of the engine build on: operations, the state, output, and random draws. */
 
 #include "explore/machine.h"
 
@@ -26,32 +26,34 @@
 
 static const struct policy *const policy = &CHECKED_POLICY;
 
-#define VALUES_MOST 4 /* values that an attribute gets */
-/* The machine's start time: some months after its boot, in the tick when a clock of 32 bits
- * wraps, in nanoseconds as well as in microseconds. A policy has no other numbers of that size. */
+#define VALUES_MOST 4 /* maximum number of values that are tried for an attribute */
+/* When the machine starts: some months after its boot, in the tick when 32-bit clocks of
+ * nanoseconds and of microseconds wrap. No other number of a policy is that large. */
 #define BEGIN_NS ((4194ull << 32) * 1000 / TICK_NS * TICK_NS)
 
 enum kind {
-    DO_NEW,   /* lowest free slot; by no task, or by the task that runs on CPU b - 1 */
-    DO_WAKE,  /* task a; or, if b > 0, a or b - 1, which came later to the same lock */
-    DO_KILL,  /* task a, which does not run */
-    DO_MOVE,  /* queued task a, to CPU b */
-    DO_SET,   /* of task a: attribute and value b */
+    DO_NEW,   /* creates a task in the lowest free slot; its parent runs on CPU b - 1 (0: no
+               * parent) */
+    DO_WAKE,  /* wakes task a; or, if b > 0, a and b - 1, and b - 1 waited later for the
+               * same lock */
+    DO_KILL,  /* ends task a, which does not run */
+    DO_MOVE,  /* moves the queued task a to CPU b */
+    DO_SET,   /* sets an attribute of task a to a value; b encodes both */
     DO_PICK,  /* CPU a */
-    DO_STEAL, /* CPU a from queue b */
+    DO_STEAL, /* CPU a takes a task from queue b */
     DO_PREEMPT,
     DO_YIELD,
-    DO_BLOCK, /* CPU a's task, which waits for task b - 1, or for none */
+    DO_BLOCK, /* the task on CPU a blocks, and waits for task b - 1 (0: for no task) */
     DO_END,
     DO_TICK,
     DO_PASS,  /* half a tick */
     DO_BEGIN, /* the policy starts again, as when a tunable is set */
-    DO_CPUS,  /* restricts task a to CPU b - 1, or allows all */
+    DO_CPUS,  /* restricts task a to CPU b - 1 (0: allows all CPUs) */
     DO_GROUP, /* group_changes[a] */
 };
 
-/* The settings of existing groups that users may change: the root, a group below it, and a group
- * below either. */
+/* Which settings of groups are changed: of the root, of a group below it, or of the group below
+ * that. */
 static const struct {
     uint32_t group;
     enum group_field field;
@@ -73,25 +75,26 @@ static const struct {
 
 struct machine machine;
 static struct setup setup;
-static uint32_t named;      /* bits, by enum named: the data that the policy reads */
-static uint32_t attributes; /* bits, by enum attribute_kind: the changing ones */
-static bool changes_cpus;   /* CPU sets of tasks change */
+static uint32_t named;      /* which data of the host the policy reads: bits, by enum named */
+static uint32_t attributes; /* which attributes change: bits, by enum attribute_kind */
+static bool changes_cpus;   /* the CPU sets of tasks change */
 static bool changes_groups;
 static struct cpu_set alone[QUEUES_MOST]; /* each CPU */
-static uint32_t asking;                   /* the CPU that a task is picked for */
+static uint32_t asking;                   /* the CPU that needs a task */
 static struct policy_choice choice;
 static struct simulator_setup watched_setup; /* its words */
 static struct watched watched;
 static bool prints_acts;
-static bool going_on;        /* continuations of a state are tried, without checking the policy's
-                              * invariants */
-static uint32_t output_line; /* current line of the output */
-static uint64_t served_draw; /* the latest draw of service_check.h; 0: the search chooses draws */
+static bool going_on;        /* true while a state is only continued (continuation.h): the
+                              * policy's promises are not checked */
+static uint32_t output_line; /* number of the current line of the output */
+static uint64_t served_draw; /* the latest draw in service_check.h; 0: the search chooses the
+                              * draws */
 
 /* ---- draws ---- */
 
-/* Possible results of a draw modulo a number of tasks, or of tickets that are 1 or TICKETS_MAX
- * each, in units of 1 and of 64. */
+/* Results of draws that are tried. They cover draws modulo a number of tasks, or a number of
+ * tickets if each task has 1 or TICKETS_MAX, in units of 1 and of 64. */
 const uint64_t draw_values[] = {0, 1, 2, 3, 64, 128, 192, 64 * TICKETS_MAX};
 const uint32_t draw_values_count = sizeof(draw_values) / sizeof(draw_values[0]);
 static uint8_t draws[2];

@@ -2,7 +2,7 @@
 #ifndef EXPLORE_ENGINE_GOING_ON_H
 #define EXPLORE_ENGINE_GOING_ON_H
 
-/* The continuation of a state when CPUs simply run. */
+/* Continues from a state without further operations of tasks: CPUs pick and tasks compute. */
 
 #include "explore/engine/acts.h"
 
@@ -36,7 +36,7 @@ static void take_state_back(void)
     machine_close();
 }
 
-/* Makes an idle CPU pick, or take a task from another queue. */
+/* Makes an idle CPU pick a task, or take one from another queue. */
 static void find_work(uint32_t cpu)
 {
     bool has_match = enter_picked(cpu);
@@ -46,13 +46,14 @@ static void find_work(uint32_t cpu)
     }
 }
 
-/* Returns a hash of the tasks that ran, and their CPUs. */
+/* Runs for some ticks. Returns a hash of the tasks that ran, and of their CPUs. */
 static uint64_t go_on(uint32_t ticks)
 {
     uint64_t hash = 0;
     for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++) {
         if (running_on(cpu) && !running_on(cpu)->known)
-            add(leave(cpu, STOP_RUNNABLE), ENQUEUE_PREEMPTED, NULL); /* a new policy has come */
+            add(leave(cpu, STOP_RUNNABLE), ENQUEUE_PREEMPTED, NULL); /* the policy has been
+                                                                      * restarted */
     }
     for (uint32_t tick = 0; tick < ticks; tick++) {
         for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++) {
@@ -65,7 +66,7 @@ static uint64_t go_on(uint32_t ticks)
     return hash;
 }
 
-/* Returns the most ticks that the task may wait in its queue; UINT32_MAX: no limit. */
+/* Returns for how many ticks at most the task may wait in its queue; UINT32_MAX: no limit. */
 static uint32_t ticks_until_turn(const struct member *member)
 {
     uint64_t round = 0;
@@ -82,7 +83,8 @@ static uint32_t ticks_until_turn(const struct member *member)
     return limit < TICKS_MOST * TICK_NS ? (uint32_t)(limit / TICK_NS) + 1 : UINT32_MAX;
 }
 
-/* Lets each CPU ask a queue that has no task for it. Returns true if there is such a CPU. */
+/* If `asks`, asks the policy for a task for each CPU that no queued task may use. Returns true
+ * if there is such a CPU. */
 static bool ask_in_vain(bool asks)
 {
     bool has_match = false;
@@ -117,8 +119,8 @@ static void check_asks_in_vain(uint64_t fallback)
     take_state_back();
 }
 
-/* Checks that tasks run within the policy's declared rounds, and that earlier requests without a
- * task make no difference. */
+/* Checks that each task runs within the time that the policy declares, and that asking it for a
+ * task that does not exist changes no later decision. */
 static void check_going_on(void)
 {
     uint32_t ticks[TASKS_MOST];

@@ -2,7 +2,7 @@
 #ifndef EXPLORE_ENGINE_OPERATIONS_H
 #define EXPLORE_ENGINE_OPERATIONS_H
 
-/* The operations that are possible in a state. */
+/* Lists which operations are possible in a state. */
 
 #include "explore/engine/time.h"
 
@@ -51,8 +51,8 @@ bool machine_has_tasks_alike(void)
     return !names(NAMED_PID) && !names(NAMED_SLOT);
 }
 
-/* Lists an attribute's values: the ends of its range, its initial value and, for times, a value
- * that fits into some ticks. Returns their number. */
+/* Lists the values that are tried for an attribute: the ends of its range, its initial value
+ * and, for times, a few ticks. Returns how many there are. */
 static uint32_t values_of(uint32_t kind, int64_t *values)
 {
     struct task first = {0};
@@ -186,7 +186,8 @@ static uint32_t list_new(operation_t *operations)
     return count;
 }
 
-/* Returns true for a task's own actions in a workload, and for unavoidable events. */
+/* Returns true if the operation can happen in a workload: an action of a task, or an event that
+ * no CPU can prevent. */
 static bool is_act_of_workload(operation_t operation)
 {
     switch (kind_of(operation)) {

@@ -2,28 +2,30 @@
 #ifndef EXPLORE_ENGINE_PROMISES_H
 #define EXPLORE_ENGINE_PROMISES_H
 
-/* The policy's promises, and the tasks' ranks according to them. */
+/* Promises of the policy about which task it picks, and how the engine checks
+ * them. */
 
 #include "explore/engine/state.h"
 
-/* The promises (invariants) of a policy, in explore/laws/NAME.h or NAME.law.h, as `law`. */
+/* What a policy promises, as explore/laws/NAME.h or NAME.law.h defines it in `law`. */
 struct law {
-    /* A broken rule ends in watch_broken(). The picked task, which has left the queue, keeps its
-     * former rank. */
+    /* Checks the promise for a picked task, and calls watch_broken() if it is broken. The task
+     * has left the queue, and still has its former rank. */
     void (*of_pick)(const run_queue_t *queue, const struct member *picked);
     void (*of_tick)(const run_queue_t *queue, const struct member *member,
                     enum tick_verdict verdict);
-    /* Where the policy serves its levels in another order than declared: a level's place in that
-     * order. */
+    /* If the policy serves levels in another order than it declares: returns a level's position
+     * in that order. */
     uint64_t (*place_of_level)(const scheduler_t *scheduler, uint64_t level);
-    bool ranks; /* `rank` and `ticks` of members are counted */
+    bool ranks; /* `rank` and `ticks` of struct member are maintained */
     bool counts_ticks;
-    /* An assumption about the policy that makes equivalent states equal. It behaves the same if
-     * all times move by a multiple of this many nanoseconds. It also does if a task's run_time
-     * and some words of its state are reduced by the same amount. The function returns these
-     * words one after the other, then null. */
+    /* Declares which states are equivalent for the policy, so that the search visits only one of
+     * them. It decides the same if all times move by a multiple of the returned number of
+     * nanoseconds. */
     uint64_t (*period)(const scheduler_t *scheduler);
     uint64_t *(*run_time_word)(const struct member *member, uint32_t number);
+    /* The policy also decides the same if a task's run_time and some words of its state are reduced
+     * by the same amount. Returns these words for `number` 0, 1, ... and then null. */
 };
 
 #ifdef LAW
@@ -50,7 +52,7 @@ static void rank_no_more(struct member *member, const run_queue_t *queue)
     member->rank = 0;
 }
 
-/* For levels of any policy: the best level is served first, unless its tasks may not run now. */
+/* Checks, for a policy with levels: the picked task has the best level of all that may run now. */
 static void levels_in(const run_queue_t *queue, uint64_t *levels)
 {
     for (uint32_t i = 0; i < setup.tasks; i++) {

@@ -2,7 +2,7 @@
 #ifndef EXPLORE_ENGINE_HANDS_H
 #define EXPLORE_ENGINE_HANDS_H
 
-/* Queueing and taking out tasks. */
+/* Queues and dequeues tasks. */
 
 #include "explore/engine/promises.h"
 
@@ -59,7 +59,7 @@ static struct member *pick(uint32_t cpu)
     return member;
 }
 
-/* Returns true if the CPU has a task now. */
+/* Makes the picked task run on the CPU. Returns true if there is one. */
 static bool enter_picked(uint32_t cpu)
 {
     struct member *member = pick(cpu);
@@ -75,7 +75,7 @@ static bool enter_picked(uint32_t cpu)
     return true;
 }
 
-/* Returns the task that was moved to the CPU's queue, or null if there was none. */
+/* Calls steal(). Returns the task that came to the CPU's queue, or null. */
 static struct member *steal(uint32_t cpu, uint32_t from)
 {
     struct run_queue *queue = queue_of(from);
@@ -91,7 +91,7 @@ static struct member *steal(uint32_t cpu, uint32_t from)
     return member_of(task);
 }
 
-/* Removes the running task from its CPU. */
+/* Takes the running task off its CPU, which is then idle. */
 static struct member *leave(uint32_t cpu, enum stop_reason reason)
 {
     static const char *const reasons[] = {"RUNNABLE", "BLOCKED", "ENDED"};
@@ -118,7 +118,7 @@ static void end(struct member *member)
     member->place = PLACE_FREE;
 }
 
-/* The tasks that wait for the owner have changed. */
+/* Notifies the policy of other tasks that now wait for the owner of a lock. */
 MECHANISM_FUNCTION void notify_owner(scheduler_t *scheduler, task_t *owner, uint32_t cpu)
 {
     struct member *member = member_of(owner);

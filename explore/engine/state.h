@@ -2,7 +2,8 @@
 #ifndef EXPLORE_ENGINE_STATE_H
 #define EXPLORE_ENGINE_STATE_H
 
-/* The places of tasks, and the functions that the shared mechanism requires. */
+/* Where tasks are, and the functions that the mechanism of policies/support/ needs from its
+ * host. */
 
 #include "explore/engine/base.h"
 
@@ -11,7 +12,7 @@ static bool names(enum named field)
     return named >> field & 1;
 }
 
-/* Returns true if the policy knows the time. */
+/* Returns true if the policy reads the time. */
 static bool has_time(void)
 {
     const uint32_t times = 1u << NAMED_NOW | 1u << NAMED_RUN_TIME | 1u << NAMED_COUNTED |
@@ -46,7 +47,7 @@ static bool waits_in(const struct member *member, const run_queue_t *queue)
     return member->place == PLACE_QUEUED && queue_number(member->task.cpu) == queue->cpu;
 }
 
-/* Returns true if the task is suitable for the CPU that asks. */
+/* Returns true if the task may run on the CPU that asks for a task. */
 static bool may_be_picked(const struct member *member, const run_queue_t *queue)
 {
     return waits_in(member, queue) && task_may_run_on(&member->task, asking);

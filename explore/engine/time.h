@@ -2,7 +2,7 @@
 #ifndef EXPLORE_ENGINE_TIME_H
 #define EXPLORE_ENGINE_TIME_H
 
-/* Ends of turns, alarms and ticks. */
+/* Ends of time slices, alarms, and ticks. */
 
 #include "explore/engine/queueing.h"
 
@@ -29,7 +29,8 @@ static void obey(uint32_t cpu, enum tick_verdict verdict)
         end_turn(cpu, verdict == TICK_MOVE);
 }
 
-/* Calls the policy for the times that it set. */
+/* Calls the policy if a time has come that it set for this CPU: the end of a time slice, or an
+ * alarm. */
 static void policy_times(uint32_t cpu)
 {
     struct run_queue *queue = queue_of(cpu);

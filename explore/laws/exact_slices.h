@@ -2,7 +2,8 @@
 #ifndef EXPLORE_EXACT_SLICES_H
 #define EXPLORE_EXACT_SLICES_H
 
-/* Invariant: a turn has as many ticks as the slice, and a preempted task resumes its turn. */
+/* Checks: a task runs for as many ticks as its time slice has, and continues the slice after it
+ * was preempted. */
 static void slices_are_exact(const run_queue_t *queue, const struct member *member,
                              enum tick_verdict verdict)
 {

@@ -2,7 +2,7 @@
 #ifndef EXPLORE_FIRST_COME_H
 #define EXPLORE_FIRST_COME_H
 
-/* Invariant: the task of a level that came first is next. */
+/* Checks: of the tasks at a level, the policy picks the task that was queued first. */
 static void first_come_first_served(const run_queue_t *queue, const struct member *picked)
 {
     for (uint32_t i = 0; i < setup.tasks; i++) {

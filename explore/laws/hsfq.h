@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A limited group's period begins whenever the time is a multiple of it. */
+/* A group with a quota starts a new period whenever the time is a multiple of the period. */
 static uint64_t hsfq_period(const scheduler_t *scheduler)
 {
     (void)scheduler;
@@ -24,8 +24,9 @@ static bool hsfq_is_held(const run_queue_t *queue, uint32_t group)
     return hsfq_group_of(queue, group)->until > queue->now;
 }
 
-/* From the root down, the waiting child with the least start tag is served. So of two tasks, the
- * tags below the group where their paths part are compared. A parent has the lower number. */
+/* Returns true if task `one` must be served before task `other`: at each group from the root
+ * down, the child with the least start tag is served. So the tags of the two groups where the
+ * paths of the tasks part are compared. A parent has a lower number than its children. */
 static bool hsfq_comes_before(const run_queue_t *queue, const struct member *one,
                               const struct member *other)
 {
@@ -44,7 +45,7 @@ static bool hsfq_comes_before(const run_queue_t *queue, const struct member *one
     return hsfq_before(tag[0], tag[1]);
 }
 
-/* Invariant: no task is served whose group's quota is used up. */
+/* Checks: the policy picks no task of a group that has used up its quota. */
 static void hsfq_least_served_first(const run_queue_t *queue, const struct member *picked)
 {
     const uint32_t group = hsfq_task_of(&picked->task)->group;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* With boosts, the policy counts the intervals. */
+/* With boosts, the policy counts intervals from time 0. */
 static uint64_t mlfq_period(const scheduler_t *scheduler)
 {
     return scheduler->tunable[FEEDBACK_BOOST] ? 0 : scheduler->tick_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Tasks rise when the time is a multiple of the interval. */
+/* The policy raises tasks whenever the time is a multiple of its interval. */
 static uint64_t priority_period(const scheduler_t *scheduler)
 {
     uint64_t interval = (uint64_t)scheduler->tunable[PRIORITY_AGING_INTERVAL];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Invariant: no waiting task has less work left than the picked one. */
+/* Checks: no waiting task has less work left than the picked one. */
 static void srpt_pick_law(const run_queue_t *queue, const struct member *picked)
 {
     uint64_t left = srpt_left(&picked->task, picked->task.run_time);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A fast lane is served before all levels. Where tasks age by passes, or faster when others have
- * stalled, level() does not know the level (study_priority_level_now()), and no order is
- * checked. */
+/* Tasks in the fast lane are served before all levels. If tasks age by passes, or faster when
+ * others have stalled, level() does not return the present level (study_priority_level_now()
+ * does), so the order is not checked. */
 static uint64_t study_priority_place_of_level(const scheduler_t *scheduler, uint64_t level)
 {
     bool unknown =

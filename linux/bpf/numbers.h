@@ -14,7 +14,8 @@
 #define SCA_MIGRATE_DISABLE 0x2
 #define SCA_MIGRATE_ENABLE  0x4
 
-#define PF_EXITING   0x4
-#define TASK_IS_DEAD 0x80
+#define PF_EXITING      0x4
+#define TASK_IS_RUNNING 0x0
+#define TASK_IS_DEAD    0x80
 
 #endif

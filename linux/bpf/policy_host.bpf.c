@@ -281,7 +281,9 @@ void BPF_PROG(host_stopping, struct task_struct *thread, bool runnable)
     slot_t *slot = slot_of(thread);
     if (!slot)
         return;
-    if (runnable) {
+    /* Linux also stops a running thread to change its CPUs, nice value or group. It then
+     * continues: it did not block. */
+    if (runnable || thread->__state == TASK_IS_RUNNING) {
         if (slot->place == PLACE_CPU)
             account(slot, clock_ns());
         slot->task.counted = 0;
@@ -380,6 +382,20 @@ s32 BPF_PROG(host_init_task, struct task_struct *thread, struct scx_init_task_ar
     return 0;
 }
 
+/* The thread changes to another class, or ends. */
+SEC("struct_ops/disable")
+void BPF_PROG(host_disable, struct task_struct *thread)
+{
+    USE_ARENA();
+    slot_t *slot = slot_of(thread);
+    if (!slot || slot->place == PLACE_NOWHERE)
+        return;
+    take_away(slot, STOP_BLOCKED);
+    slot->custody = CUSTODY_LINUX;
+    slot->turn = 0;
+    check();
+}
+
 SEC("struct_ops/exit_task")
 void BPF_PROG(host_exit_task, struct task_struct *thread, struct scx_exit_task_args *arguments)
 {
@@ -412,6 +428,7 @@ struct sched_ext_ops schedlab_ops = {
     .yield = (void *)host_yield,
     .set_cpumask = (void *)host_set_cpumask,
     .init_task = (void *)host_init_task,
+    .disable = (void *)host_disable,
     .exit_task = (void *)host_exit_task,
     /* the loader drops these if the policy does not use groups or the kernel lacks them */
     .cgroup_init = (void *)host_cgroup_init,

@@ -80,7 +80,7 @@ trap leave TERM INT HUP
 # Open for as long as the server lives.
 mkfifo alive
 schedlab-linux serve --background --while $$ --seed "$seed" --policy "$served" "$@" \
-    --trace "$result"/trace.bin --trace-memory >"$result"/server 2>&1 9<>alive || exit 103
+    --trace "$result"/trace.bin --trace-memory >>"$result"/server 2>&1 9<>alive || exit 103
 if ! begin_scheduler; then
     end_scheduler
     schedlab-linux stop

@@ -34,7 +34,8 @@ static int open_control_file(const struct client *client, const char *name, int 
             "--control",
             client->control);
     else
-        say("%s: %s%s", path, strerror(errno), errno == EACCES ? ". Only root may do this" : "");
+        say("%s: cannot be opened: %s; %s", path, strerror(errno),
+            errno == EACCES ? "begin the command with sudo" : "name another folder with --control");
     return -1;
 }
 
@@ -51,7 +52,8 @@ static int read_control_file(const struct client *client, const char *name, stru
     int error = errno;
     close(file);
     if (length < 0) {
-        say("%s/%s: %s", client->control, name, strerror(error));
+        say("%s/%s: cannot be read: %s; repeat the command", client->control, name,
+            strerror(error));
         return FAILED;
     }
     return 0;
@@ -69,10 +71,11 @@ static int explain_failure(const struct client *client, const char *command, int
 {
     struct text reason = {0};
     if (error == EINTR)
-        say("%s: cancelled, because the fair class was requested or the server ended", command);
+        say("%s: cancelled, because the fair class was requested or the server ended; repeat it",
+            command);
     else if (error == ENAMETOOLONG || read_control_file(client, CONTROL_PROBLEM, &reason) ||
              !reason.length)
-        say("%s: %s", command, strerror(error));
+        say("%s: %s; see `schedlab-linux status`", command, strerror(error));
     else
         say("%.*s", (int)reason.length - 1, reason.bytes);
     text_free(&reason);
@@ -103,12 +106,12 @@ int client_stop(void)
     int process = server ? (int)syscall(SYS_pidfd_open, server, 0) : -1;
     struct pollfd end = {.fd = process, .events = POLLIN};
     if (process < 0) {
-        say("no server runs on this machine");
+        say("no server runs on this machine; there is nothing to stop");
         return WRONG_USAGE;
     }
     int status = 0;
     if (kill(server, SIGTERM) || poll(&end, 1, STOP_LIMIT_MS) != 1) {
-        say("the server (PID %d) does not end; kill it", server);
+        say("the server (PID %d) does not end; end it with `kill -9 %d`", server, server);
         status = FAILED;
     }
     close(process);

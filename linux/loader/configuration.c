@@ -59,7 +59,7 @@ int configuration_read(const char *path, configuration_take *take, void *context
             say("%sinvalid line; write NAME = VALUE", place);
     }
     if (!file || ferror(file)) {
-        say("%s: %s", path, strerror(errno));
+        say("%s: cannot be read: %s; name another file with --config", path, strerror(errno));
         right = false;
     }
     if (file)

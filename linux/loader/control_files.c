@@ -311,7 +311,8 @@ static bool make_folder(const char *folder)
     folder_was_made = control_files_clear(folder) || mkdir(folder, 0700) == 0;
     mounted_on = realpath(folder, NULL);
     if (!mounted_on)
-        say("%s: %s", folder, strerror(errno));
+        say("%s: cannot be created: %s; name another folder with --control", folder,
+            strerror(errno));
     return mounted_on;
 }
 
@@ -323,7 +324,9 @@ static bool mount_files(void)
     session = fuse_session_new(&arguments, &operations, sizeof(operations), NULL);
     fuse_opt_free_args(&arguments);
     if (!session || fuse_session_mount(session, mounted_on)) {
-        say("%s: cannot mount the control files", mounted_on);
+        say("%s: the control files cannot be mounted; run `modprobe fuse`, or name another folder "
+            "with --control",
+            mounted_on);
         return false;
     }
     return true;

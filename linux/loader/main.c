@@ -373,7 +373,7 @@ static int start_by_systemd(const struct serve_options *options)
     if (!serve_is_right_usage(options) || !serve_is_possible(options))
         return WRONG_USAGE;
     execlp("systemctl", "systemctl", "start", UNIT, (char *)NULL);
-    say("systemctl: %s", strerror(errno));
+    say("systemctl: cannot be started: %s; use `schedlab-linux serve`", strerror(errno));
     return FAILED;
 }
 

@@ -277,7 +277,7 @@ static int set_tunable(struct in_force *requested, const char *name, int64_t val
     const struct policy *policy = requested->choice.policy;
     uint32_t index = policy ? tunable_find(policy, name, strlen(name)) : NO_TUNABLE;
     if (index == NO_TUNABLE)
-        return fail(-EINVAL, "%s has no tunable %.60s", requested->name, name);
+        return fail(-EINVAL, "%s has no tunable %.60s; see sched_tunables", requested->name, name);
     const struct tunable *tunable = &policy->tunables[index];
     if (value < tunable->minimum || value > tunable->maximum)
         return fail(-ERANGE, "%s: out of range; use %" PRId64 " to %" PRId64, name,
@@ -356,7 +356,7 @@ static int set_attribute(const char *pid_text, uint32_t kind, const char *value_
     if (!kind || !text_to_number(pid_text, &pid) || !text_to_number(value_text, &value))
         return fail(-EINVAL, "of the form PID VALUE, or PID ATTRIBUTE VALUE, such as 12 tickets 3");
     if (!exists(pid))
-        return fail(-ESRCH, "%" PRId64 ": no such process or thread", pid);
+        return fail(-ESRCH, "%" PRId64 ": no such process or thread; name a running one", pid);
     if (!attribute_allowed(kind, value))
         return fail(-ERANGE, "%s: out of range; use %" PRId64 " to %" PRId64, attribute_names[kind],
                     attribute_lowest(kind), attribute_highest(kind));

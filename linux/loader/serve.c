@@ -264,7 +264,7 @@ static int serve_until_ended(struct server *server, const struct serve_options *
                                           .ignore_limits = options->ignore_limits,
                                           .detail = detail};
     if (options->lifeline && !tie_to(server, options->lifeline)) {
-        say("--while %d: %s", options->lifeline, strerror(errno));
+        say("--while %d: %s; name a running process", options->lifeline, strerror(errno));
         return FAILED;
     }
     if (scheduler_begin(&scheduler) || !watch(server, requests_descriptor()))
@@ -302,7 +302,8 @@ static int serve_on_host(const struct serve_options *options, int ready_to)
     if (server_begin(&server))
         status = serve_until_ended(&server, options);
     else
-        say("%s", strerror(errno));
+        say("the server's descriptors cannot be created: %s; raise the limit `ulimit -n`",
+            strerror(errno));
     if (scheduler_end())
         status = FAILED;
     control_files_end();
@@ -317,7 +318,7 @@ static int serve_in_background(const struct serve_options *options)
     char byte;
     int status;
     if (pipe(ready)) {
-        say("%s", strerror(errno));
+        say("--background: %s; use `schedlab-linux serve` without it", strerror(errno));
         return FAILED;
     }
     pid_t child = fork();

@@ -76,7 +76,8 @@ static int attach_all(struct trace *trace, char *problem, size_t size)
             continue;
         struct bpf_link *link = trace->link_count < LINKS_MAX ? bpf_program__attach(program) : NULL;
         if (!link)
-            return fail(problem, size, errno, "%s cannot be attached to the kernel",
+            return fail(problem, size, errno,
+                        "%s cannot be attached to the kernel; use a newer one",
                         bpf_program__name(program));
         trace->links[trace->link_count++] = link;
     }
@@ -267,7 +268,8 @@ static int open_maps(struct trace *trace, char *problem, size_t size)
     struct bpf_program *program =
         bpf_object__find_program_by_name(trace->observer, "emit_reported_event");
     if (events < 0 || state < 0 || !program)
-        return fail(problem, size, ENOENT, "the observer's object has another version");
+        return fail(problem, size, ENOENT,
+                    "the observer's object has another version; name its folder with --objects");
     trace->report = bpf_program__fd(program);
     void *shared =
         mmap(NULL, sizeof(struct trace_state), PROT_READ | PROT_WRITE, MAP_SHARED, state, 0);
@@ -304,7 +306,8 @@ static int open_file(struct trace *trace, const struct trace_settings *settings,
         snprintf(problem, size, "%s: the trace cannot be written: %s", settings->path,
                  trace->file.why);
     else if (error)
-        fail(problem, size, error, "%s: the trace cannot be written", settings->path);
+        fail(problem, size, error,
+             "%s: the trace cannot be written; name another file with --trace", settings->path);
     return error;
 }
 
@@ -353,7 +356,7 @@ int trace_begin(struct trace **made, struct bpf_object *observer,
 {
     struct trace *trace = calloc(1, sizeof(*trace));
     if (!trace)
-        return fail(problem, size, ENOMEM, "out of memory for the trace");
+        return fail(problem, size, ENOMEM, "out of memory for the trace; end other programs");
     trace->observer = observer;
     trace->cpus = settings->cpus;
     trace->delay_ms = settings->delay_ms;

@@ -17,7 +17,7 @@ export function runsOf({ frame }) {
 }
 
 /**
- * The first time at which a CPU runs another process, for longer than `tolerance`: shorter differences are those of
+ * The first time when a CPU runs another process, for longer than `tolerance`: shorter differences are those of
  * the policies' costs.
  * @param {Run[]} edited @param {Run[]} original @param {number} cpus @param {number} tolerance ns
  * @returns {{time: number, cpu: number, edited: number, original: number} | null} PIDs; 0: idle; null: none differs
@@ -82,8 +82,24 @@ export function changes(edited, original) {
 /** @param {ReturnType<typeof changes>} table @returns {string} the largest changes in words; "": none */
 export function inWords(table, most = 3) {
     const size = ({ change }) => Math.abs(change ?? Infinity);
-    const telling = table.filter(({ better }) => better !== null).sort((one, other) => size(other) - size(one));
-    return telling.slice(0, most).map(({ title, before, after }) => `${title} ${before} → ${after}`).join("; ");
+    const ranked = table.filter(({ better }) => better !== null).sort((one, other) => size(other) - size(one));
+    return ranked.slice(0, most).map(({ title, before, after }) => `${title} ${before} → ${after}`).join("; ");
+}
+
+/**
+ * @param {import("./runner.js").Call[]} calls @returns {Map<string, {calls: number, mean: number, most: number}>} basic
+ * blocks in a call of each hook
+ */
+export function effortOf(calls) {
+    const all = new Map();
+    for (const { hook, executed } of calls) {
+        const effort = all.get(hook) ?? { calls: 0, mean: 0, most: 0 };
+        effort.calls += 1;
+        effort.mean += (executed - effort.mean) / effort.calls;
+        effort.most = Math.max(effort.most, executed);
+        all.set(hook, effort);
+    }
+    return all;
 }
 
 /** @returns {{pid: number, begin: number, end: number, ns: number}[]} the longest waits, the longest first */

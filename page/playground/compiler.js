@@ -2,21 +2,38 @@
 //
 // Compiles policies in this worker: clang and its linker are WebAssembly programs of the package @yowasp/clang.
 //
-// Requests: {id, compile: {source, sources, module}} or {id, locate: {module, offsets}}.
+// Requests: {id, compile: {source, sources, module, isQuick}}, {id, observe: the same}, {id, examine: {source, sources}} or
+// {id, locate: {module, offsets}}.
 
 import { runClang, runLLVM } from "./compiler/bundle.js";
+import { layoutsIn, STATE_OF } from "./layout.js";
+import { brokenRules } from "./linux_rules.js";
 
 const FILE = "policy.c";
+const INTERFACE = "policy.h";
 const SYMBOL = "policy_edited";
 const WARNINGS = "-Wall -Wextra -Wdate-time -Werror -fno-gnu-inline-asm";
-const CHECKS = "-fsanitize=undefined -fno-sanitize=function -fsanitize-minimal-runtime -fno-sanitize-recover=all";
+const CHECKS = "-fsanitize=undefined -fno-sanitize=function -fsanitize-minimal-runtime -fno-sanitize-recover=all -fstrict-flex-arrays=3";
 // Without pruning: an endless loop of one block counts, too.
-const PATHS = "-fsanitize-coverage=trace-pc-guard,no-prune -gline-tables-only";
+const PATHS = "-fsanitize-coverage=trace-pc-guard,no-prune";
+// To find what a decision reads; an unchanged run does not need it.
+const OBSERVE = "-fsanitize-coverage=trace-loads -Xclang -fdump-record-layouts -Xclang -fdump-record-layouts-complete".split(" ");
+// As base/toolchain/verifier.py does; the compiler has no back end for BPF.
+const BPF_FILE = "linux/policy_compile.bpf.c";
+const BPF_FLAGS = [
+    "--target=wasm32-unknown-unknown -D__bpf__ -std=gnu17 -O2 -gline-tables-only -fno-builtin -fms-extensions -w -I. -Ipolicies -ffreestanding",
+    `-DPOLICY_SOURCE="${FILE}" -fno-color-diagnostics -fno-caret-diagnostics -S -emit-llvm -c ${BPF_FILE} -o policy.ll`,
+].join(" ").split(" ");
+const ADDRESS_SPACE = /address space/;
 const OUTPUT = "-fno-color-diagnostics -fno-caret-diagnostics -fdiagnostics-parseable-fixits";
-const FLAGS = `--target=wasm32-unknown-unknown -std=c17 -Os -ffreestanding -I. -Ipolicies ${WARNINGS} ${CHECKS} ${PATHS} ${OUTPUT}`.split(" ");
+// The compiler may assume that a loop ends, and would make it unreachable.
+const FLAGS = `--target=wasm32-unknown-unknown -std=c17 -Os -fno-finite-loops -ffreestanding -I. -Ipolicies ${WARNINGS} ${PATHS} ${OUTPUT}`.split(" ");
+// These double the time, and change no schedule of a policy without undefined behaviour.
+const COMPLETE = `${CHECKS} -gline-tables-only`.split(" ");
 const LINK = "wasm-ld -m wasm32 --no-entry --stack-first -z stack-size=65536 --max-memory=16777216 -Map=module.map policy.o module.o -o policy.wasm".split(" ");
 const DEFINITION = /\bPOLICY_DEFINITION\s+(\w+)/;
 const DIAGNOSTIC = /^(?:(\S+?):)?(\d+):(\d+): (fatal error|error|warning|note): (.*?)(?: \[([^\]]+)\])?$/;
+const UNUSED = /^unused parameter '(\w+)'/;
 const REPLACEMENT = /^fix-it:"([^"]+)":\{(\d+):(\d+)-(\d+):(\d+)\}:"(.*)"$/;
 const VARIABLE = /policy\.o:\(\.(?:data|bss|tdata|tbss)\.([\w.]+)\)/g;
 const CODE_SECTION = 10;
@@ -52,13 +69,17 @@ async function run(program, words, files, output) {
     }
 }
 
-/** @returns {Promise<{module: Uint8Array | null, diagnostics: Diagnostic[]}>} */
-async function compile({ source, sources, module }) {
+/**
+ * @param {{source: string, sources: any, module: Uint8Array, isQuick?: boolean}} inputs `sources`: the headers;
+ * `isQuick`: without checks of undefined behaviour, and without lines @param {string[]} more options
+ * @returns {Promise<{module: Uint8Array | null, diagnostics: Diagnostic[], text: string}>} `text`: the compiler's output
+ */
+async function compile({ source, sources, module, isQuick = false }, more = isQuick ? [] : COMPLETE) {
     const symbol = DEFINITION.exec(source)?.[1];
     if (!symbol) return failed("it defines no policy; its last lines begin with POLICY_DEFINITION policy_NAME = {");
     const output = new Output();
     const files = { ...sources, [FILE]: source, "module.o": module };
-    const compiled = await run(runClang, ["clang", ...FLAGS, `-D${symbol}=${SYMBOL}`, "-c", FILE, "-o", "policy.o"], files, output);
+    const compiled = await run(runClang, ["clang", ...FLAGS, ...more, `-D${symbol}=${SYMBOL}`, "-c", FILE, "-o", "policy.o"], files, output);
     const diagnostics = diagnosticsIn(output.text.replaceAll(SYMBOL, symbol));
     if (!compiled) return { module: null, diagnostics: diagnostics.length ? diagnostics : failed(output.text).diagnostics };
     const linked = await run(runLLVM, LINK, compiled, output);
@@ -69,7 +90,32 @@ async function compile({ source, sources, module }) {
         const line = source.split("\n").findIndex((text) => new RegExp(`\\b${first}\\b`).test(text)) + 1;
         return failed(`${[...names].join(", ")}: a variable outside the policy's state; keep data in the state of a task, a queue or the scheduler (STATE_OF)`, line);
     }
-    return { module: linked["policy.wasm"], diagnostics };
+    return { module: linked["policy.wasm"], diagnostics, text: output.text };
+}
+
+/**
+ * Compiles a policy so that it reports its loads.
+ * @returns {Promise<{module: Uint8Array | null, layouts: import("./layout.js").Layouts}>}
+ */
+async function observe({ source, sources, module }) {
+    const policies = { ...sources.policies, [INTERFACE]: sources.policies[INTERFACE] + STATE_OF };
+    const made = await compile({ source, sources: { ...sources, policies }, module }, [...COMPLETE, ...OBSERVE]);
+    return { module: made.module, layouts: layoutsIn(made.text) };
+}
+
+/**
+ * Finds rules of Linux's verifier that a policy breaks.
+ * @param {{source: string, sources: any}} inputs `sources`: the headers, and those of BPF programs
+ * @returns {Promise<import("./linux_rules.js").Broken[]>}
+ */
+async function examine({ source, sources }) {
+    const symbol = DEFINITION.exec(source)?.[1];
+    const output = new Output();
+    const made = await run(runClang, ["clang", ...BPF_FLAGS, `-DPOLICY=${symbol}`], { ...sources, [FILE]: source }, output);
+    if (made) return brokenRules(textOf(made["policy.ll"]), FILE);
+    const hint = (text) => (ADDRESS_SPACE.test(text) ? `${text}; write SHARED_MEMORY in the pointer's type, or use task_t, run_queue_t or scheduler_t` : text);
+    const errors = diagnosticsIn(output.text).filter(({ severity }) => severity === "error");
+    return errors.map(({ line, text }) => ({ line, text: hint(text) }));
 }
 
 /** @param {string | Uint8Array} file as the compiler returns it */
@@ -78,7 +124,7 @@ function textOf(file) {
 }
 
 function failed(text, line = 1) {
-    return { module: null, diagnostics: [{ line: Math.max(line, 1), column: 1, severity: "error", text, changes: [] }] };
+    return { module: null, text, diagnostics: [{ line: Math.max(line, 1), column: 1, severity: "error", text, changes: [] }] };
 }
 
 /** @param {string} text the compiler's output @returns {Diagnostic[]} */
@@ -89,10 +135,12 @@ function diagnosticsIn(text) {
         const change = REPLACEMENT.exec(row);
         if (match) {
             const [, file, line, column, severity, what] = match;
-            const isInPolicy = file === FILE;
+            const isInPolicy = file?.replace("./", "") === FILE;
+            const hint = UNUSED.exec(what);
+            const words = hint ? `${what}; if you do not need it, write (void)${hint[1]};` : what;
             problems.push({
                 line: isInPolicy ? Number(line) : 1, column: isInPolicy ? Number(column) : 1,
-                severity: severity.replace("fatal ", ""), text: isInPolicy ? what : `${file}:${line}: ${what}`, changes: [],
+                severity: severity.replace("fatal ", ""), text: isInPolicy ? words : `${file}:${line}: ${what}`, changes: [],
             });
         } else if (change && problems.length) {
             const [fromLine, fromColumn, toLine, toColumn] = change.slice(2, 6).map(Number);
@@ -103,19 +151,25 @@ function diagnosticsIn(text) {
 }
 
 /**
- * @param {{module: Uint8Array, offsets: number[]}} asked byte offsets in a compiled policy
+ * @param {{module: Uint8Array, offsets: number[]}} inputs byte offsets in a compiled policy
  * @returns {Promise<(number | null)[]>} the policy's line of each; null: it is another file's
  */
 async function locate({ module, offsets }) {
     if (!offsets.length) return [];
     const output = new Output();
     const code = codeAt(module); // the line table counts from there
-    // An offset is that of the instruction after a call. One without a line has that of its neighbour.
+    // An offset is behind its instruction. One without a line has that of its neighbour.
     const addresses = offsets.flatMap((offset) => NEIGHBOURS.map((by) => `0x${Math.max(offset - 1 - code + by, 0).toString(16)}`));
     await run(runLLVM, ["symbolizer", "--obj=policy.wasm", "--output-style=JSON", ...addresses], { "policy.wasm": module }, output);
     const [, places] = /^(\[.*\])$/m.exec(output.text) ?? [];
-    const lines = JSON.parse(places ?? "[]").map(({ Symbol: frames = [] }) => frames.find(({ FileName }) => FileName.endsWith(FILE))?.Line || null);
-    return offsets.map((_, at) => lines.slice(at * NEIGHBOURS.length, (at + 1) * NEIGHBOURS.length).find(Boolean) ?? null);
+    const lines = JSON.parse(places ?? "[]").map(({ Symbol: frames = [] }) => lineIn(frames));
+    return offsets.map((_, at) => lines.slice(at * NEIGHBOURS.length, (at + 1) * NEIGHBOURS.length).find((line) => line !== undefined) ?? null);
+}
+
+/** @returns {number | null | undefined} the policy's line; null: all are another file's; undefined: not known */
+function lineIn(frames) {
+    const known = frames.filter(({ Line }) => Line);
+    return known.length ? (known.find(({ FileName }) => FileName.endsWith(FILE))?.Line ?? null) : undefined;
 }
 
 /** @param {Uint8Array} module @returns {number} the offset of its code section's contents */
@@ -138,9 +192,10 @@ function codeAt(module) {
     return 0;
 }
 
-addEventListener("message", async ({ data: { id, compile: source, locate: places } }) => {
+addEventListener("message", async ({ data: { id, ...request } }) => {
     try {
-        postMessage({ id, result: source ? await compile(source) : await locate(places) });
+        const [[name, inputs]] = Object.entries(request);
+        postMessage({ id, result: await { compile, observe, examine, locate }[name](inputs) });
     } catch (error) {
         postMessage({ id, error: `the compiler stopped: ${error.message}` });
     }

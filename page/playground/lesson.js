@@ -14,22 +14,40 @@ const CHARACTERS_MOST = 20_000;
 /**
  * @typedef {{process?: string, value?: string, metric?: string, most?: number, least?: number}} Expectation of the
  * processes of a name, or of a metric
- * @typedef {{name: string, title: string, base: string, settings: string, workload: string, tick_us: number,
- *     span_ms: number, text: string[], question: string, answers: string[], right: number, because: string,
- *     task: string, expectations: Expectation[]}} Lesson
+ * @typedef {{name: string, title: string, base: string, edit?: string[], settings: string, workload: string, tick_us: number,
+ *     span_ms: number, cpus?: number, seed?: number, text: string[], question: string, answers: string[], right: number, because: string,
+ *     task: string, expectations: Expectation[]}} Lesson `edit`: a text of the base's source, and what the lesson
+ * begins with instead
  */
 
 /** @param {string} text of a file @returns {Lesson} Throws an error that names what is wrong. */
 export function readLesson(text) {
-    if (text.length > CHARACTERS_MOST) throw new Error(`A lesson has at most ${CHARACTERS_MOST.toLocaleString("en")} characters.`);
-    const lesson = JSON.parse(text);
+    if (text.length > CHARACTERS_MOST) throw new Error(`A lesson has at most ${CHARACTERS_MOST.toLocaleString("en")} characters; shorten it.`);
+    const lesson = parsed(text);
     const wrong = TEXTS.find((name) => typeof lesson[name] !== "string")
         ?? ["text", "answers"].find((name) => !isTexts(lesson[name]))
-        ?? ["tick_us", "span_ms", "right"].find((name) => !Number.isFinite(lesson[name]));
+        ?? ["tick_us", "span_ms", "right"].find((name) => !Number.isFinite(lesson[name]))
+        ?? ["cpus", "seed"].find((name) => name in lesson && !Number.isInteger(lesson[name]));
     if (wrong) throw new Error(`lesson: ${wrong} is missing or has another type; docs/playground.md describes the format`);
+    if ("edit" in lesson && !(isTexts(lesson.edit) && lesson.edit.length === 2)) throw new Error("lesson: edit is not two texts: what it replaces in the policy's source, and by what");
     const bad = (lesson.expectations ?? [null]).find((expectation) => !isExpectation(expectation));
     if (bad !== undefined) throw new Error("lesson: an expectation needs a metric, or a process and a value, and most or least");
     return lesson;
+}
+
+function parsed(text) {
+    try {
+        return JSON.parse(text);
+    } catch (error) {
+        throw new Error(`lesson: not valid JSON; correct it: ${error.message}`);
+    }
+}
+
+/** @param {Lesson} lesson @param {Record<string, string>} policies the shipped sources @returns {string} its first source */
+export function sourceOf({ base, edit }, policies) {
+    if (!Object.hasOwn(policies, base)) throw new Error(`lesson: base: there is no policy ${base}; choose one of ${Object.keys(policies).join(", ")}`);
+    if (edit && !policies[base].includes(edit[0])) throw new Error(`lesson: edit: the source of ${base} has no such text; copy the text from it`);
+    return edit ? policies[base].replace(edit[0], () => edit[1]) : policies[base];
 }
 
 const isTexts = (list) => Array.isArray(list) && list.length > 0 && list.every((entry) => typeof entry === "string");
@@ -64,6 +82,8 @@ function valueOf(field, hasName, { processes }, runs) {
 export class LessonPane {
     /** @type {Lesson | null} */
     lesson = null;
+    /** False if the source comes from a link and was not changed: then no progress is kept. */
+    keeps = true;
 
     constructor() {
         this.element = element("section", { className: "lesson-pane", hidden: true, "aria-label": "Text of the lesson" });
@@ -74,6 +94,7 @@ export class LessonPane {
     show(lesson) {
         this.lesson = lesson;
         this.element.hidden = !lesson;
+        this.verdicts.replaceChildren();
         if (!lesson) return;
         const because = element("p", { hidden: true });
         const answers = lesson.answers.map((text, at) => {
@@ -87,8 +108,7 @@ export class LessonPane {
         this.element.replaceChildren(
             element("h2", { textContent: lesson.title }), ...lesson.text.map((text) => element("p", { textContent: text })),
             element("fieldset", {}, element("legend", { textContent: `Predict: ${lesson.question}` }), ...answers, because),
-            element("p", {}, element("b", { textContent: "Task. " }), lesson.task), this.verdicts);
-        this.verdicts.replaceChildren();
+            element("p", {}, element("b", { textContent: "Task. " }), lesson.task));
     }
 
     /** Checks a run against the lesson's expectations. @returns {boolean} true if all are met */
@@ -98,7 +118,7 @@ export class LessonPane {
         this.verdicts.replaceChildren(...verdicts.map(({ words, isMet }) =>
             element("li", { className: isMet ? "better" : "worse", textContent: `${isMet ? "Met" : "Not met"}: ${words}` })));
         const isDone = verdicts.every(({ isMet }) => isMet);
-        if (isDone) localStorage.setItem(STORAGE_KEY, JSON.stringify([...new Set([...doneLessons(), this.lesson.name])]));
+        if (isDone && this.keeps) localStorage.setItem(STORAGE_KEY, JSON.stringify([...new Set([...doneLessons(), this.lesson.name])]));
         return isDone;
     }
 }

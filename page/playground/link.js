@@ -4,19 +4,24 @@
 // source if that is shorter, and is compressed. A link may come from a stranger, so its size is limited.
 
 import { applyPatch, createPatch } from "diff";
+import { PANES } from "./panes.js";
 
 const VERSION = "1";
 const CHARACTERS_MOST = 100_000; // of a link
 const BYTES_MOST = 400_000; // of a source or workload
-const NUMBERS = { cpus: [1, 64], seed: [0, 2 ** 31 - 1], tick_us: [100, 1_000_000], span_ms: [1, 60_000], at: [0, 6e10] };
+const NUMBERS = { cpus: [1, 64], seed: [0, 2 ** 31 - 1], tick_us: [100, 1_000_000], span_ms: [1, 60_000], at: [0, 6e10], why: [0, 6e10], whom: [0, 2 ** 31 - 1] };
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /**
  * @typedef {{base: string, source: string, against: string, settings: string, workload: string, text: string,
- *     cpus: number, seed: number, tick_us: number, span_ms: number, at: number}} State `base`: the shipped policy
- * that the source comes from; `text`: the workload in words, if `workload` is ""; `at`: the viewed moment, ns
+ *     cpus: number, seed: number, tick_us: number, span_ms: number, at: number, why: number, whom: number,
+ *     left: number, upper: number, lower: number, lesson: string, lab: string}} State `base`: the shipped policy
+ * that the source comes from; `text`: the workload in words, if `workload` is ""; `at`: the viewed moment, ns;
+ * `why` and `whom`: the opened decision, by its time and the PID of the process that it picked; 0: none;
+ * `left`, `upper`, `lower`: sizes of panes;
+ * `lesson`: its name, or the text of its file; `lab`: its name
  */
 
 /**
@@ -36,7 +41,16 @@ export async function linkOf(state, policies, version) {
     if (state.workload) parts.set("workload", state.workload);
     else parts.set("text", await packed(state.text));
     for (const name of Object.keys(NUMBERS)) if (state[name]) parts.set(name, String(state[name]));
+    for (const [name, [, standard]] of Object.entries(PANES)) if (state[name] !== standard) parts.set(name, String(state[name]));
+    if (state.lab) parts.set("lab", state.lab);
+    if (isFile(state.lesson)) parts.set("lessonfile", await packed(state.lesson));
+    else if (state.lesson) parts.set("lesson", state.lesson);
     return `#${parts}`;
+}
+
+/** @param {string} lesson of a state @returns {boolean} true for the text of a file, false for a name */
+export function isFile(lesson) {
+    return lesson.trimStart().startsWith("{");
 }
 
 /**
@@ -45,18 +59,21 @@ export async function linkOf(state, policies, version) {
  * @returns {Promise<{state: State, warning: string}>} `warning`: "" if the schedule is that of the sender
  */
 export async function stateOf(link, standard, policies, version) {
-    if (link.length > CHARACTERS_MOST) throw new Error("This link is too long.");
+    if (link.length > CHARACTERS_MOST) throw new Error("This link is too long; ask its sender for the files.");
     const parts = new URLSearchParams(link.replace(/^#/, ""));
     if (!parts.has("v")) return { state: standard, warning: "" };
-    if (parts.get("v") !== VERSION) throw new Error("This link was made by another version of the playground.");
+    if (parts.get("v") !== VERSION) throw new Error("This link was made by another version of the playground; open it there, or ask its sender for a new one.");
     const state = { ...standard };
     for (const name of ["base", "against", "settings", "workload"]) state[name] = parts.get(name) ?? (name === "settings" ? "" : state[name]);
-    for (const [name, [least, most]] of Object.entries(NUMBERS)) {
+    const sizes = Object.entries(PANES).map(([name, [least, , most]]) => /** @type {const} */ ([name, [least, most]]));
+    for (const [name, [least, most]] of [...Object.entries(NUMBERS), ...sizes]) {
         const value = Number(parts.get(name) ?? standard[name]);
-        if (!(Number.isInteger(value) && value >= least && value <= most)) throw new Error(`This link's ${name} is not a whole number between ${least} and ${most}.`);
+        if (!(Number.isInteger(value) && value >= least && value <= most)) throw new Error(`This link's ${name} is not a whole number between ${least} and ${most}; ask its sender for a new one.`);
         state[name] = value;
     }
-    if (!Object.hasOwn(policies, state.base)) throw new Error(`This link edits ${state.base}, which is not a policy of this version.`);
+    if (!Object.hasOwn(policies, state.base)) throw new Error(`This link edits ${state.base}, which this version does not have; ask its sender for the file.`);
+    state.lab = parts.get("lab") ?? "";
+    state.lesson = parts.has("lessonfile") ? await unpacked(parts.get("lessonfile")) : (parts.get("lesson") ?? "");
     if (parts.has("text")) [state.workload, state.text] = ["", await unpacked(parts.get("text"))];
     state.source = await sourceOf(parts, policies[state.base]);
     const other = parts.get("schedlab") ?? version;
@@ -90,7 +107,17 @@ async function packed(text) {
 }
 
 async function unpacked(characters) {
-    const bytes = Uint8Array.from(atob(characters.replaceAll("-", "+").replaceAll("_", "/")), (each) => each.charCodeAt(0));
+    try {
+        return await inflated(atob(characters.replaceAll("-", "+").replaceAll("_", "/")));
+    } catch (error) {
+        if (error instanceof RangeError) throw error;
+        throw new Error("This link is incomplete or damaged; copy the whole address.");
+    }
+}
+
+/** @param {string} packed one byte per character @returns {Promise<string>} Throws RangeError for a text that is too long. */
+async function inflated(packed) {
+    const bytes = Uint8Array.from(packed, (character) => character.charCodeAt(0));
     const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")).getReader();
     const pieces = [];
     let size = 0;
@@ -98,7 +125,7 @@ async function unpacked(characters) {
         size += value.length;
         if (size > BYTES_MOST) {
             await reader.cancel();
-            throw new Error("This link holds more text than is allowed.");
+            throw new RangeError("This link holds too much text; ask its sender for the files.");
         }
         pieces.push(value);
     }

@@ -4,27 +4,50 @@
 // change compiles the source and runs both again.
 
 import { setTheme, isDark } from "../../python/schedlab/monitor/page/colours.js";
-import { announce, button, element, policySelect, setText } from "../../python/schedlab/monitor/page/elements.js";
+import { button, element, policySelect, setText } from "../../python/schedlab/monitor/page/elements.js";
 import { asCatalogue, sharesBy } from "../../python/schedlab/monitor/page/session/catalogue.js";
 import { duration, moment } from "../../python/schedlab/monitor/page/words.js";
-import { areEqual, changes, firstDifference, inWords, runsOf, worstWaits } from "./compare.js";
+import { checksOf, wordsOf } from "./checks.js";
+import { areEqual, changes, effortOf, firstDifference, inWords, runsOf, worstWaits } from "./compare.js";
 import { Editor } from "./editor.js";
-import { doneLessons, LessonPane, readLesson } from "./lesson.js";
-import { linkOf, stateOf } from "./link.js";
+import { keptOf, LabPane, progressOf } from "./lab.js";
+import { doneLessons, LessonPane, readLesson, sourceOf } from "./lesson.js";
+import { isFile, linkOf, stateOf } from "./link.js";
+import { dividerOf, PANES, Tabs } from "./panes.js";
 import { drawn, Schedules } from "./schedule.js";
 import { SettingsPane } from "./settings.js";
+import { StudyPane } from "./study.js";
+import { inLines, timesIn, ValuesPane } from "./values.js";
 import { Requests } from "./workers.js";
 
-const PAUSE_MS = 250; // between the last key and compiling
+const PAUSE_MS = 150; // between the last key and compiling
+const COMPLETE_PAUSE_MS = 400; // between a schedule and the complete compilation, which slows down the next edit
+const CHECK_PAUSE_MS = 500; // between a complete run and the check of rules
+const STUDY_PAUSE_MS = 1500; // between a schedule and the compiler's further work
+const REFERENCE = "rr"; // for the basic blocks of hooks
 const COMPILE_MS = 120_000;
 const RUN_MS = 20_000;
+const CHECK_MS = 120_000;
+const SPAN_MOST_MS = 60_000;
 const NEAR_NS = 2000; // between a decision and the begin of its run
 const EDITED = "Yours";
+const STOPPED = "The source has changed.";
+const LAB = "lab:"; // before a lab's name in the choice of lessons
+const WORKLOAD_FAULT = /^workload:(\d+): |^program (\S+): /; // a fault of the workload's text
+const PID = /\bpid (\d+)/g;
+const KEYS = "Press a run, or a wait below, to see why. In the schedule: + and − zoom, arrows move, full stop and comma go from run to run, Enter says why it ran.";
+const REMARK = /\.remark\s*=\s*"([^"{}]*)"/; // without a value
+const LAB_BASE = "rr"; // a lab's policy has its costs outside the lab's tests
+const UNOPENED = { why: 0, whom: 0 };
+const NOWHERE = { at: 0, ...UNOPENED };
 
 /** @typedef {import("./link.js").State} State */
 
 class Playground {
     #timer = 0;
+    #studyTimer = 0;
+    #checkTimer = 0;
+    #completeTimer = 0;
     #requestNumber = 0;
     /** The last compiled source. @type {{source: string, module: Uint8Array} | null} */
     #compiled = null;
@@ -38,15 +61,23 @@ class Playground {
         this.policies = data.catalogue.map(asCatalogue);
         this.compiler = new Requests("compiler.js", "The compiler", COMPILE_MS, null, (progress) => this.#showProgress(progress));
         this.runner = new Requests("runner.js", "The run", RUN_MS, modules);
+        this.checker = new Requests("runner.js", "The check", CHECK_MS, modules);
         this.module = modules.module;
         this.state = element("p", { className: "state", role: "status" });
-        this.pointer = element("p", { className: "under-pointer" });
+        this.pointer = element("p", { className: "under-pointer", textContent: KEYS });
         this.findings = element("div", { className: "findings" });
-        this.schedules = new Schedules((...run) => this.#explain(...run), (text) => setText(this.pointer, text));
+        this.study = new StudyPane((line) => this.editor.goTo(line));
+        this.schedules = new Schedules((...run) => this.#explain(...run), (text) => setText(this.pointer, text || KEYS));
         const body = element("div", { className: "editor-body", id: "editor", role: "tabpanel" });
-        this.editor = new Editor(body, data.interface, () => this.#changed(), (line) => this.#markMoments(line));
-        this.settings = new SettingsPane(data, this.policies, () => this.#changed(0));
+        this.editor = new Editor(body, data.interface, () => this.#edited(), (line) => this.#markMoments(line));
+        this.settings = new SettingsPane(data, this.policies, () => this.#edited(0));
+        this.values = new ValuesPane(() => this.editor.annotate(new Map()), () => Object.assign(this.settings.state, UNOPENED));
         this.lesson = new LessonPane();
+        this.lab = new LabPane(this.compiler, modules, data.headers, {
+            getSource: () => this.editor.text, setSource: (source) => this.begin({ ...this.settings.state, source, ...NOWHERE }, ""),
+            showTest: (test) => this.begin({ ...this.settings.state, ...runOfTest(test), source: this.editor.text }, "", !this.lab.keeps),
+            showTests: () => this.tabs.show("tests"), changed: () => this.#offerLessons(),
+        });
         this.#lay(body);
     }
 
@@ -60,18 +91,23 @@ class Playground {
         });
         this.workload = text;
         const machine = element("div", { className: "editor-body", id: "machine", hidden: true, role: "tabpanel" }, this.settings.element);
-        const panes = { "policy.c": body, workload: load, settings: machine };
-        const tabs = Object.entries(panes).map(([title, pane], at) => {
-            const tab = element("button", { type: "button", role: "tab", textContent: title, "aria-controls": pane.id, "aria-selected": String(at === 0) });
-            tab.addEventListener("click", () => {
-                for (const choice of Object.values(panes)) choice.hidden = choice !== pane;
-                for (const choice of tabs) choice.setAttribute("aria-selected", String(choice === tab));
-            });
-            return tab;
+        const tests = element("div", { className: "editor-body", id: "tests", role: "tabpanel", tabIndex: 0, "aria-label": "Tests" }, this.lesson.verdicts, this.lab.tests);
+        this.tabs = new Tabs({ "policy.c": body, workload: load, settings: machine, tests });
+        const divider = (name, label, options) => dividerOf(name, label, {
+            ...options, changed: (percent) => {
+                this.settings.state[name] = percent;
+            },
         });
-        const list = element("div", { className: "editor-tabs", role: "tablist", "aria-label": "What to edit" }, ...tabs);
-        document.querySelector("#source").append(this.lesson.element, list, body, load, machine);
-        document.querySelector("#result").append(this.state, this.schedules.element, this.pointer, this.findings);
+        this.dividers = {
+            left: divider("left", "Width of the editor", { isUpright: true }),
+            upper: divider("upper", "Height of the schedules", {}),
+            lower: divider("lower", "Height of the values", { isLast: true }),
+        };
+        const below = element("section", { className: "below", tabIndex: 0, "aria-label": "Verdict" }, this.pointer, this.findings, this.study.element);
+        const source = document.querySelector("#source");
+        source.append(this.tabs.element, this.lesson.element, this.lab.element, body, load, machine, tests, this.dividers.lower, this.values.element);
+        source.after(this.dividers.left);
+        document.querySelector("#result").append(this.state, this.schedules.element, this.dividers.upper, below);
         // Presets have no separate source.
         this.base = policySelect(this.policies.map((policy) => ({ ...policy, presets: {} })), "Policy to edit");
         this.against = policySelect(this.policies, "Compared with");
@@ -85,52 +121,112 @@ class Playground {
         choice.addEventListener("change", () => this.#load(choice.value));
         this.load = choice;
         this.lessons = element("select", { "aria-label": "Lesson" });
-        this.lessons.addEventListener("change", () => this.#learn(this.data.lessons.find(({ name }) => name === this.lessons.value) ?? null));
+        this.lessons.addEventListener("change", () => this.#open(this.lessons.value));
         this.#offerLessons();
-        takeDrops((text) => this.#learn(readLesson(text)));
+        takeDrops((text) => this.#learn(readLesson(text), text));
         document.querySelector("#tools").append(
             labelled("Lesson", this.lessons), labelled("Edit", this.base), labelled("compare with", this.against), labelled("on", choice),
             button("", "Copy link to what you see", () => this.#copy(), "Copy link"),
             button("", "Open in schedlab: save the source as a file, and show the command that runs it", () => this.#save(), "Open in schedlab"),
             button("auto", "Light or dark", () => setTheme(isDark() ? "light" : "dark")),
         );
-        followDivider(document.querySelector("#divider"));
     }
 
-    /** Shows a state, as from a link. @param {State} state @param {string} warning */
-    begin(state, warning) {
+    /** Shows a state. @param {State} state @param {string} warning @param {boolean} [isLinked] it is another's */
+    begin(state, warning, isLinked = false) {
+        const before = { ...this.settings.state, source: this.editor.text };
+        const wasEdited = before.source && before.source !== this.data.policies[before.base];
+        this.#edits = [];
+        this.lesson.keeps = this.lab.keeps = !isLinked;
         this.settings.show(state);
         this.base.value = state.base;
         this.against.value = state.against;
         this.load.value = state.workload;
+        for (const [name, divider] of Object.entries(this.dividers)) divider.set(state[name]);
         this.#fillWorkload();
         this.editor.text = state.source;
         if (warning) notice(warning);
+        else if (wasEdited && before.source !== state.source) {
+            notice(element("span", {}, "Another source replaced yours. ", button("", "Bring your source back", () => this.begin(before, ""), "Bring it back")));
+        }
+        const { why, whom } = state;
         this.#changed(0);
+        Object.assign(state, { why, whom });
         if (state.at) this.schedules.goTo(state.at);
     }
 
     #offerLessons() {
         const { value } = this.lessons;
         const done = doneLessons();
-        this.lessons.replaceChildren(element("option", { value: "", textContent: "none" }), ...this.data.lessons.map(({ name, title }) =>
-            element("option", { value: name, textContent: done.includes(name) ? `${title} (done)` : title })));
+        const lessons = this.data.lessons.map(({ name, title }) =>
+            element("option", { value: name, textContent: done.includes(name) ? `${title} (done)` : title }));
+        const labs = this.data.labs.map(({ name, title }) => element("option", { value: LAB + name, textContent: title + progressOf(name) }));
+        this.lessons.replaceChildren(element("option", { value: "", textContent: "none" }), element("optgroup", { label: "Lessons" }, ...lessons),
+            ...(labs.length ? [element("optgroup", { label: "Labs" }, ...labs)] : []));
         this.lessons.value = value;
     }
 
-    /** Begins a lesson, or ends it. @param {import("./lesson.js").Lesson | null} lesson */
-    #learn(lesson) {
-        if (lesson && !Object.hasOwn(this.data.policies, lesson.base)) throw new Error(`lesson: base: there is no policy ${lesson.base}`);
+    /** Opens what the user chose. @param {string} choice a lesson's name, LAB with a lab's, or "" */
+    async #open(choice) {
+        try {
+            if (choice.startsWith(LAB)) await this.#openLab(choice.slice(LAB.length));
+            else this.#learn(this.data.lessons.find(({ name }) => name === choice) ?? null, choice);
+        } catch (error) {
+            notice(error.message);
+        }
+    }
+
+    /**
+     * Begins a lesson, or ends it.
+     * @param {import("./lesson.js").Lesson | null} lesson @param {string} link its name, or the text of its file
+     */
+    #learn(lesson, link) {
+        const source = lesson && sourceOf(lesson, this.data.policies);
         this.lesson.show(lesson);
+        this.lab.show(null);
+        Object.assign(this.settings.state, { lesson: lesson ? link : "", lab: "" });
         if (!lesson) return;
-        const { base, settings, tick_us, span_ms } = lesson;
-        const source = this.data.policies[base];
-        this.begin({ ...this.settings.state, base, against: base, settings, source, tick_us, span_ms, workload: "", text: lesson.workload, cpus: 1, seed: 1, at: 0 }, "");
+        const { base, settings, tick_us, span_ms, cpus = 1, seed = 1 } = lesson;
+        this.begin({ ...this.settings.state, base, against: base, settings, source, tick_us, span_ms, workload: "", text: lesson.workload, cpus, seed, ...NOWHERE }, "");
+    }
+
+    /** Opens a lab with the source of the last check, or with its start file. @param {string} name */
+    async #openLab(name) {
+        const lab = await this.#readLab(name);
+        this.#learn(null, "");
+        this.#showLab(lab);
+        const source = keptOf(name)?.source ?? lab.start;
+        const first = lab.tests.find(({ hidden }) => !hidden);
+        const run = first ? runOfTest(first) : {};
+        this.begin({ ...this.settings.state, ...NOWHERE, ...run, lab: name, base: LAB_BASE, against: LAB_BASE, source }, "");
+    }
+
+    /** Opens the lesson or the lab of a link. @param {State} state */
+    async resume({ lesson, lab }) {
+        this.lesson.show(lesson ? this.#lessonOf(lesson) : null);
+        this.lab.show(null);
+        this.lessons.value = lab ? LAB + lab : lesson;
+        if (lab) this.#showLab(await this.#readLab(lab));
+    }
+
+    #lessonOf(link) {
+        const lesson = isFile(link) ? readLesson(link) : this.data.lessons.find(({ name }) => name === link);
+        if (!lesson) throw new Error(`This link opens the lesson ${link}, which is not in this playground; ask its sender for the address.`);
+        return lesson;
+    }
+
+    async #readLab(name) {
+        if (!this.data.labs.some((lab) => lab.name === name)) throw new Error(`This link opens the lab ${name}, which is not in this playground; ask its sender for the address.`);
+        this.labs ??= await fetched("labs.json").then((answer) => answer.json());
+        return this.labs.labs.find((lab) => lab.name === name);
+    }
+
+    #showLab(lab) {
+        this.lab.show(lab, this.labs.reasons);
     }
 
     #choose(base) {
-        Object.assign(this.settings.state, { base, source: this.data.policies[base], against: base, settings: "" });
-        this.begin(this.settings.state, "");
+        this.begin({ ...this.settings.state, base, source: this.data.policies[base], settings: "", ...NOWHERE }, "");
     }
 
     #load(name) {
@@ -149,56 +245,103 @@ class Playground {
 
     // --- compiling and running
 
+    #edited(pause_ms) {
+        this.lesson.keeps = this.lab.keeps = true;
+        this.#changed(pause_ms);
+    }
+
     #changed(pause_ms = PAUSE_MS) {
+        Object.assign(this.settings.state, UNOPENED);
         clearTimeout(this.#timer);
+        clearTimeout(this.#studyTimer);
+        clearTimeout(this.#checkTimer);
+        clearTimeout(this.#completeTimer);
+        this.checker.stop(STOPPED);
         this.#timer = setTimeout(() => this.#update(), pause_ms);
     }
 
-    async #update() {
+    /**
+     * Compiles and runs. A changed source is first compiled without the checks of undefined behaviour and without
+     * lines, which takes half the time; soon after its schedule is shown, it is compiled completely.
+     * @param {boolean} [isComplete] at once
+     */
+    async #update(isComplete = false) {
+        clearTimeout(this.#completeTimer);
         const number = ++this.#requestNumber;
         const began_ms = performance.now();
         const source = this.editor.text;
         this.settings.state.source = source;
+        const took = () => String(Math.round(performance.now() - began_ms));
+        if (!isComplete) delete this.state.dataset.took;
+        delete this.state.dataset.complete;
         try {
-            const module = await this.#compile(source);
+            if (!isComplete && !this.#isShipped(source) && this.#compiled?.source !== source) {
+                const module = await this.#compile(source, true);
+                if (number !== this.#requestNumber || !module) return;
+                const isShown = await this.#run(module, number, true);
+                if (number !== this.#requestNumber) return;
+                if (isShown) {
+                    this.state.dataset.took = took();
+                    this.#completeTimer = setTimeout(() => this.#update(true), COMPLETE_PAUSE_MS);
+                    return;
+                }
+            }
+            const module = await this.#compile(source, false);
             if (number !== this.#requestNumber || !module) return;
-            await this.#run(module, number);
-            if (number === this.#requestNumber) this.state.dataset.took = String(Math.round(performance.now() - began_ms));
+            await this.#run(module, number, false);
+            if (number !== this.#requestNumber) return;
+            this.state.dataset.took ??= took();
+            this.state.dataset.complete = took();
+            const { why, whom } = this.settings.state;
+            if (whom) await this.#explain(why, whom, 0);
         } catch (error) {
             if (number === this.#requestNumber) this.#say(error.message, "bad");
         }
     }
 
+    /** @returns {boolean} true if no compiler is needed: a link opens without fetching 75 MB */
+    #isShipped(source) {
+        return source === this.data.policies[this.settings.state.base] && !this.#isRequested;
+    }
+
     /** @returns {Promise<Uint8Array | "shipped" | null>} null: it does not compile */
-    async #compile(source) {
-        // Unchanged, it needs no compiler: a link opens without fetching 75 MB.
-        if (source === this.data.policies[this.settings.state.base] && !this.#isRequested) {
+    async #compile(source, isQuick) {
+        if (this.#isShipped(source)) {
             this.editor.diagnose([]);
             return "shipped";
         }
         if (this.#compiled?.source === source) return this.#compiled.module;
-        this.#say("Compiling …");
-        const sources = { policies: this.data.headers };
-        const { module, diagnostics } = await this.compiler.ask({ compile: { source, sources, module: this.module } });
+        if (this.shown?.source !== source) this.#say("Compiling …");
+        const { module, diagnostics } = await this.compiler.ask({ compile: { ...this.#inputs(source), isQuick } });
         if (source !== this.editor.text) return null;
         this.editor.diagnose(diagnostics);
         this.schedules.markStale(!module);
         const first = diagnostics.find(({ severity }) => severity === "error") ?? diagnostics[0];
         if (!module) this.#say(`Line ${first.line}: ${first.text}`, "bad", first.line);
-        else this.#compiled = { source, module };
+        else if (!isQuick) this.#compiled = { source, module };
         return module;
     }
 
-    async #run(module, number) {
+    #inputs(source) {
+        return { source, sources: { policies: this.data.headers }, module: this.module };
+    }
+
+    /**
+     * Runs both policies, and shows the result.
+     * @param {boolean} isQuick the module lacks checks and lines; a fault is not shown @returns {Promise<boolean>} it is shown
+     */
+    async #run(module, number, isQuick) {
         const { state } = this.settings;
         const setup = {
             cpus: state.cpus, seed: state.seed, tick_ns: state.tick_us * 1000, span_ns: state.span_ms * 1e6, text: state.text,
         };
         const edited = this.#system(state.base, state.settings, module === "shipped" ? undefined : module);
         const systems = [edited, this.#system(state.against, "", undefined)];
-        const [editedResult, otherResult] = await this.runner.ask({ setup, systems });
-        if (number !== this.#requestNumber) return;
-        await this.#show(editedResult, otherResult, module, setup);
+        if (!this.shown) this.#say("Simulating …");
+        const [editedResult, otherResult] = await this.runner.ask({ run: { setup, systems } });
+        if (number !== this.#requestNumber || (isQuick && editedResult.fault)) return false;
+        await this.#show(editedResult, otherResult, isQuick ? null : module, setup);
+        return true;
     }
 
     #system(choice, settings, module) {
@@ -218,8 +361,15 @@ class Playground {
     }
 
     async #show(edited, other, module, setup) {
-        if (edited.fault && !edited.frame) return this.#showFault(edited.fault, module);
+        if (edited.fault && !edited.frame) {
+            this.schedules.markStale(true);
+            this.values.clear();
+            this.study.clear();
+            return this.#showFault(edited.fault, module);
+        }
         const [editedRuns, otherRuns] = [runsOf(edited), runsOf(other)];
+        const compiled = module instanceof Uint8Array ? module : null;
+        const isShown = compiled !== null && this.#isShown(edited, editedRuns, otherRuns, setup);
         const difference = firstDifference(editedRuns, otherRuns, setup.cpus, setup.tick_ns / 100);
         const end = Math.max(edited.end_ns, other.end_ns);
         const { state } = this.settings;
@@ -227,13 +377,57 @@ class Playground {
             drawn(`${EDITED}: ${this.#nameOf()}`, editedRuns, edited.frame, setup.cpus),
             drawn(state.against, otherRuns, other.frame, setup.cpus),
         ];
-        this.shown = { edited, other, all, difference, source: this.editor.text, module: module instanceof Uint8Array ? module : null };
+        this.shown = { edited, other, all, difference, setup, source: this.editor.text, isShipped: module === "shipped", module: compiled, diagnostics: [] };
+        this.values.clear();
+        this.study.clear();
+        clearTimeout(this.#studyTimer);
+        clearTimeout(this.#checkTimer);
+        if (this.shown.module) {
+            this.#studyTimer = setTimeout(() => this.#study(), STUDY_PAUSE_MS);
+            if (!edited.fault) this.#checkTimer = setTimeout(() => this.#check(), CHECK_PAUSE_MS);
+        }
+        if (isShown) return undefined;
         this.schedules.set(all, end, difference?.time ?? null);
         this.#fillFindings(edited, other, editedRuns, all[0].names);
+        if (edited.fault) this.findings.replaceChildren(element("p", { textContent: `The schedule ends at ${moment(edited.end_ns, 6)}, where the policy broke a rule. Its metrics are not compared.` }));
         if (!edited.fault && this.lesson.check(edited.frame, editedRuns, all[0].names)) this.#offerLessons();
         if (edited.fault) await this.#showFault(edited.fault, module);
         else this.#showDifference(difference, all, areEqual(editedRuns, otherRuns));
         return undefined;
+    }
+
+    /** @returns {boolean} true if the same schedule of the same source is shown, of its quick compilation */
+    #isShown(edited, editedRuns, otherRuns, setup) {
+        const { shown } = this;
+        if (!shown || shown.module || shown.isShipped || edited.fault || shown.source !== this.editor.text) return false;
+        return JSON.stringify(shown.setup) === JSON.stringify(setup)
+            && areEqual(runsOf(shown.edited), editedRuns) && areEqual(runsOf(shown.other), otherRuns);
+    }
+
+    /** Compares the basic blocks of hooks with round-robin's, and finds broken rules of Linux. */
+    async #study() {
+        const { shown } = this;
+        try {
+            this.reference ??= this.compiler.ask({ compile: this.#inputs(this.data.policies[REFERENCE]) });
+            const { module } = await this.reference;
+            if (shown !== this.shown) return;
+            const system = { ...this.#system(REFERENCE, "", module), policy: REFERENCE };
+            const [reference] = await this.runner.ask({ run: { setup: shown.setup, systems: [system] } });
+            if (shown !== this.shown) return;
+            this.study.showEffort(effortOf(shown.edited.calls), effortOf(reference.calls), REFERENCE);
+            const { linux, support } = this.data.bpf;
+            const sources = { linux, policies: { ...this.data.headers, support } };
+            const broken = await this.compiler.ask({ examine: { source: shown.source, sources } });
+            if (shown === this.shown) this.#showBroken(broken);
+        } catch (error) {
+            if (shown === this.shown) this.#say(error.message, "bad");
+        }
+    }
+
+    #showBroken(broken) {
+        this.study.showBroken(broken, this.#nameOf());
+        const warnings = broken.filter(({ line }) => line).map(({ line, text }) => ({ line, column: 1, severity: "warning", text: `Linux: ${text}`, changes: [] }));
+        if (warnings.length) this.#addDiagnostics(warnings);
     }
 
     #showDifference(difference, all, isEqual) {
@@ -247,17 +441,60 @@ class Playground {
         this.#say(`First difference at ${moment(time, 6)} on CPU ${cpu}: yours ${named(edited, all[0])}, ${all[1].title} ${named(original, all[1])}.`, "", 0, time);
     }
 
-    async #showFault({ text, hook, offsets }, module) {
-        let line = 0;
-        if (offsets.length && module instanceof Uint8Array) {
-            const lines = await this.compiler.ask({ locate: { module, offsets } });
-            line = lines.find(Boolean) ?? 0;
+    /** Checks the policy's rules with other workloads and tunables, in a separate worker. */
+    async #check() {
+        const { shown } = this;
+        const { base } = this.settings.state;
+        const system = this.#system(base, "", shown.module);
+        const checks = checksOf(this.data.checks, this.settings.tunables, system.sharesBy > 0);
+        try {
+            const { passed, failed, fault } = await this.checker.ask({ check: { system, checks } });
+            const line = fault ? await this.#lineOf(fault, shown.module) : 0;
+            if (shown !== this.shown) return;
+            const during = fault?.hook ? `${fault.hook}(): ` : "";
+            const broken = fault && { line, text: `${during}${fault.text} (${wordsOf(failed)})` };
+            this.study.showCheck(passed, broken, this.#nameOf());
+            if (broken && line) this.#addDiagnostics([{ line, column: 1, severity: "error", text: broken.text, changes: [] }]);
+        } catch (error) {
+            if (error.message !== STOPPED) this.#say(error.message, "bad");
         }
-        line ||= lineOfHook(this.editor.text, hook);
+    }
+
+    #addDiagnostics(more) {
+        this.shown.diagnostics.push(...more);
+        this.editor.diagnose(this.shown.diagnostics);
+    }
+
+    /** @returns {Promise<number>} the line of a fault; 0: not known */
+    async #lineOf({ hook, offsets }, module) {
+        const lines = offsets.length && module instanceof Uint8Array ? await this.compiler.ask({ locate: { module, offsets } }) : [];
+        return lines.find(Boolean) ?? lineOfHook(this.editor.text, hook);
+    }
+
+    async #showFault(fault, module) {
+        const { hook } = fault;
+        const names = this.shown?.edited.fault === fault ? this.shown.all[0].names : new Map();
+        const text = fault.text.replace(PID, (words, pid) => (names.has(Number(pid)) ? `${names.get(Number(pid))} ${pid}` : words));
+        const [, row, program] = WORKLOAD_FAULT.exec(text) ?? [];
+        if (row || program) {
+            this.#say(row ? text.replace(WORKLOAD_FAULT, `The workload, line ${row}: `) : `The workload: ${text}`, "bad");
+            this.state.append(button("", "Go to the workload", () => this.#goToWorkload(Number(row ?? 1)), "Go to the workload"));
+            return;
+        }
+        const line = await this.#lineOf(fault, module);
         const place = line ? `Line ${line}: ` : "";
         const during = hook ? `${hook}(): ` : "";
         this.#say(`${place}${during}${text}`, "bad", line);
         if (line) this.editor.diagnose([{ line, column: 1, severity: "error", text: `${during}${text}`, changes: [] }]);
+    }
+
+    /** @param {number} row of the workload's text, from 1 */
+    #goToWorkload(row) {
+        this.tabs.show("workload");
+        const lines = this.workload.value.split("\n");
+        const begin = lines.slice(0, row - 1).reduce((sum, line) => sum + line.length + 1, 0);
+        this.workload.focus();
+        this.workload.setSelectionRange(begin, begin + (lines[row - 1]?.length ?? 0));
     }
 
     #fillFindings(edited, other, runs, names) {
@@ -272,7 +509,7 @@ class Playground {
         });
         const heads = ["Metric", this.settings.state.against, EDITED, "Change"].map((text) => element("th", { scope: "col", textContent: text }));
         const waits = worstWaits(runs, edited.own).map(({ pid, begin, ns }) => {
-            const open = button("", `${duration(ns)}: show this wait of ${names.get(pid)} ${pid}`, () => this.schedules.goTo(begin), duration(ns));
+            const open = button("", `${duration(ns)}: show this wait of ${names.get(pid)} ${pid}, and why another process ran`, () => this.#explainWait(pid, begin, runs), duration(ns));
             return element("li", {}, open, ` ${names.get(pid) ?? ""} ${pid}, from ${moment(begin, 6)}`);
         });
         this.findings.replaceChildren(
@@ -308,18 +545,32 @@ class Playground {
         return this.shown.lines;
     }
 
+    /** Shows a wait, and why the process ran that took most of it. */
+    async #explainWait(pid, begin, runs) {
+        this.schedules.goTo(begin);
+        const next = runs.find((run) => run.pid === pid && run.begin > begin);
+        const during = (run) => Math.min(run.end, next.begin) - Math.max(run.begin, begin);
+        const others = runs.filter((run) => next && run.cpu === next.cpu && run.pid !== pid && during(run) > 0);
+        const [other] = others.sort((one, another) => during(another) - during(one) || one.begin - another.begin);
+        if (other) await this.#explain(other.begin, other.pid, 0);
+    }
+
     /** Shows why a process was picked, and the lines that were executed. */
     async #explain(time, pid, system) {
-        const { edited, other, module } = this.shown;
+        const { edited, other, module, all } = this.shown;
         const near = ({ time_ns, pid: picked }) => picked === pid && Math.abs(time_ns - time) < NEAR_NS;
         const decision = (system ? other : edited).frame.decisions.findLast(near);
-        const why = decision ? `${decision.name} ${pid} on CPU ${decision.cpu}: ${decision.text}` : `process ${pid}`;
+        const [, remark = ""] = REMARK.exec(this.editor.text) ?? [];
+        const reason = decision?.text || (system ? "" : remark);
+        const why = decision ? `${all[system].names.get(pid) ?? decision.name} ${pid} on CPU ${decision.cpu}${reason && `: ${reason}`}` : `process ${pid}`;
         this.#say(`${moment(time, 6)}: ${why}`);
+        Object.assign(this.settings.state, system ? UNOPENED : { why: time, whom: pid });
         if (system) return;
-        if (!module) {
-            this.state.append(button("", "Show the lines that decided; compiles the source", () => this.#compileUnchanged(time, pid), "Show the lines"));
+        if (!module && this.shown.isShipped) {
+            this.state.append(button("", "Show the lines that decided; compiles the source", () => this.#compileUnchanged(), "Show the lines"));
             return;
         }
+        if (!module) return void this.#update(true); // and explains
         const call = edited.calls.findLast((choice) => choice.hook === "pick" && choice.time <= time && (!decision || choice.cpu === decision.cpu));
         if (!call) return;
         const lines = await this.#lines();
@@ -327,12 +578,31 @@ class Playground {
         this.editor.mark(executed);
         if (executed.length) this.editor.show(executed[0]);
         this.state.append(` (pick(), lines ${executed.join(", ")})`);
+        await this.#showValues(call);
     }
 
-    async #compileUnchanged(time, pid) {
+    /** Shows the values that a call read: repeats the run up to the call, with a policy that reports its loads. */
+    async #showValues(call) {
+        const { shown } = this;
+        const number = shown.edited.calls.filter(({ hook }) => hook === call.hook).indexOf(call);
+        this.values.wait(call);
+        shown.observing ??= this.compiler.ask({ observe: this.#inputs(shown.source) });
+        const { module, layouts } = await shown.observing;
+        const { base, settings } = this.settings.state;
+        const system = this.#system(base, settings, module);
+        const observed = await this.runner.ask({ observe: { setup: shown.setup, system, layouts, hook: call.hook, number } });
+        const offsets = [...new Set(observed.loads.flatMap((load) => load.offsets))];
+        const places = await this.compiler.ask({ locate: { module, offsets } });
+        const lineAt = new Map(offsets.map((offset, at) => [offset, places[at]]));
+        const lines = observed.loads.map((load) => load.offsets.map((offset) => lineAt.get(offset)).find(Boolean) ?? null);
+        const times = timesIn([shown.source, ...Object.values(this.data.headers)]);
+        if (shown !== this.shown || !this.values.show(call, observed, shown.all[0].names, times)) return;
+        this.editor.annotate(inLines(observed.loads, lines, shown.all[0].names, times));
+    }
+
+    #compileUnchanged() {
         this.#isRequested = true;
-        await this.#update();
-        await this.#explain(time, pid, 0);
+        this.#update(true);
     }
 
     /** Marks when a line of the source was executed. */
@@ -363,7 +633,7 @@ class Playground {
         history.replaceState(null, "", link);
         try {
             await navigator.clipboard.writeText(location.href);
-            announce("The link is copied.");
+            notice("The link is copied.");
         } catch {
             notice(element("label", {}, "The link: ", element("input", { value: location.href, readOnly: true })));
         }
@@ -384,7 +654,7 @@ class Playground {
 /** @returns {number} the line where a policy's hook begins or, without a hook, its definition; 0: not known */
 function lineOfHook(source, hook) {
     const name = hook && new RegExp(`\\.${hook}\\s*=\\s*(\\w+)`).exec(source)?.[1];
-    const begin = new RegExp(name ? `^POLICY_\\w+ .*\\b${name}\\(` : "^POLICY_DEFINITION");
+    const begin = new RegExp(name ? `^(?=\\w).*\\b${name}\\(` : "^POLICY_DEFINITION");
     return source.split("\n").findIndex((text) => begin.test(text)) + 1;
 }
 
@@ -401,6 +671,12 @@ function takeDrops(take) {
     });
 }
 
+/** @param {import("./lab_judge.js").LabTest} test @returns {Partial<State>} what its run depends on */
+function runOfTest({ text, tick_ns, cpus, seed, settings, limit_ns }) {
+    const tunables = Object.entries(settings).map((pair) => pair.join("=")).join(",");
+    return { workload: "", text, tick_us: tick_ns / 1000, cpus, seed: Number(seed), settings: tunables, span_ms: Math.min(limit_ns / 1e6, SPAN_MOST_MS), ...NOWHERE };
+}
+
 function labelled(title, made) {
     return element("label", {}, `${title} `, made);
 }
@@ -413,25 +689,9 @@ function notice(words) {
     place.replaceChildren(made);
 }
 
-function followDivider(divider) {
-    const set = (percent) => {
-        document.querySelector("main").style.setProperty("--left", `${Math.min(80, Math.max(15, percent))}%`);
-        divider.setAttribute("aria-valuenow", String(Math.round(percent)));
-    };
-    set(44);
-    divider.addEventListener("pointerdown", (event) => divider.setPointerCapture(event.pointerId));
-    divider.addEventListener("pointermove", (event) => {
-        if (divider.hasPointerCapture(event.pointerId)) set((100 * event.clientX) / innerWidth);
-    });
-    divider.addEventListener("keydown", ({ key }) => {
-        const step = { ArrowLeft: -2, ArrowRight: 2 }[key];
-        if (step) set(Number(divider.getAttribute("aria-valuenow")) + step);
-    });
-}
-
 async function fetched(name) {
     const answer = await fetch(name);
-    if (!answer.ok) throw new Error(`${name} cannot be fetched: ${answer.status}; the folder is not complete`);
+    if (!answer.ok) throw new Error(`${name} cannot be fetched (${answer.status}); reload the page, or make the folder again with ./schedlab page --out`);
     return answer;
 }
 
@@ -443,11 +703,13 @@ async function main() {
         fetched("module.o").then((answer) => answer.arrayBuffer()),
     ]);
     const playground = new Playground(data, { machine, separate, module: new Uint8Array(module) });
-    const standard = { ...data.first, source: data.policies[data.first.base] };
+    const sizes = Object.fromEntries(Object.entries(PANES).map(([name, [, usual]]) => [name, usual]));
+    const standard = { ...data.first, ...NOWHERE, ...sizes, source: data.policies[data.first.base], lesson: "", lab: "" };
     const show = async () => {
         try {
             const { state, warning } = await stateOf(location.hash, standard, data.policies, data.version);
-            playground.begin(state, warning);
+            playground.begin(state, warning, state !== standard);
+            await playground.resume(state);
         } catch (error) {
             playground.begin(standard, error.message);
         }

@@ -2,16 +2,22 @@
 //
 // Runs one workload under several policies, each until it finishes, in this worker.
 //
-// The first message: {machine, separate}, the modules of page/page.mk. Then requests: {id, setup, systems}.
+// The first message: {machine, separate}, the modules of page/page.mk. Then requests: {id, run: {setup, systems}},
+// {id, observe: {setup, system, layouts, hook, number}} or {id, check: {system, checks}}.
 
 import { PolicyMachine } from "../../python/schedlab/monitor/page/session/policy_machine.js";
 import { Refused } from "../../python/schedlab/monitor/page/session/instance.js";
 import { SimulatedMachine } from "../../python/schedlab/monitor/page/session/machine.js";
 import { WatchedSystem } from "../../python/schedlab/monitor/page/session/system.js";
 import { workloadOf } from "../../python/schedlab/monitor/page/session/words.js";
+import { setupOf } from "./checks.js";
+import { StateReader, TASKS } from "./layout.js";
 
 const STEP_NS = 10_000_000;
 const CALLS_MOST = 200_000;
+const LOADS_MOST = 500;
+const HOOKS = /^its (?:\w+\(\)(?:, | or )?)+ /; // the fault names the called one
+const REACHED = Symbol("the observed call has ended");
 
 /**
  * @typedef {{cpus: number, seed: number, tick_ns: number, span_ns: number, text: string}} Setup `span_ns`: the
@@ -20,8 +26,8 @@ const CALLS_MOST = 200_000;
  *     module?: Uint8Array}} System `module`: the compiled policy, for a separate instance
  * @typedef {{text: string, hook: string, offsets: number[]}} Fault the policy's; `offsets`: where in its module,
  * the innermost function first
- * @typedef {{time: number, cpu: number, hook: string, blocks: number[]}} Call of a hook, with the basic blocks that it
- * executed
+ * @typedef {{time: number, cpu: number, hook: string, blocks: number[], executed: number}} Call of a hook, with the basic
+ * blocks that it executed and their number, which counts each repetition
  * @typedef {{frame: any, end_ns: number, own: number[], isOver: boolean, fault: Fault | null, calls: Call[],
  *     offsets: Map<number, number>}} Result `own`: PIDs of processes that are not the workload's; `isOver`: all of the
  * workload's have ended; `calls` and `offsets` (PolicyMachine): of a separate policy
@@ -31,7 +37,7 @@ let modules;
 
 /** @param {Setup} setup @param {System} system @returns {Promise<Result>} */
 async function run(setup, { module, sharesBy, ...chosen }) {
-    const separate = module ? { module: await WebAssembly.compile(module), offsets: new Map() } : null;
+    const separate = await separateOf(module);
     const calls = [];
     const described = { ...setup, ...chosen, machine: "sim", title: "" };
     let machine = null;
@@ -41,8 +47,7 @@ async function run(setup, { module, sharesBy, ...chosen }) {
         machine = new SimulatedMachine(separate ? modules.separate : modules.machine, described, separate);
         if (separate) follow(machine.instance, calls);
         watched = new WatchedSystem("a", described, machine, { sharesBy, windowNs: 10 * setup.span_ns });
-        const file = workloadOf(setup.text, setup.tick_ns, "workload");
-        watched.act(() => machine.act("start 1 workload", file));
+        watched.act(() => start(machine, setup));
         while (machine.now < setup.span_ns && !isOver(machine)) watched.advance(machine.now + STEP_NS, Infinity);
     } catch (error) {
         if (!(error instanceof Refused)) throw error;
@@ -54,6 +59,111 @@ async function run(setup, { module, sharesBy, ...chosen }) {
     };
 }
 
+async function separateOf(module) {
+    return module ? { module: await WebAssembly.compile(module), offsets: new Map() } : null;
+}
+
+function start(machine, { text, tick_ns }) {
+    return machine.act("start 1 workload", workloadOf(text, tick_ns, "workload"));
+}
+
+/**
+ * @typedef {{kind: string, pid: number, index: number, isState: boolean, path: string, value: string, offsets: number[]}}
+ * Load of a value of the policy's data; `offsets` in the module of the active functions, the innermost first
+ * @typedef {{pid: number, index: number, fields: Record<string, string>, changed: Record<string, string>}} Values of a
+ * state before a call, and the values that the call changed
+ * @typedef {{loads: Load[], tasks: Values[], queue: Values | null}} Observed `tasks`: queued, or given to the call
+ */
+
+/**
+ * Repeats a run up to a call of a hook, and returns the values that the call read.
+ * @param {{setup: Setup, system: System, layouts: import("./layout.js").Layouts, hook: string, number: number}} inputs
+ * `system`: with a module that reports its loads; `number`: of the call among the run's calls of this hook, from 0
+ * @returns {Promise<Observed>}
+ */
+async function observe({ setup, system: { module, ...chosen }, layouts, hook, number }) {
+    const described = { ...setup, ...chosen, machine: "sim", title: "" };
+    const machine = new SimulatedMachine(modules.separate, described, await separateOf(module));
+    const { instance } = machine;
+    const { policy } = instance;
+    const reader = new StateReader(layouts, policy.description);
+    const observed = { loads: [], tasks: [], queue: null };
+    const view = () => new DataView(policy.buffer);
+    const changes = ({ fields }, now) => Object.fromEntries(Object.entries(now.fields).filter(([path, value]) => value !== fields[path]));
+    let current = -1;
+    let isObserved = false;
+    policy.beforeHook = () => {
+        if (instance.text(instance.call("policy_hook")) !== hook || ++current !== number) return;
+        isObserved = true;
+        const slots = Array.from({ length: TASKS }, (_, slot) => slot).filter((slot) => instance.call("policy_is_queued", slot));
+        observed.tasks = slots.map((index) => ({ index, ...reader.state(view(), "task", index), changed: {} }));
+        const cpu = instance.call("policy_queue");
+        observed.queue = { index: cpu, ...reader.state(view(), "queue", cpu), changed: {} };
+        policy.onLoad = (address, bytes) => {
+            const load = observed.loads.length < LOADS_MOST ? reader.load(view(), address, bytes) : null;
+            if (load) observed.loads.push({ ...load, offsets: PolicyMachine.callerOffsets() });
+        };
+    };
+    policy.onHook = () => {
+        if (!isObserved) return;
+        for (const task of observed.tasks) task.changed = changes(task, reader.state(view(), "task", task.index));
+        observed.queue.changed = changes(observed.queue, reader.state(view(), "queue", observed.queue.index));
+        throw REACHED;
+    };
+    try {
+        start(machine, setup);
+        machine.advance(setup.span_ns);
+    } catch (error) {
+        if (error !== REACHED && !(error instanceof Refused)) throw error;
+    }
+    return observed;
+}
+
+/**
+ * Runs checks until one fails.
+ * @param {{system: System, checks: import("./checks.js").Check[]}} inputs `system`: with a module
+ * @returns {Promise<{passed: number, failed: import("./checks.js").Check | null, fault: Fault | null}>}
+ */
+async function checkAll({ system: { module, ...chosen }, checks }) {
+    const compiled = await WebAssembly.compile(module);
+    for (const [passed, check] of checks.entries()) {
+        const described = { ...setupOf(check), ...chosen, settings: check.settings, machine: "sim", title: "" };
+        const fault = check.limit_ns ? await faultOfSharing(check, { module, ...chosen }) : faultIn(described, compiled);
+        if (fault) return { passed, failed: check, fault };
+    }
+    return { passed: checks.length, failed: null, fault: null };
+}
+
+/** @returns {Fault | null} of a whole run, after which the policy gives back all queued tasks */
+function faultIn(described, module) {
+    let machine = null;
+    try {
+        machine = new SimulatedMachine(modules.separate, described, { module, offsets: new Map() });
+        start(machine, described);
+        machine.advance(described.span_ns);
+        // Other tasks may wait for a task that the policy has ended.
+        if (!machine.instance.call("policy_kills")) machine.instance.obey("machine_drain");
+        return null;
+    } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        return faultOf(error.instance ?? machine?.instance, error);
+    }
+}
+
+/** @returns {Promise<Fault | null>} a task of equal shares that waits for too long */
+async function faultOfSharing(check, system) {
+    const { frame, fault, own } = await run(setupOf(check), system);
+    if (fault) return fault;
+    const waits = [
+        ...frame.timeline.runs.map(([, pid, , , , , waited]) => ({ pid, waited })),
+        ...[...frame.processes.pid].map((pid, at) => ({ pid, waited: frame.processes.wait_now_ns[at] })),
+    ].filter(({ pid }) => !own.includes(pid));
+    const { pid, waited } = waits.reduce((most, wait) => (wait.waited > most.waited ? wait : most), { pid: 0, waited: 0 });
+    if (waited < check.limit_ns) return null;
+    const text = `shares_by() promises each task its share, but pid ${pid} waited ${(waited / 1e6).toFixed(0)} ms of ${check.span_ns / 1e6}, one of five tasks of equal shares`;
+    return { text, hook: "", offsets: [] };
+}
+
 /** Collects the policy's calls. @param {import("../../python/schedlab/monitor/page/session/instance.js").Instance} instance @param {Call[]} calls */
 function follow(instance, calls) {
     const names = new Map(); // by the addresses of their texts
@@ -62,7 +172,7 @@ function follow(instance, calls) {
         const place = instance.call("policy_hook");
         if (!names.has(place)) names.set(place, instance.text(place));
         const time = Number(instance.call("machine_now"));
-        calls.push({ time, cpu: instance.call("policy_cpu"), hook: names.get(place), blocks: [...instance.policy.path] });
+        calls.push({ time, cpu: instance.call("policy_cpu"), hook: names.get(place), blocks: [...instance.policy.path], executed: instance.policy.blocks });
     };
 }
 
@@ -77,7 +187,13 @@ function faultOf(instance, error) {
     const hook = policy ? instance.text(instance.call("policy_hook")) : "";
     const offsets = policy?.error ? PolicyMachine.offsetsOf(policy.error) : [];
     const text = policy ? instance.trouble : "";
-    return { text: text || error.message.replace(/^policy \S+ broke a rule: /, ""), hook, offsets };
+    return { text: text || error.message.replace(/^policy \S+ broke a rule: /, "").replace(HOOKS, "it "), hook, offsets };
+}
+
+async function runAll({ setup, systems }) {
+    const results = [];
+    for (const system of systems) results.push(await run(setup, system));
+    return results;
 }
 
 addEventListener("message", async ({ data }) => {
@@ -85,11 +201,10 @@ addEventListener("message", async ({ data }) => {
         modules = data;
         return;
     }
-    const { id, setup, systems } = data;
+    const { id, ...request } = data;
     try {
-        const results = [];
-        for (const system of systems) results.push(await run(setup, system));
-        postMessage({ id, result: results });
+        const [[name, inputs]] = Object.entries(request);
+        postMessage({ id, result: await { run: runAll, observe, check: checkAll }[name](inputs) });
     } catch (error) {
         postMessage({ id, error: error.message });
     }

@@ -61,7 +61,7 @@ export class Schedules {
     constructor(choose, show) {
         this.choose = choose;
         this.show = show;
-        const label = "Schedules: the edited policy above the original. Arrows move, plus and minus zoom, 0 shows all.";
+        const label = "Schedules: the edited policy above the original. Arrows move, plus and minus zoom, 0 shows all. Full stop and comma: the next and the previous run. Enter: why it ran.";
         this.canvas = element("canvas", { className: "schedule-canvas", tabIndex: 0, role: "img", "aria-label": label });
         this.element = element("div", { className: "schedule" }, this.canvas);
         this.surface = new Surface(this, this.canvas, (...place) => this.#paint(...place));
@@ -72,7 +72,11 @@ export class Schedules {
             hover: (event) => this.show(event ? this.#described(event) : ""),
             press: (event) => this.#press(event),
         });
-        followKeys(this.canvas, view, () => false);
+        const keys = { ".": () => this.#step(1), ",": () => this.#step(-1), Enter: () => this.#chooseAt() };
+        followKeys(this.canvas, view, (key) => {
+            keys[key]?.();
+            return key in keys;
+        });
     }
 
     /** @param {Drawn[]} all @param {number} end ns @param {number | null} difference of both, ns */
@@ -87,7 +91,7 @@ export class Schedules {
         this.surface.invalidate();
     }
 
-    /** Greys the edited schedule: the source has changed since, and does not compile. */
+    /** Greys the edited schedule: the source has changed since, and gave no other schedule. */
     markStale(isStale) {
         if (this.#all[0]) this.#all[0].isStale = isStale;
         this.surface.invalidate();
@@ -175,7 +179,7 @@ export class Schedules {
         context.fillStyle = tokens().ink;
         context.font = font(12, 650);
         context.textBaseline = "middle";
-        context.fillText(isStale ? `${title} – before the last change, which does not compile` : title, 4, top - TITLE / 2);
+        context.fillText(isStale ? `${title} – before the last change` : title, 4, top - TITLE / 2);
         context.font = font(11);
         context.fillStyle = tokens().soft;
         tracks.forEach((_, cpu) => context.fillText(`CPU ${cpu}`, 2, top + lanes.top(cpu) + lanes.laneHeight / 2));
@@ -211,13 +215,35 @@ export class Schedules {
 
     #described(event) {
         const run = this.#findRun(event);
-        if (!run) return "";
-        const { system, cpu, time, track, at } = run;
+        return run ? this.#words(run) : "";
+    }
+
+    #words({ system, cpu, time, track, at }) {
         if (at < 0) return `${moment(time, 6)}: CPU ${cpu} is idle`;
         const pid = track.pid[at];
         const level = track.level[at] < 0 ? "" : `, level ${track.level[at]}`;
         const name = this.#all[system].names.get(pid) ?? "";
         return `${name} ${pid} ran on CPU ${cpu} from ${moment(track.begin[at], 6)} for ${duration(track.end[at] - track.begin[at])}, after waiting ${duration(track.waited[at])}${level}`;
+    }
+
+    // The runs of the edited policy, in the order of their begins.
+    #runs() {
+        const runs = (this.#all[0]?.tracks ?? []).flatMap((track, cpu) =>
+            Array.from({ length: track.length }, (_, at) => ({ system: 0, cpu, time: track.begin[at], track, at })));
+        return runs.sort((one, other) => one.time - other.time || one.cpu - other.cpu);
+    }
+
+    #step(by) {
+        const runs = this.#runs();
+        const next = by > 0 ? runs.find(({ time }) => time > this.#at) : runs.findLast(({ time }) => time < this.#at);
+        if (!next) return;
+        this.goTo(next.time);
+        this.show(this.#words(next));
+    }
+
+    #chooseAt() {
+        const run = this.#runs().find(({ time }) => time >= this.#at);
+        if (run) this.choose(run.time, run.track.pid[run.at], 0);
     }
 
     #press(event) {

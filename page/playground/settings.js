@@ -36,15 +36,20 @@ export class SettingsPane {
     show(state) {
         this.state = state;
         const values = new Map(state.settings.split(/[\s,]+/).filter(Boolean).map((pair) => /** @type {[string, string]} */ (pair.split("="))));
-        const sliders = this.#tunables().map((tunable) => this.#slider(tunable, values));
+        const sliders = this.tunables.map((tunable) => this.#slider(tunable, values));
         const fields = FIELDS.map((field) => this.#field(...field));
         this.element.replaceChildren(...fields, ...sliders);
     }
 
-    // Those of the shipped policy, some of which macros define, and those that the source changes or adds.
-    #tunables() {
+    /**
+     * The tunables of the shipped policy and of the source; macros define some of the former. A
+     * source that gives its policy another name has only its own.
+     * @returns {Tunable[]}
+     */
+    get tunables() {
         const { base, source } = this.state;
-        const shipped = Object.values(this.policies.find(({ name }) => name === base)?.tunables ?? {});
+        const [, name] = /\.name\s*=\s*"([^"]*)"/.exec(source) ?? [];
+        const shipped = name && name !== base ? [] : Object.values(this.policies.find((policy) => policy.name === base)?.tunables ?? {});
         const known = shipped.map(({ default: standard, ...others }) => ({ ...others, standard }));
         return [...new Map([...known, ...tunablesIn(source)].map((tunable) => [tunable.name, tunable])).values()];
     }

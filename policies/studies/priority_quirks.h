@@ -16,10 +16,12 @@ POLICY_FUNCTION bool is_above_pid_limit(const task_t *task, int64_t limit)
     return limit > 0 && task->pid > limit;
 }
 
-/* `limit` is in nanoseconds. Returns true for a task that must be ended. */
-POLICY_FUNCTION bool has_run_for_longer(const task_t *task, uint64_t limit)
+enum { PID_CRITICAL = 2 }; /* PIDs up to this are never ended */
+
+/* `limit` of the run time is in nanoseconds. */
+POLICY_FUNCTION bool must_end(const task_t *task, uint64_t limit)
 {
-    return limit > 0 && task->run_time > limit;
+    return limit > 0 && task->run_time > limit && task->pid > PID_CRITICAL;
 }
 
 /*

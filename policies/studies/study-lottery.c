@@ -8,7 +8,8 @@
  * changes no chances. It counts recent selections, which do not enter the draw. Its text names a
  * linear congruential generator; this file has the xorshift of its program. The proposals of
  * section 8.2 are tunables: other generators, balanced sums of tickets, tickets by behaviour,
- * limits of waiting. Preset `proposed` enables all of them.
+ * limits of waiting. Preset `proposed` enables all of them; its faster decay has no effect, because
+ * the draw does not read the count.
  *
  * Preset `equal-lfsr` (study 3): equal tickets, drawn by a scan of the process table with a narrow
  * generator.

@@ -12,8 +12,9 @@
  *
  * Preset `passes`: the same as in the study's code, which produced its tables. It counts passes of
  * any CPU through the scheduler instead of ticks, and an idle CPU passes all the time. All
- * processes age, even running and sleeping ones and PIDs 1 and 2. A process that wakes below level
- * 5 moves to level 0 permanently. Left out: its code ends processes by age, not run time.
+ * processes age, even running and sleeping ones and PIDs 1 and 2, which no preset ends. A process
+ * that wakes below level 5 moves to level 0 permanently. Left out: its code ends processes by age,
+ * not run time, and counts passes for each process, not together.
  *
  * Preset `proposed`: the default policy plus the proposals of the study's section 8.1.
  */
@@ -66,15 +67,10 @@ POLICY_FUNCTION uint32_t study_priority_rank(const scheduler_t *scheduler, uint3
     return first ? 0 : level + 1;
 }
 
-POLICY_FUNCTION bool study_priority_is_exempt(const scheduler_t *scheduler, const task_t *task)
-{
-    return task->pid <= scheduler->tunable[STUDY_EXEMPT_PIDS];
-}
-
 /* Returns true if the task rises while it waits. */
 POLICY_FUNCTION bool study_priority_ages(const scheduler_t *scheduler, const task_t *task)
 {
-    return !study_priority_is_exempt(scheduler, task) &&
+    return task->pid > scheduler->tunable[STUDY_EXEMPT_PIDS] &&
            !is_above_pid_limit(task, scheduler->tunable[STUDY_PID_LIMIT]);
 }
 
@@ -320,9 +316,7 @@ POLICY_FUNCTION enum tick_verdict study_priority_tick(run_queue_t *queue, task_t
     const scheduler_t *scheduler = queue->scheduler;
     study_priority_task_t *state = study_priority_task_of(task);
     level_counts_t *counts = level_counts_of(queue);
-    bool has_run_enough =
-        has_run_for_longer(task, study_priority_ticks(scheduler, STUDY_KILL_AFTER));
-    if (has_run_enough && !study_priority_is_exempt(scheduler, task))
+    if (must_end(task, study_priority_ticks(scheduler, STUDY_KILL_AFTER)))
         return TICK_KILL;
     study_priority_age(queue);
     behaviour_judge(&state->behaviour, task, study_priority_ticks(scheduler, STUDY_BEHAVIOUR));

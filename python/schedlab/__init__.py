@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """A laboratory for CPU schedulers, as a library.
 
-`run` runs a workload under policies, `run_sweep` many configurations, and `replay` a recording. `open` opens a run's
-folder and `open_runs` many. `compare`, `explain`, `query` and `write_report` draw conclusions. `check` and `score`
-judge a policy. `policies` and `workloads` list what ships. docs/api.md describes them; docs/tutorial.ipynb is a tour.
+`run` runs a workload under policies, `run_sweep` many configurations, and `replay` a recording.
+`open` opens a run's folder and `open_runs` many. `compare`, `explain`, `query` and `write_report`
+draw conclusions from runs. `check` and `score` judge a policy. `policies` and `workloads` list what
+is built in. docs/api.md describes all functions; docs/tutorial.ipynb is a tour.
 """
 
 from __future__ import annotations

@@ -17,18 +17,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from schedlab.base.display.terminal import collected_notes
+from schedlab.base.display.terminal import collect_notes
 from schedlab.base.toolchain.policies import (
-    STANDARD,
+    DEFAULT_POLICY,
     PolicyChoice,
     parse_choices,
     read_catalogue,
 )
-from schedlab.errors import WrongUsage, parameter
+from schedlab.errors import WrongUsage, format_parameter
 from schedlab.machines import SIMULATOR, machine_named
 from schedlab.runs.collection import Collection
-from schedlab.runs.collection import read as read_collection
-from schedlab.runs.request import READY_WORKLOAD, Request, of_recording
+from schedlab.runs.collection import read_collection as read_collection
+from schedlab.runs.request import DEFAULT_WORKLOAD_FILE, Request, replay_request
 
 if TYPE_CHECKING:
     import polars as pl
@@ -147,8 +147,8 @@ class Runs:
 
 
 def run(
-    workload: str = READY_WORKLOAD,
-    policy: Policies = STANDARD,
+    workload: str = DEFAULT_WORKLOAD_FILE,
+    policy: Policies = DEFAULT_POLICY,
     *,
     cpus: int | Iterable[int] = 1,
     machine: str = SIMULATOR,
@@ -178,12 +178,12 @@ def run(
 
     Raises WrongUsage before anything runs if an argument is wrong. Failed runs are in `failed`.
     """
-    from schedlab.workload.shapes.reading import choose
+    from schedlab.workload.shapes.reading import find_shape
 
     request = Request(
         workload=workload,
         changes=tuple((changes or {}).items()),
-        policies=_choices(policy),
+        policies=_parse_policies(policy),
         settings=tuple((settings or {}).items()),
         cpus=(cpus,) if isinstance(cpus, int) else tuple(cpus),
         machine=machine_named(machine),
@@ -192,11 +192,11 @@ def run(
         tick=tick_ns,
         limit=limit_ns,
         costs=costs,
-        shape=choose(shape) if shape else None,
+        shape=find_shape(shape) if shape else None,
         memory=memory_mib,
         unchecked=unchecked,
     )
-    return _carry_out(request.filled, out, progress)
+    return _perform(request.filled, out, progress)
 
 
 def replay(
@@ -213,12 +213,12 @@ def replay(
     `recording`: a run's folder, a trace, or a folder of runs that differ only in their seeds. `policy`: by default the
     policy of the recording. For the other arguments see `run`. docs/replay.md says how far to trust a replay.
     """
-    given: dict[str, Any] = {"costs": costs} if costs else {}
+    options: dict[str, Any] = {"costs": costs} if costs else {}
     if policy is not None:
-        given["policies"] = _choices(policy)
+        options["policies"] = _parse_policies(policy)
     if settings:
-        given["settings"] = tuple(settings.items())
-    return _carry_out(lambda: of_recording(Path(recording), **given), out, progress)
+        options["settings"] = tuple(settings.items())
+    return _perform(lambda: replay_request(Path(recording), **options), out, progress)
 
 
 def run_sweep(
@@ -234,8 +234,10 @@ def run_sweep(
 
     folder = Path(out).absolute()
     with _notes(progress):
-        plan = command.plan(Path(description), {}, None)
-        command.carry_out(plan, command.Doing(folder, None, None, workers, False, False))
+        plan = command.plan_sweep(Path(description), {}, None)
+        command.execute_plan(
+            plan, command.ExecutionOptions(folder, None, None, workers, False, False)
+        )
     return {name: read_table(folder, name) for name in ("runs", "groups", "told")}
 
 
@@ -336,30 +338,30 @@ def workloads() -> pl.DataFrame:
     """Returns one row per shipped workload file: name, description, file."""
     import polars as pl
 
-    from schedlab.workload.palette import palette
-    from schedlab.workload.workload_files import description
+    from schedlab.workload.palette import read_palette
+    from schedlab.workload.workload_files import read_description
 
     return pl.DataFrame(
         [
-            {"name": name, "description": description(ready.file), "file": str(ready.file)}
-            for name, ready in palette().items()
+            {"name": name, "description": read_description(ready.file), "file": str(ready.file)}
+            for name, ready in read_palette().items()
         ]
     )
 
 
-def _choices(policy: Policies) -> tuple[PolicyChoice, ...]:
+def _parse_policies(policy: Policies) -> tuple[PolicyChoice, ...]:
     text = policy if isinstance(policy, str) else ",".join(policy)
     try:
         return parse_choices(text)
     except ValueError as error:
-        raise WrongUsage(str(error), what=parameter("policy", text)) from None
+        raise WrongUsage(str(error), what=format_parameter("policy", text)) from None
 
 
 def _collection(runs: Runs | Place) -> Collection:
     return runs._collection if isinstance(runs, Runs) else open_runs(runs)._collection
 
 
-def _carry_out(make: Any, out: Place | None, progress: bool | None) -> Runs:
+def _perform(make_request: Any, out: Place | None, progress: bool | None) -> Runs:
     from dataclasses import replace
 
     from schedlab.runs.collection import load_run
@@ -369,7 +371,7 @@ def _carry_out(make: Any, out: Place | None, progress: bool | None) -> Runs:
     scratch = None if out else tempfile.TemporaryDirectory(prefix="schedlab-")
     folder = Path(out or scratch.name).absolute()  # type: ignore[union-attr]
     with _notes(progress) as notes:
-        plan = replace(make(), out=folder).plan()
+        plan = replace(make_request(), out=folder).plan()
         try:
             finished = perform(plan, with_metrics=False)
         except Interrupted as interruption:
@@ -381,6 +383,6 @@ def _carry_out(make: Any, out: Place | None, progress: bool | None) -> Runs:
 
 @contextmanager
 def _notes(progress: bool | None) -> Iterator[list[str]]:
-    shown = "ipykernel" in sys.modules if progress is None else progress
-    with collected_notes(shown) as notes:
+    shows_progress = "ipykernel" in sys.modules if progress is None else progress
+    with collect_notes(shows_progress) as notes:
         yield notes

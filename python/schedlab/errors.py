@@ -1,33 +1,33 @@
 # SPDX-License-Identifier: MIT
-"""Defines the errors that end a command, their exit status, and how messages name parameters."""
+"""Defines the errors that end a command, their exit status, and the form of their messages."""
 
 from __future__ import annotations
 
 import errno
 from typing import Any
 
-_FULL = (
+_DISK_FIX = (
     "The disk is full: free some space, or name folders of another one: `out=` for results,"
     " XDG_CACHE_HOME for what is kept between starts, TMPDIR for the rest"
 )
-_NOT_OURS = (
+_FOLDER_FIX = (
     "Name a folder that you may write to, with `out=` or XDG_CACHE_HOME; or, if it is in the checkout,"
     " copy that to a folder of your own"
 )
-_CURES = {
-    errno.ENOSPC: _FULL,
-    errno.EDQUOT: _FULL,
-    errno.EROFS: _NOT_OURS,
-    errno.EACCES: _NOT_OURS,
-    errno.EPERM: _NOT_OURS,
+_FIXES = {
+    errno.ENOSPC: _DISK_FIX,
+    errno.EDQUOT: _DISK_FIX,
+    errno.EROFS: _FOLDER_FIX,
+    errno.EACCES: _FOLDER_FIX,
+    errno.EPERM: _FOLDER_FIX,
 }
 
 
 class SchedlabError(Exception):
-    """The command cannot continue. `str` gives the fields in one sentence: `what: why; fix`.
+    """The command cannot continue.
 
-    `what`: the parameter or the file that the error is about, or "". `why`: what is wrong. `fix`:
-    what to do, or "".
+    The text of the error is `what: why; fix`. `what`: the parameter or file in question, or "".
+    `why`: what is wrong. `fix`: what to do, or "".
     """
 
     exit_status = 1
@@ -40,10 +40,10 @@ class SchedlabError(Exception):
 
     def __str__(self) -> str:
         begin = f"{self.what}: " if self.what else ""
-        return f"{begin}{self.why}{self._joint()}{self.fix}"
+        return f"{begin}{self.why}{self._separator()}{self.fix}"
 
-    def _joint(self) -> str:
-        """Returns the separator between cause and fix, depending on the end of the cause."""
+    def _separator(self) -> str:
+        """Returns what separates `why` and `fix`: it depends on how `why` ends."""
         if not self.fix:
             return ""
         if self.why.endswith((".", "?", "!")):
@@ -74,16 +74,16 @@ class MachineUnfit(SchedlabError):
 
 
 class NotGraded(SchedlabError):
-    """The host prevented the grading of a submission, which loses no points."""
+    """This host could not grade a submission, for reasons outside of the submission."""
 
     exit_status = 2
 
 
-def parameter(name: str, value: Any = None) -> str:
-    """Returns a parameter of the library as messages name it: `cpus=5`, or `cpus=` without a value.
+def format_parameter(name: str, value: Any = None) -> str:
+    """Returns a parameter of the Python API as error messages name it: `cpus=5`, or `cpus=`.
 
-    The command line replaces it by its option (schedlab.commands.wording), and therefore parses the
-    value: it is a Python literal without a backquote.
+    The command line replaces it by the corresponding option (schedlab.commands.wording) after parsing
+    the value. So the value is written as a Python literal without a backquote.
     """
     if value is None:
         return f"`{name}=`"
@@ -92,9 +92,10 @@ def parameter(name: str, value: Any = None) -> str:
     return f"`{name}={literal}`"
 
 
-def refusal(error: OSError) -> tuple[str, int]:
-    """Returns the message for an error of the operating system, with a common fix if there is one,
-    and the exit status.
+def describe_os_error(error: OSError) -> tuple[str, int]:
+    """Returns the message and the exit status for an error of the operating system.
+
+    The message contains a fix if there is a common one.
     """
-    cure = _CURES.get(error.errno or 0)
-    return (f"{error}. {cure}", 2) if cure else (str(error), 1)
+    fix = _FIXES.get(error.errno or 0)
+    return (f"{error}. {fix}", 2) if fix else (str(error), 1)

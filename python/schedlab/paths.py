@@ -11,28 +11,28 @@ from itertools import count
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
-INSTALLED = (_PACKAGE / "checkout").is_dir()
-"""True if pip installed this package, which then contains a part of the checkout and its compiled programs."""
-ROOT = _PACKAGE / "checkout" if INSTALLED else _PACKAGE.parents[1]
-"""The checkout."""
-COMMAND = "schedlab" if INSTALLED else "./schedlab"
-"""The command that starts schedlab."""
-BUILD = ROOT / "build"
-RUNS = Path("runs").absolute() if INSTALLED else ROOT / "runs"
-STUDIES = ROOT / "studies"
+IS_INSTALLED = (_PACKAGE / "checkout").is_dir()
+"""True if pip installed this package, which then contains a copy of part of a checkout."""
+ROOT = _PACKAGE / "checkout" if IS_INSTALLED else _PACKAGE.parents[1]
+"""Path of the checkout, or of its copy in an installed package."""
+COMMAND_NAME = "schedlab" if IS_INSTALLED else "./schedlab"
+"""The command that starts schedlab, for messages."""
+BUILD_FOLDER = ROOT / "build"
+RUNS_FOLDER = Path("runs").absolute() if IS_INSTALLED else ROOT / "runs"
+STUDIES_FOLDER = ROOT / "studies"
 """Contains one folder per study, named by its number."""
 
 
 def new_runs_folder(name: str) -> Path:
     """Creates a new folder in runs/, named by the current time.
 
-    It is created immediately, so that a command in the same second uses another one. If it is still
-    empty at the end of the program, it is removed.
+    It is created at once, so that two commands in the same second get different folders. If it is
+    empty when the program ends, it is removed.
     """
     stem = f"{datetime.now():%Y%m%d-%H%M%S}-{name}"
-    RUNS.mkdir(parents=True, exist_ok=True)
+    RUNS_FOLDER.mkdir(parents=True, exist_ok=True)
     for number in count(1):
-        place = RUNS / (stem if number == 1 else f"{stem}-{number}")
+        place = RUNS_FOLDER / (stem if number == 1 else f"{stem}-{number}")
         with suppress(FileExistsError):
             place.mkdir()
             break
@@ -46,24 +46,24 @@ def _remove_if_empty(folder: Path) -> None:
         folder.parent.rmdir()
 
 
-SHARED = "SCHEDLAB_SHARED_CACHE"
-"""The variable that names a shared cache, which another user filled as XDG_CACHE_HOME."""
+SHARED_CACHE_VARIABLE = "SCHEDLAB_SHARED_CACHE"
+"""Environment variable that names a shared cache, which another user has filled as XDG_CACHE_HOME."""
 
 
 def cache_folder() -> Path:
-    """Returns the folder for data stored between program starts, apart from the launcher's."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "schedlab"
+    """Returns the folder for data that is kept between commands. The launcher's environment is elsewhere."""
+    user_cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(user_cache) / "schedlab"
 
 
 def shared_cache() -> Path | None:
     """Returns the read-only cache that many users share, or None if none is named."""
-    base = os.environ.get(SHARED, "")
-    return Path(base) / "schedlab" if base.startswith("/") else None
+    named_cache = os.environ.get(SHARED_CACHE_VARIABLE, "")
+    return Path(named_cache) / "schedlab" if named_cache.startswith("/") else None
 
 
-def in_caches(name: str) -> Path:
-    """Returns the path of a cached item: in the user's own cache, unless only the shared one contains it."""
+def find_in_caches(name: str) -> Path:
+    """Returns the path of an item in the user's cache, or in the shared cache if only the shared cache contains it."""
     user_cache, shared = cache_folder() / name, shared_cache()
     return (
         shared / name

@@ -6,19 +6,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_MINUTE = 60_000_000_000
-_NANOSECONDS = {
+_MINUTE_NS = 60_000_000_000
+_UNIT_NS = {
     "ns": 1,
     "us": 1_000,
     "ms": 1_000_000,
     "s": 1_000_000_000,
-    "m": _MINUTE,
-    "min": _MINUTE,
-    "h": 60 * _MINUTE,
+    "m": _MINUTE_NS,
+    "min": _MINUTE_NS,
+    "h": 60 * _MINUTE_NS,
 }
-_TIME = re.compile(rf"(\d{{1,12}})(?:\.(\d{{1,9}}))?({'|'.join(_NANOSECONDS)})")
-RANGE = re.compile(r"(-?\d{1,18})(?:-|\.\.)(-?\d{1,18})(?:([+*])(\d{1,18}))?")
-"""A range of whole numbers: 1-8, or 1..8; 1-32+4 with steps; 60-3840*2 with factors."""
+_TIME = re.compile(rf"(\d{{1,12}})(?:\.(\d{{1,9}}))?({'|'.join(_UNIT_NS)})")
+RANGE_PATTERN = re.compile(r"(-?\d{1,18})(?:-|\.\.)(-?\d{1,18})(?:([+*])(\d{1,18}))?")
+"""A range: 1-8 or 1..8, with steps (1-32+4), or with factors (60-3840*2)."""
 
 
 def parse_time(text: str) -> int:
@@ -28,24 +28,27 @@ def parse_time(text: str) -> int:
         raise ValueError(
             "write a number and its unit: ns, us, ms, s, min or h, such as 10ms or 1.2s"
         )
-    parts = match[2] or ""
-    part = int("1" + "0" * len(parts))
-    nanoseconds, rest = divmod(int(match[1] + parts) * _NANOSECONDS[match[3]], part)
+    decimals = match[2] or ""
+    scale = int("1" + "0" * len(decimals))
+    nanoseconds, rest = divmod(int(match[1] + decimals) * _UNIT_NS[match[3]], scale)
     if rest:
         raise ValueError("not a whole number of nanoseconds; write a time such as 1ns or 1.2us")
     return nanoseconds
 
 
 def format_time(nanoseconds: int) -> str:
-    """Returns the time in the kernel's format: in the largest of s, ms, us, ns that gives a whole number."""
+    """Returns a time in the largest of s, ms, us, ns that gives a whole number, as the kernel prints it."""
     for unit in ("s", "ms", "us"):
-        if nanoseconds % _NANOSECONDS[unit] == 0:
-            return f"{nanoseconds // _NANOSECONDS[unit]}{unit}"
+        if nanoseconds % _UNIT_NS[unit] == 0:
+            return f"{nanoseconds // _UNIT_NS[unit]}{unit}"
     return f"{nanoseconds}ns"
 
 
-def numbers_in(first: int, last: int, sign: str | None, by: int) -> Sequence[int]:
-    """Returns the numbers of a range, by steps ("+", None) or by factors ("*"). Raises ValueError."""
+def expand_range(first: int, last: int, sign: str | None, by: int) -> Sequence[int]:
+    """Returns the numbers from `first` to `last`, by steps ("+", None) or by factors ("*").
+
+    Raises ValueError for an endless or empty range.
+    """
     if first > last:
         raise ValueError(f"{first} is above {last}; write the lower end first")
     if sign != "*":
@@ -61,17 +64,19 @@ def numbers_in(first: int, last: int, sign: str | None, by: int) -> Sequence[int
 
 
 def parse_counts(text: str, lowest: int, highest: int) -> tuple[int, ...]:
-    """Returns the numbers of "4", "1,2,8", "1-4", "1-3,7" or "1-64*2", each once in the given
-    order. Raises ValueError.
+    """Returns the counts in "4", "1,2,8", "1-4", "1-3,7" or "1-64*2", without duplicates, in the
+    given order.
+
+    Raises ValueError.
     """
     numbers: dict[int, None] = {}
     for part in map(str.strip, text.split(",")):
-        match = RANGE.fullmatch(part)
+        match = RANGE_PATTERN.fullmatch(part)
         if not match and not part.isdecimal():
             raise ValueError("write numbers and ranges, such as 4 or 1,2,8 or 1-4 or 1-3,7")
         first, last = (int(match[1]), int(match[2])) if match else (int(part), int(part))
         if not lowest <= first <= last <= highest:
             raise ValueError(f"{part}: out of range; choose {lowest} to {highest}, lowest first")
         sign, by = (match[3], int(match[4] or 1)) if match else (None, 1)
-        numbers.update(dict.fromkeys(numbers_in(first, last, sign, by)))
+        numbers.update(dict.fromkeys(expand_range(first, last, sign, by)))
     return tuple(numbers)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The policy's side: a machine that contains only the policy and the data it may know. A call
- * contains the changes of tasks, queues and the scheduler, as policies see them. This side calls
- * the hook, and answers with the changes that the hook made.
+ * The policy's side: compiled with one policy (named by POLICY) to a WebAssembly module. It has no
+ * data but what the policy may know.
  *
- * Compiled for WebAssembly together with one policy, named by POLICY. The other side trusts nothing
- * of this file: the policy shares its memory.
+ * A call contains the changes of tasks, queues and the scheduler. This side applies them to the
+ * structures that policies see, calls the hook, and answers with what the hook has changed.
+ *
+ * The simulator trusts nothing in this module, because the policy can write to all of its memory.
  */
 
 #include "policies/policy.h"
@@ -14,8 +15,9 @@
 
 extern const struct policy POLICY;
 
-/* The transfer visits all queues and tasks at each call. It is not part of the policy, and is
- * several times faster without the sanitizer's checks. */
+/* Switches off the sanitizer's checks in functions that transfer messages. These functions visit
+ * all queues and tasks at each call, and are several times faster so. They are not part of the
+ * policy. */
 #define CARRIES __attribute__((no_sanitize("undefined")))
 
 static struct separate_message message;
@@ -23,15 +25,17 @@ static struct scheduler scheduler;
 static struct run_queue queues[SEPARATE_CPUS];
 static struct task tasks[SEPARATE_TASKS];
 static struct cpu_set sets[SEPARATE_TASKS];
-static struct separate_task fields[SEPARATE_TASKS]; /* the host's fields of tasks, as received */
+static struct separate_task fields[SEPARATE_TASKS]; /* the simulator's fields of each task, as
+                                                     * last received */
 static struct separate_queue received_queues[SEPARATE_CPUS];
 static struct {
     uint64_t level, lent;
-} last[SEPARATE_TASKS]; /* as known to the other side */
+} last[SEPARATE_TASKS]; /* the policy's fields of each task, as last sent */
 static uint32_t task_end;
 static uint64_t scheduler_state[POLICY_SCHEDULER_BYTES / 8];
 static uint64_t queue_states[SEPARATE_CPUS][POLICY_QUEUE_BYTES / 8];
-/* A word after each state shows whether the policy wrote beyond it. */
+/* The policy's state of each task. A further word after each state shows whether the policy
+ * wrote beyond it. */
 static uint64_t task_states[SEPARATE_TASKS][POLICY_TASK_BYTES / 8 + 1];
 
 /* ---- functions that the compiler may call ---- */
@@ -44,7 +48,8 @@ void *memmove(void *to, const void *from, size_t count);
 
 void *memset(void *to, int value, size_t count)
 {
-    volatile unsigned char *bytes = to; /* volatile, so that the compiler does not call memset() */
+    volatile unsigned char *bytes = to; /* volatile: otherwise the compiler would replace the
+                                         * loop by a call of memset() */
     for (size_t i = 0; i < count; i++)
         bytes[i] = (unsigned char)value;
     return to;
@@ -73,7 +78,8 @@ void *memmove(void *to, const void *from, size_t count)
     return to;
 }
 
-/* Returns the product of two 128-bit numbers. The compiler's check of 64-bit products calls it. */
+/* Returns the product of two 128-bit numbers. The compiler calls it to detect overflows of
+ * 64-bit products. */
 __int128 __multi3(__int128 left, __int128 right);
 
 __int128 __multi3(__int128 left, __int128 right)
@@ -104,8 +110,9 @@ static void trouble(const char *text)
         copy_text(message.answer.trouble, sizeof(message.answer.trouble), text);
 }
 
-/* The functions that UndefinedBehaviorSanitizer calls (-fsanitize-minimal-runtime). The host
- * reports the source line, which it finds in the stack of the stopped machine. */
+/* UndefinedBehaviorSanitizer (-fsanitize-minimal-runtime) calls these functions when the policy
+ * does what C leaves undefined. They stop the module. The host finds the source line in the
+ * stack of the stopped module. */
 #define UNDEFINED(check, text)                                                                     \
     void __ubsan_handle_##check##_minimal_abort(void);                                             \
     void __ubsan_handle_##check##_minimal_abort(void)                                              \
@@ -142,23 +149,23 @@ UNDEFINED(cfi_check_fail, "it calls a function of another type")
 /* ---- basic blocks ---- */
 
 /*
- * A browser counts no instructions, so a page compiles policies with
- * -fsanitize-coverage=trace-pc-guard: the policies call this file at each basic block. This file
- * ends endless hooks, and records the path that a hook takes through the source.
+ * A browser counts no instructions. So a page compiles policies with
+ * -fsanitize-coverage=trace-pc-guard, which makes the policy call this file at each basic block.
+ * This file ends hooks that do not return, and records which blocks a hook has executed.
  */
 #define BLOCKS_MOST 2000000
 #define PATH_MOST   4096
 
 static struct {
-    uint32_t executed; /* blocks in this call of a hook */
-    uint32_t count;    /* blocks in the recorded path, at most PATH_MOST */
+    uint32_t executed; /* basic blocks executed in this call of a hook */
+    uint32_t count;    /* blocks in `path`, at most PATH_MOST */
     uint16_t blocks[PATH_MOST];
 } path;
 
 extern uint32_t guards[] __asm__("__start___sancov_guards");
 
-/* Called when a block is executed for the first time: the host's stack shows the block's source
- * line. */
+/* Tells the host that a basic block is executed for the first time. The host finds the block's
+ * source line in its stack. */
 __attribute__((import_module("host"), import_name("first_reached"))) void
 first_reached(uint32_t block);
 
@@ -191,6 +198,26 @@ void *path_place(void)
 {
     return &path;
 }
+
+/*
+ * To find the state that a decision reads, a page compiles the policy with
+ * -fsanitize-coverage=trace-loads, too. The policy then calls this file before each load. Other
+ * builds leave these functions out.
+ */
+__attribute__((import_module("host"), import_name("before_load"))) void
+before_load(const void *address, uint32_t bytes);
+
+#define TRACE_LOADS(bytes)                                                                         \
+    void __sanitizer_cov_load##bytes(const void *address);                                         \
+    CARRIES void __sanitizer_cov_load##bytes(const void *address)                                  \
+    {                                                                                              \
+        before_load(address, bytes);                                                               \
+    }
+TRACE_LOADS(1)
+TRACE_LOADS(2)
+TRACE_LOADS(4)
+TRACE_LOADS(8)
+TRACE_LOADS(16)
 
 /* ---- receiving a call ---- */
 
@@ -290,14 +317,14 @@ CARRIES static void answer_change(uint32_t slot)
     answer->changed[place].lent = (int64_t)task->lent;
 }
 
-/* A task's adjacent fields `level` and `lent`. */
+/* The policy's fields of a task, which are adjacent: `level` and `lent`. */
 typedef uint64_t pair_t __attribute__((vector_size(16), aligned(8), may_alias));
 #define CHANGES_AT_ONCE 4
 _Static_assert(offsetof(struct task, lent) == offsetof(struct task, level) + sizeof(uint64_t) &&
                    sizeof(last[0]) == sizeof(pair_t) && SEPARATE_TASKS % CHANGES_AT_ONCE == 0,
                "pairs are compared");
 
-/* Vectorized, because every call visits all tasks. */
+/* Vectorised, because every call of a hook visits all tasks. */
 CARRIES __attribute__((target("simd128"))) static void answer_changes(void)
 {
     message.answer.changed_count = 0;
@@ -330,10 +357,10 @@ CARRIES static void answer_queue(const run_queue_t *queue)
 
 /* ---- host data that must not change ---- */
 
-#define KEPT(field)                                                                                \
+#define UNCHANGED(field)                                                                           \
     if ((int64_t)task->field != was->field)                                                        \
         trouble("it wrote to task->" #field ", which is the host's");
-#define KEPT_LINK(field)                                                                           \
+#define UNCHANGED_LINK(field)                                                                      \
     if (task->field != task_of(was->field))                                                        \
         trouble("it wrote to task->" #field ", which is the host's");
 
@@ -343,8 +370,8 @@ CARRIES static void check_task(const task_t *task)
         return;
     uint32_t slot = (uint32_t)(task - tasks);
     const struct separate_task *was = &fields[slot];
-    SEPARATE_TASK_NUMBERS(KEPT)
-    SEPARATE_TASK_LINKS(KEPT_LINK)
+    SEPARATE_TASK_NUMBERS(UNCHANGED)
+    SEPARATE_TASK_LINKS(UNCHANGED_LINK)
     if (task_states[slot][POLICY_TASK_BYTES / 8])
         trouble("it wrote beyond the state of a task");
     for (uint32_t i = (POLICY.task_bytes + 7) / 8; POLICY.task_bytes && i < POLICY_TASK_BYTES / 8;
@@ -354,15 +381,15 @@ CARRIES static void check_task(const task_t *task)
     }
 }
 
-#undef KEPT
-#define KEPT(field)                                                                                \
+#undef UNCHANGED
+#define UNCHANGED(field)                                                                           \
     if ((int64_t)queue->field != was->field)                                                       \
         trouble("it wrote to queue->" #field ", which is the host's");
 
 CARRIES static void check_queue(const run_queue_t *queue)
 {
     const struct separate_queue *was = &received_queues[queue - queues];
-    SEPARATE_QUEUE_HOST(KEPT)
+    SEPARATE_QUEUE_HOST(UNCHANGED)
     if (queue->current != task_of(was->current))
         trouble("it wrote to queue->current, which is the host's");
 }
@@ -375,7 +402,7 @@ static void clear(uint64_t *words, uint32_t bytes)
         words[i] = 0;
 }
 
-/* Like run_queue_begin() and task_introduce() of policies/support/queueing.h. */
+/* Initialises a queue like run_queue_begin() of policies/support/queueing.h. */
 static void begin_queue(uint32_t cpu)
 {
     clear(queue_states[cpu], sizeof(queue_states[cpu]));
@@ -409,16 +436,16 @@ static void begin_scheduler(void)
 
 static int64_t present_hooks(void)
 {
-#define THERE(HOOK, hook) ((int64_t)(POLICY.hook != NULL) << (HOOK))
-    return THERE(SEPARATE_SHARED_QUEUE, shared_queue) | THERE(SEPARATE_SHARES_BY, shares_by) |
-           THERE(SEPARATE_TASK_EXIT, task_exit) | THERE(SEPARATE_STOPPED, stopped) |
-           THERE(SEPARATE_TURN_OVER, turn_over) | THERE(SEPARATE_ALARM, alarm) |
-           THERE(SEPARATE_CHANGED, changed) | THERE(SEPARATE_LEAVE, leave) |
-           THERE(SEPARATE_WAITERS_CHANGED, waiters_changed) | THERE(SEPARATE_OVERTAKES, overtakes) |
-           THERE(SEPARATE_PREEMPTS, preempts) | THERE(SEPARATE_PLACE, place) |
-           THERE(SEPARATE_PUSH, push) | THERE(SEPARATE_BALANCE, balance) |
-           THERE(SEPARATE_STEAL, steal);
-#undef THERE
+#define PRESENT(HOOK, hook) ((int64_t)(POLICY.hook != NULL) << (HOOK))
+    return PRESENT(SEPARATE_SHARED_QUEUE, shared_queue) | PRESENT(SEPARATE_SHARES_BY, shares_by) |
+           PRESENT(SEPARATE_TASK_EXIT, task_exit) | PRESENT(SEPARATE_STOPPED, stopped) |
+           PRESENT(SEPARATE_TURN_OVER, turn_over) | PRESENT(SEPARATE_ALARM, alarm) |
+           PRESENT(SEPARATE_CHANGED, changed) | PRESENT(SEPARATE_LEAVE, leave) |
+           PRESENT(SEPARATE_WAITERS_CHANGED, waiters_changed) |
+           PRESENT(SEPARATE_OVERTAKES, overtakes) | PRESENT(SEPARATE_PREEMPTS, preempts) |
+           PRESENT(SEPARATE_PLACE, place) | PRESENT(SEPARATE_PUSH, push) |
+           PRESENT(SEPARATE_BALANCE, balance) | PRESENT(SEPARATE_STEAL, steal);
+#undef PRESENT
 }
 
 static void describe(void)

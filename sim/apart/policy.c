@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The simulator's side: a policy whose hooks call the policy in the separate machine. */
+/* The simulator's side of a policy in a separate machine: a struct policy, whose hooks send
+ * calls to the module and receive its answers. */
 
 #include "sim/apart/policy.h"
 
@@ -22,16 +23,18 @@ const struct engine *const engines[] = {&engine_separate};
 
 static struct separate_message message;
 static struct separate_machine *machine;
-#define STRUCTURE_MOST 512 /* bytes of a task or queue in the machine's memory */
-#define CALLS_CHECKED  256 /* one call in this many is checked */
+#define STRUCTURE_MOST 512 /* maximum bytes of a task or a queue in the module's memory */
+/* After this many calls, one call compares all tasks (see send_tasks()). */
+#define CALLS_CHECKED 256
+static const struct simulator *asking; /* the last that has called a hook */
 static uint64_t kills;
 static struct known {
     struct task task;
     uint64_t may_run;
-} known[SEPARATE_TASKS]; /* as known to the other side */
+} known[SEPARATE_TASKS]; /* what the module knows of each task and, below, of each queue */
 static struct separate_queue known_queues[SEPARATE_CPUS];
-/* The previous call: its tasks and the returned task, the running tasks, and the number of changed
- * attributes. */
+/* The previous call: its two tasks and the task that it returned, the running tasks, and how
+ * often attributes had changed. */
 static struct {
     int64_t tasks[3], running[SEPARATE_CPUS];
     uint64_t changes;
@@ -81,6 +84,22 @@ const char *simulator_separate_hook(void)
 uint32_t simulator_separate_queue(void)
 {
     return message.call.queue > 0 ? (uint32_t)message.call.queue - 1 : NO_CPU;
+}
+
+uint32_t simulator_separate_cpu(void)
+{
+    /* A queue may serve all CPUs. */
+    return message.call.hook == SEPARATE_PICK ? (uint32_t)message.call.value
+                                              : simulator_separate_queue();
+}
+
+bool simulator_separate_is_queued(uint32_t slot)
+{
+    if (!asking || slot >= asking->most_processes)
+        return false;
+    const struct process *process = process_at(asking, slot);
+    return process->place == PLACE_QUEUED &&
+           (asking->scheduler.queues == 1 || process->task.cpu + 1 == message.call.queue);
 }
 
 uint64_t simulator_separate_kills(void)
@@ -153,7 +172,7 @@ static bool is_known_queue(const struct separate_queue *was, const struct run_qu
     return was->number != 0 && differs == 0;
 }
 
-#define TELL(field) fields->field = (int64_t)queue->field;
+#define SEND(field) fields->field = (int64_t)queue->field;
 
 static void send_queues(const struct simulator *simulator)
 {
@@ -165,28 +184,29 @@ static void send_queues(const struct simulator *simulator)
             continue;
         struct separate_queue *fields = &call->queues[call->queue_count++];
         fields->number = (int64_t)i + 1;
-        SEPARATE_QUEUE_HOST(TELL)
-        SEPARATE_QUEUE_POLICY(TELL)
+        SEPARATE_QUEUE_HOST(SEND)
+        SEPARATE_QUEUE_POLICY(SEND)
         fields->current = number_of(queue->current);
         known_queues[i] = *fields;
     }
 }
 
-#undef TELL
-#define TELL(field)      fields.field = (int64_t)task->field;
-#define TELL_LINK(field) fields.field = number_of(task->field);
+#undef SEND
+#define SEND(field)      fields.field = (int64_t)task->field;
+#define SEND_LINK(field) fields.field = number_of(task->field);
 
 static struct separate_task task_fields(const struct task *task)
 {
     struct separate_task fields = {.is_bound = task->cpus != NULL};
-    SEPARATE_TASK_NUMBERS(TELL)
-    SEPARATE_TASK_LINKS(TELL_LINK)
+    SEPARATE_TASK_NUMBERS(SEND)
+    SEPARATE_TASK_LINKS(SEND_LINK)
     if (task->cpus)
         fields.may_run = task->cpus->words[0];
     return fields;
 }
 
-/* Every call compares many tasks, so the host's fields of a task are compared as raw memory. */
+/* Compares tasks as raw memory, because every call compares many. The host's fields are those
+ * before `level` and those from `slice` on. */
 enum {
     FIRST_END = offsetof(struct task, level),
     SECOND = offsetof(struct task, slice),
@@ -240,7 +260,7 @@ static void send_by_number(const struct simulator *simulator, int64_t number)
         send_task(simulator, (uint32_t)number - 1);
 }
 
-/* Sends the tasks that run, or ran at the previous call. */
+/* Sends the tasks that run now, or ran at the previous call, if they have changed. */
 static void send_running(const struct simulator *simulator)
 {
     for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
@@ -253,9 +273,9 @@ static void send_running(const struct simulator *simulator)
     }
 }
 
-/* Between two calls, the host changes running tasks and the tasks in these calls. Other tasks can
- * only receive an attribute or, if the policy requests owners, other waiters. So a call need not
- * visit all tasks. An occasional check visits all tasks to verify this. */
+/* Sends the tasks that have changed since the last call. Between two calls, the host changes
+ * only running tasks, the tasks of these calls, attributes and, if the policy follows waits,
+ * waiters. So a call need not compare all tasks. One call in CALLS_CHECKED does, to verify this. */
 static void send_tasks(struct simulator *simulator, const struct hook_call *hook_call)
 {
     struct separate_call *call = &message.call;
@@ -279,7 +299,8 @@ static void send_tasks(struct simulator *simulator, const struct hook_call *hook
 
 /* ---- receiving an answer ---- */
 
-/* Returns the task, or null for none. An invalid task also gives null, and fails the run. */
+/* Returns the task with a number of an answer; null for 0. If the number is invalid, fails the
+ * run and returns null. */
 static task_t *heard_task(struct simulator *simulator, int64_t number)
 {
     if (number == 0)
@@ -324,8 +345,8 @@ static void hear_queue(run_queue_t *queue)
 
 /* ---- a call ---- */
 
-/* Calls the policy, and counts its instructions. The count excludes the transfer of tasks and
- * answers, whose cost depends on the number of tasks and not on the policy. */
+/* Calls the hook in the module. Counts only the instructions of this call: the transfer of tasks
+ * costs instructions that depend on the number of tasks, not on the policy. */
 static bool served(void)
 {
     uint64_t executed = 0;
@@ -340,7 +361,7 @@ static uint64_t address_of(const void *part)
            (uint64_t)((const unsigned char *)part - (const unsigned char *)&message);
 }
 
-/* Copies a part of the message to the machine. */
+/* Copies a part of `message` to the same place in the module's memory. */
 static void carry_part(const void *part, size_t bytes)
 {
     separate_write(machine, address_of(part), part, bytes);
@@ -351,7 +372,8 @@ static void take_part(void *part, size_t bytes)
     separate_read(machine, address_of(part), part, bytes);
 }
 
-/* Receives the changed tasks of an answer. Returns false if the machine crashed. */
+/* Copies the answer from the module, with as many changed tasks as it has. Returns false if the
+ * module crashed. */
 static bool take_answer(void)
 {
     struct separate_answer *answer = &message.answer;
@@ -381,7 +403,8 @@ static bool may_be_called(void)
     return !machine->is_endless && sizeof(message) <= machine->room;
 }
 
-/* Sends the changed parts of the call, and receives the answer. */
+/* Sends the changed parts of the call, calls the hook, and receives the answer. Returns false if
+ * the module crashed. */
 static bool carry(void)
 {
     uint64_t carrying;
@@ -395,8 +418,8 @@ static bool carry(void)
     return false;
 }
 
-/* The structures of a call in the machine's memory. Comparing them shows whether a hook has written
- * to them. */
+/* Copies of the structures in the module's memory that a hook may write to. Comparing them shows
+ * whether it has. */
 struct structures {
     unsigned char queue[STRUCTURE_MOST], task[STRUCTURE_MOST], other[STRUCTURE_MOST];
 };
@@ -423,9 +446,9 @@ static bool has_written(const struct structures *before, const struct hook_call 
            memcmp(before->other, now.other, (size_t)description->task_bytes) != 0;
 }
 
-/* Returns true if a call repeats the previous one for another CPU. The host asks for each CPU
- * whether a queued task preempts the running task, and nothing changes in between, so the machine
- * has all data already. */
+/* Returns true if a call repeats the previous call for another CPU. The host asks for each CPU
+ * whether a queued task preempts the running one. Nothing changes in between, so the module has
+ * all data already. */
 static bool is_repeated(const struct hook_call *hook_call)
 {
     const struct separate_call *call = &message.call;
@@ -435,9 +458,9 @@ static bool is_repeated(const struct hook_call *hook_call)
            !message.answer.told;
 }
 
-/* Like carry(), but sends no tasks or queues, and receives an answer only if the hook has written
- * to its arguments. If the hook changed the levels of other tasks, the next answer contains these
- * changes; the host does not read these levels before. */
+/* Does the same as carry() for a repeated call: sends no tasks and queues, and receives an
+ * answer only if the hook has written to its arguments. If the hook changed the levels of other
+ * tasks, the next answer contains these changes; the host does not read the levels before. */
 static bool carry_again(const struct hook_call *hook_call)
 {
     struct structures before;
@@ -463,11 +486,12 @@ static bool carried(const struct hook_call *again)
     return good && !message.answer.trouble[0];
 }
 
-/* Returns the answer's result, or 0 if the run has failed. */
+/* Sends a call and returns the hook's result, or 0 if the run has failed. */
 static int64_t ask(const scheduler_t *scheduler, struct hook_call hook_call)
 {
     struct simulator *simulator = simulator_with(scheduler);
     struct separate_call *call = &message.call;
+    asking = simulator;
     if (simulator->status == SIMULATOR_FAILED)
         return 0;
     const bool again = is_repeated(&hook_call);
@@ -492,12 +516,12 @@ static int64_t ask(const scheduler_t *scheduler, struct hook_call hook_call)
         hear_queue(hook_call.queue);
     latest.tasks[0] = call->task;
     latest.tasks[1] = call->other;
-    latest.tasks[2] = message.answer.result; /* only used if the result is a task */
+    latest.tasks[2] = message.answer.result; /* used only if the result is a task */
     return message.answer.result;
 }
 
-/* Returns the task that the policy takes out of a queue, or null. A task of another queue counts as
- * null. */
+/* Calls a hook that takes a task out of a queue. Returns the task or null; also null if the task
+ * is in another queue. */
 static task_t *ask_for_task(run_queue_t *queue, enum separate_hook hook, uint32_t cpu)
 {
     struct simulator *simulator = simulator_with(queue->scheduler);
@@ -639,7 +663,7 @@ static bool ask_preempts(run_queue_t *queue, const task_t *task, const task_t *r
                    .hook = SEPARATE_PREEMPTS, .queue = queue, .task = task, .other = running});
 }
 
-/* Converts an answer to a CPU number; the host checks that the CPU exists. */
+/* Converts a result to the number of a CPU. The host checks that the CPU exists. */
 static uint32_t heard_cpu(int64_t result)
 {
     return result >= 0 && result < NO_CPU ? (uint32_t)result : NO_CPU;
@@ -665,8 +689,8 @@ static uint32_t ask_balance(const scheduler_t *scheduler, uint32_t cpu, bool idl
 
 /* ---- hooks of a policy ---- */
 
-/* Hooks that every policy in a separate machine has, because the policy's side zeroes states in
- * them. */
+/* The hooks that are called for every policy, because the policy's side clears the states of
+ * tasks in them. */
 static const struct policy always = {
     .name = name,
     .meaning = "a separate policy",
@@ -729,7 +753,8 @@ static bool take_levels(const struct separate_description *description)
            description->level_order == LEVELS_HIGHEST_FIRST;
 }
 
-/* Returns false if the described structures do not fit into the machine's memory. */
+/* Accepts the addresses in a description. Returns false if the queues or tasks would not fit
+ * into the module's memory. */
 static bool take_places(const struct separate_description *description)
 {
     const int64_t end = (int64_t)(machine->place + machine->room);
@@ -750,6 +775,7 @@ bool simulator_separate_begin(struct separate_machine *of_policy)
     memset(&latest, 0, sizeof(latest));
     knows_scheduler = false;
     machine = of_policy;
+    asking = NULL;
     kills = 0;
     message.call.hook = SEPARATE_DESCRIBE;
     if (!carried(NULL))

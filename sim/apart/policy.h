@@ -4,8 +4,8 @@
 
 #include "policies/policy.h"
 
-/* The policy that sim/engine.c includes for a separate machine. Its hooks are known only when it
- * starts. */
+/* The struct policy of sim/apart/policy.c, which sim/engine.c is compiled for. Its hooks and its
+ * name are those of the policy in the module, known only at the start. */
 extern struct policy policy_separate;
 
 #endif

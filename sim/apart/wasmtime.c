@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Runs a policy's machine with the library wasmtime. The caller loads wasmtime and passes the
- * addresses of its functions, so nothing is linked with wasmtime. */
+/* Runs a policy's module with the library wasmtime. Python loads wasmtime and passes the
+ * addresses of its functions, so this file is not linked with wasmtime. */
 
 #include <string.h>
 
@@ -12,13 +12,12 @@ struct wasmtime_machine {
     void *context;                             /* wasmtime_context_t */
     const void *functions[SEPARATE_FUNCTIONS]; /* wasmtime_func_t */
     unsigned char *memory;
-    uint64_t hook_instructions; /* the most instructions that a hook may execute */
+    uint64_t hook_instructions; /* maximum number of instructions that a hook may execute */
     void *(*set_fuel)(void *context, uint64_t fuel);
     void *(*get_fuel)(const void *context, uint64_t *fuel);
     void *(*call)(void *context, const void *function, void *arguments_and_results, size_t,
                   void **trap);
-    /* The reason why the machine stopped: one of the two is set, or neither. The caller frees
-     * them. */
+    /* Why the module stopped: at most one of these is not null. The caller frees it. */
     void *error, *trap;
 };
 
@@ -32,7 +31,7 @@ bool separate_call(struct separate_machine *machine, enum separate_function func
 {
     struct wasmtime_machine *runs = wasmtime_of(machine);
     uint64_t left = 0;
-    uint64_t nothing[2] = {0}; /* parameters and results: the function has none */
+    uint64_t nothing[2] = {0}; /* the functions have neither parameters nor results */
     runs->set_fuel(runs->context, runs->hook_instructions);
     runs->error = runs->call(runs->context, runs->functions[function], nothing, 0, &runs->trap);
     runs->get_fuel(runs->context, &left);

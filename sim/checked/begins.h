@@ -3,11 +3,12 @@
 #define SIM_CHECKED_BEGINS_H
 
 /*
- * Start values of clocks and run times, close to the values where numbers wrap. The clock reaches
- * the wrap about 50 ms after the start, and run times after 0.5 ms. Each run is compared with a run
- * whose clock and run times start `apart` earlier. `apart` is a multiple of 4032 s, so that it is a
- * multiple of a policy's periods, which count from 0. The first row compares with clock 0, where
- * nothing wraps.
+ * Start values of the policy's clock and run times, shortly before these numbers wrap around: the
+ * clock after about 50 ms, run times after 0.5 ms of the simulation.
+ *
+ * Each simulation is compared with one whose clock and run times start `apart` ns earlier and so do
+ * not wrap. `apart` is a multiple of 4032 s, and thus of the periods of policies, which count from
+ * 0. The first row compares with a clock that starts at 0.
  */
 
 #include <stdint.h>
@@ -22,10 +23,10 @@ static const struct begin {
     {"2^63 ns", 9223372036804000000ull, (1ull << 63) - 500000, 9223361280000000000ull},
 };
 
-/* Fractions of `apart`, in eighths, for a policy that decides differently at a wrap. If the policy
- * also decides differently with one of these earlier starts, its decisions depend on absolute time.
- * Such a dependence may show rarely, for example through the rounding of counters, so several
- * starts are tried. */
+/* If a policy decides differently when numbers wrap, the cause may be that it depends on
+ * absolute time in general. To find out, the simulation is repeated with these earlier starts,
+ * in eighths of `apart`. There are several, because such a dependence may show rarely, for
+ * example through rounding. */
 static const uint32_t begin_eighths[] = {4, 2, 6, 1, 3, 5, 7};
 
 #define BEGINS        (sizeof(begins) / sizeof(begins[0]))

@@ -3,16 +3,17 @@
 #define SIM_CHECKED_HOOKS_H
 
 /*
- * Wrappers that check the policy's hooks: the result must be possible, and the host's data must not
- * change. An engine compiled with CHECKED calls these wrappers. It calls a hook without a wrapper
- * directly.
+ * Wraps each hook of the policy: checks that its result is possible, and that it does not change
+ * the host's data.
+ *
+ * An engine compiled with CHECKED calls these wrappers, and calls hooks without a wrapper directly.
  */
 
 #include "sim/checked/watch.h"
 
 #define CHECKED_POLICY checked_policy
 
-/* Saves the hook's name, its task and the host's data. */
+/* Notes the called hook, its queue and its task, and copies the host's data. */
 #define CALL_HOOK(hook, queue_, task_)                                                             \
     watch_begin((struct watch_call){.policy = &POLICY,                                             \
                                     .name = #hook,                                                 \
@@ -23,8 +24,9 @@
                                         _Generic((task_), const task_t *: false, default: true)})
 
 /*
- * All checked hooks: ACT(hook, parameters, arguments, queue, task), and GIVE(type, hook,
- * parameters, arguments, queue, task, watch) for a hook that returns a `result`.
+ * Lists the checked hooks. ACT(hook, parameters, arguments, queue, task) is for hooks without a
+ * result, and GIVE(type, hook, parameters, arguments, queue, task, watch) for hooks with a
+ * `result`, which the function `watch` checks.
  */
 #define WATCHED_HOOKS(ACT, GIVE)                                                                   \
     ACT(scheduler_init, (scheduler_t * scheduler), (scheduler), NULL, NULL)                        \
@@ -87,7 +89,7 @@ WATCHED_HOOKS(WATCH_ACT, WATCH_RESULT)
 
 static struct policy checked_policy;
 
-/* A hook that the policy does not define stays undefined. */
+/* Defines the wrapper of a hook. A hook that the policy does not define has none. */
 #define WRAP_ACT(hook, ...)                                                                        \
     if (POLICY.hook)                                                                               \
         checked_policy.hook = checked_##hook;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Runs the policy that is compiled in, with checks, in one configuration after another. The
- * configurations use the default values, each preset, and the least and greatest value of each
- * tunable, on one CPU and on several. Exit status 0: no rule was broken.
+ * Simulates the policy that is compiled in, with checks of each hook, in many configurations:
+ * default values, each preset, and the least and greatest value of each tunable, on one CPU and on
+ * several. Exits with status 0 if no rule was broken.
  */
 
 #include <inttypes.h>
@@ -21,29 +21,29 @@
 
 #define PROCESSES 40
 #define TICK_NS   1000000ull
-#define FULL_NS   300000000ull  /* for the default values */
-#define PART_NS   100000000ull  /* for each other value */
-#define SHARED_NS 2000000000ull /* for tasks of equal shares */
-#define BOUND_NS  4000000000ull /* for tasks bound to a CPU */
+#define FULL_NS   300000000ull  /* simulated time of a run with the default tunables */
+#define PART_NS   100000000ull  /* simulated time of a run with another value of a tunable */
+#define SHARED_NS 2000000000ull /* simulated time of the workload whose tasks have equal shares */
+#define BOUND_NS  4000000000ull /* simulated time of the workload whose tasks are bound to a CPU */
 #define SHAPE                                                                                      \
     "core/2,cache/2,node/2,distance10.21:21.10" /* a machine where all CPUs are equally            \
                                                  * fast */
 
 enum { EXIT_WRONG_USAGE = 2 };
 
-/* Required by the checkpoint code. This program saves no checkpoints, so the name is not used. */
+/* The code for checkpoints needs this name. This program makes no checkpoints. */
 extern const char build_name[];
 const char build_name[64] = "checked";
 
 struct progress {
     const char *workload;
-    const char *sharing; /* the workload of tasks of equal shares */
-    const char *bound;   /* the workload whose tasks are bound to a CPU; "": none */
+    const char *sharing; /* path of the workload whose tasks have equal shares */
+    const char *bound;   /* path of the workload whose tasks are bound to a CPU; "": none */
     uint32_t setups;
-    uint32_t chosen; /* index of the start values, incremented after each use */
+    uint32_t chosen; /* index of the next start values (begins.h) to use */
     uint64_t decisions;
-    struct watch_waits waits; /* with the default values */
-    bool depends_on_time;     /* in some configuration, decisions depend on absolute time */
+    struct watch_waits waits; /* waits of tasks with the default values */
+    bool depends_on_time;     /* in some configuration, decisions depended on absolute time */
 };
 
 static int say(const struct simulator_setup *setup, const char *what, int status)
@@ -54,7 +54,7 @@ static int say(const struct simulator_setup *setup, const char *what, int status
     return status;
 }
 
-/* Reports a broken rule as watch_broken() does. Returns the exit status. */
+/* Reports a broken rule of policy.h that was found outside of a hook. Returns the exit status. */
 static int break_rule(const struct simulator_setup *setup, const char *text)
 {
     fprintf(stderr, "schedlab-sim: policy %s broke a rule: %s, with %u CPUs and %s\n",
@@ -93,7 +93,7 @@ static int run_workload(const struct simulator_setup *setup, const char *path,
     });
     uint64_t kills = watch_kills();
     bool good = simulator_run(simulator, until, &error) != SIMULATOR_FAILED;
-    good = good || kills < watch_kills(); /* kills may leave others waiting */
+    good = good || kills < watch_kills(); /* tasks that were killed may have left others waiting */
     good = good && simulator_audit(simulator, &error);
     simulator_count(simulator, &counts);
     watch_end_of_setup();
@@ -124,8 +124,8 @@ static const struct simulator_costs costs = {
     .reap = 800,
 }; /* from those of the kernel */
 
-/* Runs the configuration with clocks that start `earlier` ns before the clocks of `begin`. Returns
- * an exit status. */
+/* Simulates the configuration with clocks that start `earlier` ns before those of `begin`, and
+ * compares the decisions. Returns an exit status. */
 static int run_earlier(struct simulator_setup setup, const struct begin *begin, uint64_t earlier,
                        struct progress *progress, uint64_t until)
 {
@@ -134,8 +134,9 @@ static int run_earlier(struct simulator_setup setup, const struct begin *begin, 
     return run(&setup, progress, until);
 }
 
-/* Runs the configuration from one pair of start values. Returns an exit status. A policy depends on
- * absolute time if it also decides differently where nothing wraps. */
+/* Simulates the configuration with one pair of start values. Returns an exit status. If
+ * decisions differ when numbers wrap, checks whether they also differ otherwise: the policy then
+ * depends on absolute time, which is allowed. */
 static int run_from(const struct simulator_setup *setup, const struct begin *begin,
                     struct progress *progress, uint64_t until)
 {
@@ -163,7 +164,8 @@ static int run_from(const struct simulator_setup *setup, const struct begin *beg
     return break_rule(setup, text);
 }
 
-/* Runs the configuration with all start values, or with the next one at each call. */
+/* Simulates the configuration with all start values, or with only one pair, a different one at
+ * each call. */
 static int run_from_clocks(const struct simulator_setup *setup, struct progress *progress,
                            uint64_t until, bool all)
 {
@@ -197,8 +199,8 @@ static int run_on_cpus(const char *policy, const char *tunables, struct progress
     return status;
 }
 
-/* If the policy declares that it shares CPU time, none of five tasks with equal shares may wait for
- * a quarter of the run. */
+/* If the policy declares that it shares CPU time: checks that none of five tasks with equal
+ * shares waits for a quarter of the simulation. */
 static int run_sharing(const struct policy *policy, struct progress *progress)
 {
     const struct simulator_setup setup = {
@@ -222,8 +224,8 @@ static int run_sharing(const struct policy *policy, struct progress *progress)
     return break_rule(&setup, text);
 }
 
-/* Runs twice, without and with asking the policy for a task for CPUs that no queued task may
- * use. */
+/* Simulates twice: the host asks the policy for a task for a CPU that no queued task may use, or
+ * does not ask. Compares the decisions. */
 static int run_bound(const char *policy, const char *tunables, struct progress *progress)
 {
     const struct simulator_setup setup = {
@@ -257,7 +259,7 @@ static int run_bound(const char *policy, const char *tunables, struct progress *
     return break_rule(&setup, text);
 }
 
-/* Runs one configuration where only computing takes time. */
+/* Simulates one configuration with the user's workload, where only computing takes time. */
 static int run_alone(char **arguments, struct progress *progress)
 {
     struct simulator_setup setup = {
@@ -299,7 +301,7 @@ static int run_tunables(const struct policy *policy, struct progress *progress)
     return status;
 }
 
-/* Runs all configurations, or only those with `tunables`. */
+/* Simulates all configurations, or only those with the given `tunables`. */
 static int run_all(const struct policy *policy, const char *tunables, struct progress *progress)
 {
     int status = run_on_cpus(policy->name, tunables, progress, FULL_NS);

@@ -19,8 +19,9 @@
 #include "sim/program_counter.h"
 
 #define DECISIONS 10
-#define PATIENCE  2      /* times that the timer may find the same hook call unfinished */
-#define CHECK_US  100000 /* CPU time between two checks */
+/* A hook is reported if the timer finds the same call unfinished this many times. */
+#define PATIENCE 2
+#define CHECK_US 100000 /* CPU time (µs) between two checks of the timer */
 
 struct decision {
     uint64_t time;
@@ -31,33 +32,34 @@ struct decision {
 
 static const struct watched *watched;
 static const struct simulator_setup *setup;
-static struct watch_call in_force; /* name: null outside of hooks */
+static struct watch_call in_force; /* the present call of a hook; its `name` is null outside of
+                                    * hooks */
 static uint64_t calls;             /* calls of hooks so far */
 static struct decision decisions[DECISIONS];
 static uint64_t decisions_made;
 static struct {
     struct decision *all;
     uint64_t count, room;
-    uint64_t same; /* equal decisions so far, in the configuration under comparison */
+    uint64_t same; /* number of equal decisions so far, in the configuration that is compared */
     struct decision other;
     enum { KEEP_NOTHING, KEEP, COMPARE, PARTED } state;
 } kept;
 static struct watch_waits waits;
-/* The present wait of each task. */
+/* Since when each task has been waiting for a CPU. */
 static struct waiting {
     uint64_t begin;    /* simulated time plus 1; 0: the task does not wait */
     uint64_t run_time; /* the task's run time at `begin` */
 } *waiting;
 static uint64_t kills;
 
-/* The last hook that handled a task and changed the policy's data about the task. */
+/* The last hook that handled a task and changed the policy's data about it. */
 struct touch {
     const char *hook; /* null: none */
     uint64_t function;
     uint64_t time;
 };
-static struct touch *touches;    /* one for each task */
-static const struct touch *lost; /* null: no task is lost */
+static struct touch *touches;    /* by slot of the task */
+static const struct touch *lost; /* the last touch of a task that the policy has lost; null: none */
 static enum asks asks;
 
 /* ---- the host's fields ---- */
@@ -172,7 +174,7 @@ void watch_broken(const char *format, ...)
     _exit(MACHINE_BROKEN);
 }
 
-/* Called by a sanitizer that has already reported the error. */
+/* AddressSanitizer calls this function after it has reported an error. */
 static void on_death(void)
 {
     fflush(stdout);
@@ -194,7 +196,8 @@ static void on_fault(int number, siginfo_t *information, void *context)
     on_death();
 }
 
-/* Gives the handler a separate stack: a hook with endless recursion leaves none. */
+/* Installs handlers of faults, with a separate stack: endless recursion in a hook uses up
+ * the normal one. */
 static void watch_for_faults(void)
 {
     static char stack[1 << 16];
@@ -217,7 +220,7 @@ static void watch_for_faults(void)
 }
 #endif
 
-/* Reports a hook that the timer finds unfinished repeatedly: the hook does not end. */
+/* Reports the present hook if the timer has found the same call several times: it does not end. */
 static void on_timer(int number, siginfo_t *information, void *context)
 {
     static uint64_t met;
@@ -331,7 +334,7 @@ void watch_begin(struct watch_call call)
         copy(&tasks_before[i], task_at(i), sizeof(tasks_before[i]));
 }
 
-/* Returns the first changed field, or null. */
+/* Returns the name of the first field that differs, or null. */
 static const char *changed_field(const struct field *fields, const void *before, const void *after)
 {
     for (const struct field *field = fields; field->name; field++) {
@@ -365,7 +368,8 @@ static bool is_same(const void *before, const void *after, size_t bytes)
     return difference == 0;
 }
 
-/* Compares the host's fields of a task, which lie before and after the policy's fields. */
+/* Returns whether the host's fields of a task are unchanged: those before and after the policy's
+ * fields. */
 static bool task_is_as_before(const struct task *before, const struct task *after)
 {
     return is_same(before, after, offsetof(struct task, level)) &&
@@ -419,7 +423,7 @@ static bool is_task(const struct task *task)
     return from < watched->task_count * watched->task_bytes && from % watched->task_bytes == 0;
 }
 
-/* Returns the number of queued tasks that may run on the CPU, held or not. */
+/* Returns how many queued tasks may run on the CPU, including tasks that the policy holds back. */
 static uint32_t queued_for(const struct run_queue *queue, uint32_t cpu)
 {
     uint32_t count = queue->queued;
@@ -431,8 +435,8 @@ static uint32_t queued_for(const struct run_queue *queue, uint32_t cpu)
     return count;
 }
 
-/* Returns the queue's task that may run on the CPU and that no hook has handled for the longest
- * time, or null. */
+/* Returns, of the queue's tasks that may run on the CPU, the task that no hook has handled for
+ * longest. Returns null if there is none. */
 static const struct task *longest_untouched(const struct run_queue *queue, uint32_t cpu)
 {
     const struct task *match = NULL;
@@ -529,8 +533,9 @@ bool watch_is_silent(const struct run_queue *queue, uint32_t cpu)
     return watched && asks == ASKS_SILENT && queue->queued > 0 && queued_for(queue, cpu) == 0;
 }
 
-/* Updates a task's wait. The wait continues while the task is moved, changed, or refused by a CPU,
- * and ends when the task has run. A task that was just picked still counts as queued. */
+/* Updates since when a task has been waiting. A wait continues while the task is moved, changed,
+ * or refused by a CPU, and ends when the task has run. A task that was just picked still counts
+ * as queued. */
 static void note_wait(uint32_t place, uint64_t now)
 {
     const struct task *task = task_at(place);
@@ -548,7 +553,7 @@ static void note_wait(uint32_t place, uint64_t now)
             (struct watch_waits){length, task->pid, watched->scheduler->cpus, waits.never_served};
 }
 
-/* Returns the length (ns) of one round of all competing tasks, as a limit for this task's wait. */
+/* Returns how long (ns) one turn of all competing tasks takes, as a limit for this task's wait. */
 static uint64_t round_of(const struct policy *policy, const struct task *task)
 {
     uint64_t round = 0;
@@ -561,8 +566,8 @@ static uint64_t round_of(const struct policy *policy, const struct task *task)
     return round;
 }
 
-/* Checks a wait against its limit. Waits do not count while a queue holds tasks, because the host
- * does not know which tasks are held. */
+/* Fails if a task has waited for longer than the policy may let it. While a queue holds tasks
+ * back, no wait counts, because the host does not know which tasks these are. */
 static void check_wait(uint32_t place, uint64_t now)
 {
     const struct task *task = task_at(place);

@@ -35,34 +35,6 @@ static struct process *find_player(const struct simulator *simulator, struct pro
     return lives ? process : NULL;
 }
 
-/* Prepares a process for a change. If the process is queued, takes it out of the queue and returns
- * true. */
-static bool begin_change(struct simulator *simulator, uint32_t acting_cpu, struct process *process)
-{
-    bool queued = process->place == PLACE_QUEUED;
-    if (queued)
-        queue_remove(simulator, acting_cpu, queue_of(simulator, process->task.cpu), process);
-    return queued;
-}
-
-static void end_change(struct simulator *simulator, uint32_t acting_cpu, struct process *process,
-                       bool queued)
-{
-    struct run_queue *queue = queue_of(simulator, process->task.cpu);
-    run_queue_changed(policy, queue, &process->task);
-    hooks_called(simulator, acting_cpu, queue);
-    if (!queued) {
-        if (process->place == PLACE_RUNNING)
-            call(simulator, acting_cpu, process->task.cpu, PREEMPT_POLICY);
-        notify_owner_of_change(simulator, acting_cpu, process);
-    } else if (task_may_run_on(&process->task, process->task.cpu)) {
-        queue_add(simulator, acting_cpu, queue, process, ENQUEUE_MOVED, NULL);
-        announce(simulator, acting_cpu, queue, process);
-    } else {
-        make_runnable(simulator, acting_cpu, process, ENQUEUE_MOVED, NULL);
-    }
-}
-
 static void set_attribute(struct simulator *simulator, uint32_t acting_cpu, struct process *process,
                           enum attribute_kind kind, uint64_t value)
 {
@@ -100,6 +72,7 @@ static void act_set_group(struct simulator *simulator, struct cpu *cpu,
     group_set(&simulator->scheduler, step->target, step->detail, (int64_t)step->value);
     record_at(simulator, simulator->now, cpu->id, TRACE_TASK_GROUP, step->target, step->detail,
               step->value);
+    note_group_change(simulator, step->target, step->detail);
 }
 
 static void act_kill(struct simulator *simulator, struct cpu *cpu, uint32_t program)

@@ -27,8 +27,8 @@ static inline bool acts_first(const struct simulator *simulator, const struct cp
     return may && cpu->current && !cpu->late && completion(simulator, cpu) <= when;
 }
 
-/* Returns when the policy must be called, if that is before `when`. A CPU in the kernel handles
- * this time late; a past time means now. */
+/* Returns the time of the policy's next call for the end of a turn or an alarm, which is not before
+ * the CPU leaves the kernel. Returns `when` if that is earlier. */
 static inline uint64_t policy_time(const struct simulator *simulator, const struct cpu *cpu,
                                    uint64_t when)
 {

@@ -67,10 +67,44 @@ static __attribute__((cold, noinline)) void fail_by_flaw(struct simulator *simul
         fail(simulator, "policy %s %s", policy->name, texts[flaw]);
 }
 
+/* Returns the queue's task that has been queued for longest. Returns null if the policy holds tasks
+ * back, because the simulator does not know which. */
+static __attribute__((cold, noinline)) const task_t *lost_task(const struct simulator *simulator,
+                                                               const run_queue_t *queue)
+{
+    const task_t *lost = NULL;
+    if (queue->held && !simulator->scheduler.ending)
+        return NULL;
+    for (uint32_t slot = 0; slot < simulator->most_processes; slot++) {
+        const struct process *process = process_at(simulator, slot);
+        const task_t *task = &process->task;
+        if (process->place != PLACE_QUEUED || process->urgent ||
+            (simulator->scheduler.queues > 1 && task->cpu != queue->cpu))
+            continue;
+        if (!lost || task->queued_since < lost->queued_since)
+            lost = task;
+    }
+    return lost;
+}
+
+static __attribute__((cold, noinline)) void fail_by_loss(const run_queue_t *queue)
+{
+    struct simulator *simulator = simulator_of(queue->scheduler);
+    const task_t *task = lost_task(simulator, queue);
+    if (!task)
+        fail_by_flaw(simulator, NULL, FLAW_LOST);
+    else
+        fail(simulator, "policy %s %s: pid %d, queued since %.3f ms", policy->name, FLAW_LOST_TEXT,
+             task->pid, (double)(task->queued_since - simulator->policy_clock) / 1e6);
+}
+
 MECHANISM_FUNCTION void note_flaw(const run_queue_t *queue, const task_t *task,
                                   enum queue_flaw flaw)
 {
-    fail_by_flaw(simulator_of(queue->scheduler), task, flaw);
+    if (flaw == FLAW_LOST)
+        fail_by_loss(queue);
+    else
+        fail_by_flaw(simulator_of(queue->scheduler), task, flaw);
 }
 
 static __attribute__((cold, noinline)) void fail_by_cpu(const scheduler_t *scheduler,
@@ -138,7 +172,7 @@ static inline void hooks_called(struct simulator *simulator, uint32_t acting_cpu
 
 /* ---- queueing, taking out and moving ---- */
 
-/* Rarely called, so it is separate from the code of every decision. */
+/* Rarely called, so kept out of the code that runs at every decision. */
 static __attribute__((cold, noinline)) void record_queued(struct simulator *simulator,
                                                           uint32_t acting_cpu,
                                                           const struct run_queue *queue,

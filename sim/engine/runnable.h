@@ -4,16 +4,8 @@
 
 /* How a process becomes runnable, as in kernel/scheduler/placing.c. */
 
+#include "sim/engine/cpu.h"
 #include "sim/engine/owners.h"
-
-/* Ends a wait, and the process's step. (A process that waits for a child repeats the step, and
- * checks again.) */
-static inline void end_wait(struct simulator *simulator, struct process *process)
-{
-    if (process->waits != WAIT_CHILD)
-        advance(simulator, process);
-    process->waits = WAIT_NONE;
-}
 
 /* Discards the policy's data about a blocked process in its queue before it joins another queue. */
 static inline void leave_queue(struct simulator *simulator, uint32_t acting_cpu,

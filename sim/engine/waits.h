@@ -4,7 +4,7 @@
 
 /* Steps that make processes wait: for a time, or in the list of a channel. */
 
-#include "sim/engine/switch.h"
+#include "sim/engine/mechanism.h"
 
 /* Blocks the CPU's process. */
 static void block(struct simulator *simulator, struct cpu *cpu, enum process_wait waits,

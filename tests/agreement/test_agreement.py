@@ -12,16 +12,26 @@ from __future__ import annotations
 import pytest
 
 from schedlab.analysis.agreement.cells import KERNEL, SIMULATOR
-from schedlab.analysis.agreement.known import Judged, wrong
-from schedlab.analysis.agreement.plan import Case, draws, named, policies_compared
-from schedlab.analysis.agreement.run import agreement
-from schedlab.analysis.agreement.text import HEADINGS, by_policy, row, summary
+from schedlab.analysis.agreement.known import JudgedCell, wrong_cells
+from schedlab.analysis.agreement.plan import (
+    ComparedRun,
+    compared_experiment,
+    compared_policies,
+    is_random,
+)
+from schedlab.analysis.agreement.run import measure_agreement
+from schedlab.analysis.agreement.text import (
+    HEADINGS,
+    cell_row,
+    policy_bias_lines,
+    verdict_counts_text,
+)
 from schedlab.base.toolchain.policies import parse_choices, read_catalogue
 from schedlab.studies.experiments import ALL_CPUS
 
 pytestmark = [pytest.mark.spike, pytest.mark.xdist_group("agreement")]
 
-POLICIES = tuple(str(policy) for policy in policies_compared(full=True))
+POLICIES = tuple(str(policy) for policy in compared_policies(full=True))
 SHORT = (
     "s1-timing-cpu-heavy",
     "s1-timing-switch",
@@ -69,11 +79,11 @@ def setups() -> list[tuple[str, str, int]]:
     return [*configurations, *SHARES]
 
 
-def cases(machine: str) -> list[Case]:
+def cases(machine: str) -> list[ComparedRun]:
     return [
-        Case(named(experiment, "quick"), parse_choices(policy)[0], cpus, seed)
+        ComparedRun(compared_experiment(experiment, "quick"), parse_choices(policy)[0], cpus, seed)
         for experiment, policy, cpus in setups()
-        for seed in range(1, 1 + (SEEDS[machine] if draws(policy) else 1))
+        for seed in range(1, 1 + (SEEDS[machine] if is_random(policy) else 1))
     ]
 
 
@@ -90,19 +100,21 @@ def test_all_policies_cpus_and_studies_are_covered() -> None:
 
 
 @pytest.fixture(scope="module")
-def judged_cells(tmp_path_factory: pytest.TempPathFactory) -> list[Judged]:
+def judged_cells(tmp_path_factory: pytest.TempPathFactory) -> list[JudgedCell]:
     folder = tmp_path_factory.mktemp("agreement")
-    return agreement(folder, cases(KERNEL), cases(SIMULATOR))
+    return measure_agreement(folder, cases(KERNEL), cases(SIMULATOR))
 
 
-def test_simulator_and_kernel_agree(judged_cells: list[Judged]) -> None:
+def test_simulator_and_kernel_agree(judged_cells: list[JudgedCell]) -> None:
     assert len(judged_cells) >= 2 * len(setups())
-    for words in (HEADINGS, *(row(cell) for cell in judged_cells)):
+    for words in (HEADINGS, *(cell_row(cell) for cell in judged_cells)):
         print("  ".join(f"{word:>12}" for word in words))
-    print(summary(judged_cells), *by_policy(judged_cells), sep="\n")
-    assert not wrong(judged_cells), "\n".join("  ".join(row(cell)) for cell in wrong(judged_cells))
+    print(verdict_counts_text(judged_cells), *policy_bias_lines(judged_cells), sep="\n")
+    assert not wrong_cells(judged_cells), "\n".join(
+        "  ".join(cell_row(cell)) for cell in wrong_cells(judged_cells)
+    )
 
 
-def test_most_cells_can_be_decided(judged_cells: list[Judged]) -> None:
+def test_most_cells_can_be_decided(judged_cells: list[JudgedCell]) -> None:
     """At least three quarters of the cells are near; noise does not hide them."""
     assert sum(cell.judgement == "near" for cell in judged_cells) > 0.75 * len(judged_cells)

@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 from kept_runs import keep_simulated
 from schedlab.errors import SchedlabError
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.report.command import remeasured
+from schedlab.report.command import remeasure_runs
 from schedlab.runs import collection, results
 from schedlab.runs.collection import Collection
 
@@ -32,7 +32,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 def measured_again(tmp_path: Path, workers: int = 1) -> Collection:
     """Measures all runs below tmp_path/runs again, into tmp_path/metrics."""
     before = contents(tmp_path / "runs")
-    runs = remeasured(collection.read([tmp_path / "runs"]), tmp_path / "metrics", workers=workers)
+    runs = remeasure_runs(
+        collection.read_collection([tmp_path / "runs"]), tmp_path / "metrics", workers=workers
+    )
     assert contents(tmp_path / "runs") == before, "the runs themselves stay as they are"
     return runs
 
@@ -42,8 +44,8 @@ def test_the_same_definitions_give_the_same_metrics(tmp_path: Path) -> None:
     original_metrics = {
         seed: keep_simulated(tmp_path / "runs" / f"run-{seed}", seed) for seed in range(1, 8)
     }
-    for place in (tmp_path / "runs").glob(f"*/{results.METRICS}/*.parquet"):
-        place.write_bytes(b"")
+    for path in (tmp_path / "runs").glob(f"*/{results.METRICS_FOLDER}/*"):
+        path.write_bytes(b"")
     again = measured_again(tmp_path, workers=2)
     assert [run.seed for run in again] == sorted(original_metrics)
     for run in again:
@@ -94,7 +96,12 @@ def test_an_interrupt_ends_all_work(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        remeasured(collection.read([tmp_path / "runs"]), tmp_path / "metrics", interrupt, workers=2)
+        remeasure_runs(
+            collection.read_collection([tmp_path / "runs"]),
+            tmp_path / "metrics",
+            interrupt,
+            workers=2,
+        )
     assert not multiprocessing.active_children()
 
 
@@ -119,5 +126,5 @@ def test_a_process_that_is_ended_from_outside_is_noticed(tmp_path: Path) -> None
     thread = threading.Thread(target=end_first)
     thread.start()
     with pytest.raises(SchedlabError, match="a worker process was killed"):
-        remeasured(collection.read([folder]), tmp_path / "metrics", workers=1)
+        remeasure_runs(collection.read_collection([folder]), tmp_path / "metrics", workers=1)
     thread.join()

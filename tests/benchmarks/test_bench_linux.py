@@ -29,11 +29,11 @@ def test_policies_get_the_cpu_once_per_round(tmp_path: Path) -> None:
         (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@" >>{tmp_path}/calls\n')
         (tmp_path / name).chmod(0o755)
     path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", run.workload], env=path, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0
-    turns = [line.split(", ") for line in done.stdout.splitlines()]
+    assert result.returncode == 0
+    turns = [line.split(", ") for line in result.stdout.splitlines()]
     assert [turn[0] for turn in turns] == [f"== round {n}" for n in (1, 1, 1, 2, 2, 2, 3, 3, 3)]
     policies = [turn[1] for turn in turns]
     assert policies[::3] == ["fair", "rr", "wrr:linux"]

@@ -13,7 +13,7 @@ import pytest
 from built_once import build_once
 from conftest import Command
 from schedlab import trace
-from schedlab.base.toolchain.build import SIMULATOR
+from schedlab.base.toolchain.build import SIMULATOR_PROGRAM
 from schedlab.workload import costs
 from schedlab.workload.costs import Cost, Profile
 from schedlab_tools import calibration
@@ -106,7 +106,9 @@ def simulated(folder: Path, text: str, cpus: int) -> Observed:
     workload, path = write_workload(folder, text), folder / "trace.bin"
     cost_option = ",".join(["none", *(f"{name}={value}" for name, value in KNOWN.items())])
     options = ("--cpus", str(cpus), "--costs", cost_option, "--trace", str(path))
-    subprocess.run([SIMULATOR, *options, workload], check=True, capture_output=True, timeout=60)
+    subprocess.run(
+        [SIMULATOR_PROGRAM, *options, workload], check=True, capture_output=True, timeout=60
+    )
     return observe(trace.read(path), by_cycles=False)
 
 
@@ -151,25 +153,25 @@ def test_drifts() -> None:
 
 
 def test_a_profile_is_written_as_it_is_read(tmp_path: Path) -> None:
-    profile = costs.read(costs.SHIPPED)
+    profile = costs.read_profile(costs.SHIPPED_PROFILE)
     place = tmp_path / "profile.json"
-    costs.write(place, profile)
-    assert costs.read(place) == profile
-    assert place.read_text() == costs.SHIPPED.read_text()
+    costs.write_profile(place, profile)
+    assert costs.read_profile(place) == profile
+    assert place.read_text() == costs.SHIPPED_PROFILE.read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["profile.json"]
 
 
 @pytest.mark.spike
 def test_the_kernel_has_the_costs_that_ship(schedlab: Command, tmp_path: Path) -> None:
     """The same machine gives the same values, to the instruction."""
-    place = tmp_path / "profile.json"
-    done = schedlab("calibrate", "--policy", "lottery,rr:table-scan", "-o", str(place), "--json")
-    assert done.returncode == 0, done.stderr
-    output = json.loads(done.stdout)
+    path = tmp_path / "profile.json"
+    result = schedlab("calibrate", "--policy", "lottery,rr:table-scan", "-o", str(path), "--json")
+    assert result.returncode == 0, result.stderr
+    output = json.loads(result.stdout)
     assert output["drifts"] == []
-    measured, shipped = costs.read(place), costs.read(costs.SHIPPED)
+    measured, shipped = costs.read_profile(path), costs.read_profile(costs.SHIPPED_PROFILE)
     assert output["costs"] == measured.costs_as_dicts()
-    assert len(measured.costs) == len(costs.COSTS) - 1 + 2 * len(calibration.OF_POLICY)
+    assert len(measured.costs) == len(costs.COST_MEANINGS) - 1 + 2 * len(calibration.POLICY_COSTS)
     for name, cost in measured.costs.items():
         shipped_cost = shipped.costs[name]
         bound = max(shipped_cost.spread_ns, 0.03 * shipped_cost.ns, 20)

@@ -18,8 +18,8 @@ SUITE = SUITES / "eevdf.json"
 
 
 def bench(*arguments: str) -> tuple[int, list[dict[str, Any]]]:
-    done = CliRunner().invoke(cli, ["dev", "bench", "conformance", "--json", *arguments])
-    return done.exit_code, json.loads(done.stdout)["rows"] if done.stdout else []
+    result = CliRunner().invoke(cli, ["dev", "bench", "conformance", "--json", *arguments])
+    return result.exit_code, json.loads(result.stdout)["rows"] if result.stdout else []
 
 
 def test_eevdf_does_what_is_expected_and_others_do_not() -> None:

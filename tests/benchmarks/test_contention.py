@@ -8,19 +8,19 @@ import json
 import pytest
 
 from conftest import Command
-from schedlab_tools.benchmarks.contention import TURNS, WORK
+from schedlab_tools.benchmarks.contention import TURN_LENGTHS, WORK
 
 ONE_QUEUE = "rr:table-scan"
 
 
 @pytest.mark.spike
 def test_one_queue_for_all_cpus_keeps_them_waiting(schedlab: Command) -> None:
-    done = schedlab(
+    result = schedlab(
         "dev", "bench", "contention", "--policy", f"rr,{ONE_QUEUE}", "--cpus", "5", "--json"
     )
-    assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)
-    assert len(rows) == 2 * len(TURNS) * len(WORK)
+    assert result.returncode == 0, result.stderr
+    rows = json.loads(result.stdout)
+    assert len(rows) == 2 * len(TURN_LENGTHS) * len(WORK)
     for row in rows:
         assert (row["waits"] > 0) == (row["waited_us"] > 0)
         assert row["waited_us"] < row["scheduler_us"]
@@ -32,7 +32,7 @@ def test_one_queue_for_all_cpus_keeps_them_waiting(schedlab: Command) -> None:
 def waits_of(rows: list[dict[str, object]], policy: str) -> int:
     """Returns the waits of a policy with the shortest time slices, while processes yield all the
     time."""
-    shortest = int(TURNS[0])
+    shortest = int(TURN_LENGTHS[0])
     return sum(
         int(str(row["waits"]))
         for row in rows

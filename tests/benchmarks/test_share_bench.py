@@ -12,9 +12,10 @@ from conftest import Command
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.paths import ROOT
 from schedlab.studies import shares
+from schedlab.studies.lottery_tests import LOTTERY_TESTS
 
 LOTTERIES = (PolicyChoice("lottery"), PolicyChoice("lottery", "thesis"))
-ROW = shares.Row(
+ROW = shares.GroupShare(
     test="low",
     policy="lottery",
     cpus=1,
@@ -31,8 +32,8 @@ ROW = shares.Row(
 
 def test_commands_scale_with_the_tick() -> None:
     """The work of a tick is what 1 GHz completes in it."""
-    test = shares.TESTS[2]
-    setting = shares.Setting(LOTTERIES, tick_ns=10_000_000, ticks=50)
+    test = LOTTERY_TESTS[2]
+    setting = shares.MeasurementOptions(LOTTERIES, tick_ns=10_000_000, ticks=50)
     assert setting.command(test) == "lotterytest 3 -t 50 -w 1000000"
     yielding = replace(setting, yield_work=5000, original=True)
     assert yielding.command(test) == "lotterytest 3 -t 50 -w 1000000 -y 5000 -o 1"
@@ -53,8 +54,8 @@ def test_tests_are_those_of_the_workload_and_of_the_study() -> None:
     """Names and groups match the program, and rows match the published tables."""
     source = (ROOT / "workloads" / "lotterytest.c").read_text()
     names = re.findall(r'^        "(\w+)",$', source, re.MULTILINE)
-    assert names == [test.name for test in shares.TESTS]
-    for test in shares.TESTS:
+    assert names == [test.name for test in LOTTERY_TESTS]
+    for test in LOTTERY_TESTS:
         for group in test.rows:
             assert f'{{"{group}", ' in source
             for cpus in range(1, 6):
@@ -67,6 +68,6 @@ def test_tests_are_those_of_the_workload_and_of_the_study() -> None:
 )
 def test_wrong_usage(schedlab: Command, arguments: tuple[str, ...]) -> None:
     """Wrong usage ends with status 2 before anything is built or run."""
-    done = schedlab("dev", "bench", "shares", *arguments)
-    assert done.returncode == 2
-    assert arguments[0] in done.stderr
+    result = schedlab("dev", "bench", "shares", *arguments)
+    assert result.returncode == 2
+    assert arguments[0] in result.stderr

@@ -14,7 +14,7 @@ from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
-from schedlab_tools.benchmarks.study import COLUMNS, chosen, read
+from schedlab_tools.benchmarks.study import COLUMNS, read, select_setups
 
 
 def test_full_list_can_be_executed() -> None:
@@ -49,21 +49,21 @@ def test_a_list_that_was_spoilt_is_refused(lines: list[str], problem: str, tmp_p
 
 def test_patterns_choose_experiments() -> None:
     setups = read()
-    assert chosen(setups, ()) == setups
-    few = chosen(setups, ("s4-mixed-20", "s4-mixed-4*"))
+    assert select_setups(setups, ()) == setups
+    few = select_setups(setups, ("s4-mixed-20", "s4-mixed-4*"))
     assert {run.label for run in few} == {"s4-mixed-20", "s4-mixed-40"}
     with pytest.raises(WrongUsage, match=r"s9-\*: the list has no experiment"):
-        chosen(setups, ("s4-mixed-20", "s9-*"))
+        select_setups(setups, ("s4-mixed-20", "s9-*"))
 
 
 @pytest.mark.spike
 def test_a_few_setups_are_carried_out_and_leave_nothing(schedlab: Command, tmp_path: Path) -> None:
-    done = schedlab(
+    result = schedlab(
         *("dev", "bench", "study", "--experiment", "s4-mixed-2", "--json"),
         environment={"TMPDIR": str(tmp_path)},
     )
-    assert done.returncode == 0, done.stderr
-    output = json.loads(done.stdout)
+    assert result.returncode == 0, result.stderr
+    output = json.loads(result.stdout)
     assert output["setups"] == 2
     parts = [output[name] for name in ("machines_s", "python_s", "report_s")]
     assert all(seconds > 0 for seconds in parts)

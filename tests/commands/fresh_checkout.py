@@ -10,8 +10,8 @@ import subprocess
 from pathlib import Path
 
 from conftest import ROOT
-from schedlab.base.toolchain.tools import compiler, system_compiler
-from schedlab.paths import BUILD
+from schedlab.base.toolchain.tools import require_compiler, require_system_compiler
+from schedlab.paths import BUILD_FOLDER
 
 # Copies earlier results from this checkout instead of compiling the same sources again.
 _COMPILER = """#!/bin/sh
@@ -26,7 +26,7 @@ esac
 """
 
 
-def committed(place: Path) -> Path:
+def committed(path: Path) -> Path:
     """Copies what `git clone` would, plus uncommitted changes. Returns the folder."""
     listed = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "-z", "-co", "--exclude-standard"],
@@ -36,23 +36,23 @@ def committed(place: Path) -> Path:
     )
     for name in filter(None, listed.stdout.split("\0")):
         if (ROOT / name).exists():
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, place / name, follow_symlinks=False)
-    return place
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, path / name, follow_symlinks=False)
+    return path
 
 
-def fresh_checkout(copied: Path, place: Path) -> Path:
+def fresh_checkout(copied: Path, path: Path) -> Path:
     """Makes a checkout of the files that `committed` copied, and returns its folder.
 
     Copying all files for each checkout would take longer than most commands.
     """
-    shutil.copytree(copied, place, symlinks=True, copy_function=os.link)
-    return place
+    shutil.copytree(copied, path, symlinks=True, copy_function=os.link)
+    return path
 
 
 def quick_compiler(folder: Path) -> None:
     """Creates programs with the compilers' names in a folder of the PATH."""
-    chosen, system = compiler(), system_compiler()
+    chosen, system = require_compiler(), require_system_compiler()
     plain, host = shlex.join(chosen.clang), shlex.join(chosen.host)
     real = {
         "clang": f'case "$*" in *--target=*|*--version*|*--print*) exec {plain} "$@" ;; esac\nexec {host} "$@"',
@@ -63,7 +63,7 @@ def quick_compiler(folder: Path) -> None:
     }
     for name, words in real.items():
         program = folder / name
-        program.write_text(_COMPILER.replace("@BUILT@", str(BUILD)).replace("@REAL@", words))
+        program.write_text(_COMPILER.replace("@BUILT@", str(BUILD_FOLDER)).replace("@REAL@", words))
         program.chmod(0o755)
 
 

@@ -23,10 +23,15 @@ from schedlab.base.host.interpreter import module_command
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines import machine_named
-from schedlab.machines.folder import CONSOLE, TRACE_FILE, WORKLOAD_FILE
+from schedlab.machines.folder import CONSOLE_FILE, TRACE_FILE, WORKLOAD_FILE
 from schedlab.runs import branch_runs, results
-from schedlab.runs.branches import Future, Past, moment, past
-from schedlab.runs.collection import read
+from schedlab.runs.branches import (
+    BranchChanges,
+    BranchSource,
+    open_branch_source,
+    parse_branch_point,
+)
+from schedlab.runs.collection import read_collection
 from schedlab.trace import AttributeKind, Kind, Trace
 
 pytestmark = [pytest.mark.spike, pytest.mark.xdist_group("branch")]
@@ -39,20 +44,20 @@ FILES = sorted(path.name for path in (ROOT / "workloads" / "files").glob("*.json
 def run_folder(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of a run."""
     out = tmp_path_factory.mktemp("kept")
-    done = schedlab(
+    result = schedlab(
         *("run", "--workload", "cpu-bound -n 4", "--policy", "lottery", "--set", "slice=3"),
         *("--cpus", "2", "--out", str(out)),
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     return results.find_run(out)
 
 
 def branch(schedlab: Command, run: Path, out: Path, *options: str) -> dict[str, Any]:
     """Returns the output of `./schedlab branch --json`, plus standard error as "messages"."""
-    done = schedlab("branch", str(run), "--json", "--out", str(out), *options)
-    assert done.returncode == 0, done.stderr
-    content: dict[str, Any] = json.loads(done.stdout)
-    content["messages"] = done.stderr
+    result = schedlab("branch", str(run), "--json", "--out", str(out), *options)
+    assert result.returncode == 0, result.stderr
+    content: dict[str, Any] = json.loads(result.stdout)
+    content["messages"] = result.stderr
     return content
 
 
@@ -80,9 +85,9 @@ def test_branches_are_runs(schedlab: Command, run_folder: Path, tmp_path: Path) 
     names = ["unchanged", "rr-slice=7", "stride-slice=7"]
     assert [Path(run["folder"]).name for run in output["runs"]] == names
     assert sorted(path.name for path in out.iterdir()) == sorted(names)
-    for name in (TRACE_FILE, CONSOLE):
+    for name in (TRACE_FILE, CONSOLE_FILE):
         assert (out / "unchanged" / name).read_bytes() == (run_folder / name).read_bytes()
-    runs = read([out])
+    runs = read_collection([out])
     assert [run.manifest["policy"] for run in runs] == ["rr", "stride", "lottery"]
     assert all(run.succeeded for run in runs)
     pasts = [run.trace().events.filter(pl.col("time_ns") < AT) for run in runs]
@@ -97,7 +102,13 @@ def test_branches_are_runs(schedlab: Command, run_folder: Path, tmp_path: Path) 
     for name in names:
         folder = out / name
         assert {path.name for path in folder.iterdir()} == {
-            *(TRACE_FILE, CONSOLE, results.MANIFEST, results.METRICS, "made.sha256"),
+            *(
+                TRACE_FILE,
+                CONSOLE_FILE,
+                results.MANIFEST_FILE,
+                results.METRICS_FOLDER,
+                "made.sha256",
+            ),
         }
     manifest = results.read_manifest(out / "rr-slice=7")
     assert manifest["branch"] == "from 50ms on: rr, slice=7"
@@ -119,7 +130,7 @@ def test_branch_label_is_distinct(schedlab: Command, run_folder: Path, tmp_path:
     """The label differs from the run's, from other branches' and from a run under the new
     policy."""
     branch(schedlab, run_folder, tmp_path / "out", "--at", "50ms", "--attribute", "cpu:priority=1")
-    runs = read([run_folder, tmp_path / "out"])
+    runs = read_collection([run_folder, tmp_path / "out"])
     assert sorted(setup.experiment for setup in runs.repeated) == [
         "cpu-bound -n 4 (branch from 50ms on: cpu:priority=1)",
         "cpu-bound -n 4 (branch none)",
@@ -130,8 +141,10 @@ def test_branch_label_is_distinct(schedlab: Command, run_folder: Path, tmp_path:
         *("--cpus", "2", "--out", str(tmp_path / "whole")),
     )
     assert full_run.returncode == 0
-    assert len(read([tmp_path / "rr" / "rr", tmp_path / "whole"]).repeated) == 2
-    comparison_result = comparison.compare(read([run_folder]), read([tmp_path / "rr" / "rr"]), ())
+    assert len(read_collection([tmp_path / "rr" / "rr", tmp_path / "whole"]).repeated) == 2
+    comparison_result = comparison.compare(
+        read_collection([run_folder]), read_collection([tmp_path / "rr" / "rr"]), ()
+    )
     assert "from 50ms on: rr" in json.dumps(comparison_result.to_dict())
 
 
@@ -149,7 +162,7 @@ def test_seeds_and_attributes(schedlab: Command, run_folder: Path, tmp_path: Pat
         assert [ticket_change["second"] for ticket_change in tickets] == [20] * 4
         assert [change["process"] for change in changes if change["second"] == 2] == [1]
         assert [event["second"] for event in after(folder, Kind.TUNABLE)] == [3]
-    both = read([tmp_path]).repeated.values()
+    both = read_collection([tmp_path]).repeated.values()
     assert sorted(len(configuration.runs) for configuration in both) == [1, 2], (
         "one setup, with two seeds"
     )
@@ -166,33 +179,35 @@ def test_a_moment_is_a_record_too(schedlab: Command, run_folder: Path, tmp_path:
 
 def test_the_policy_at_the_moment_counts(run_folder: Path) -> None:
     """The workload may also have switched the policy before the branch point."""
-    run_history = past(run_folder)
-    assert run_history.under(AT) == (PolicyChoice("lottery"), (("slice", 3),))
-    assert run_history.future(Future(settings=(("slice", 5),)), AT).settings == (("slice", 5),)
-    assert run_history.future(Future(PolicyChoice("rr")), AT).settings == ()
+    run_history = open_branch_source(run_folder)
+    assert run_history.policy_at(AT) == (PolicyChoice("lottery"), (("slice", 3),))
+    assert run_history.branch_spec(BranchChanges(settings=(("slice", 5),)), AT).settings == (
+        ("slice", 5),
+    )
+    assert run_history.branch_spec(BranchChanges(PolicyChoice("rr")), AT).settings == ()
 
 
 def test_a_workload_file_goes_on(schedlab: Command, tmp_path: Path) -> None:
-    done = schedlab(
+    result = schedlab(
         *("run", "--workload", f"workloads/files/{FILES[0]}", "--cpus", "1", "--limit", "500ms"),
         *("--out", str(tmp_path / "run")),
         cwd=ROOT,
     )
-    assert done.returncode in (0, 1), done.stderr
+    assert result.returncode in (0, 1), result.stderr
     run = results.find_run(tmp_path / "run")
     last = events(run).end_ns
-    done = schedlab(
+    result = schedlab(
         *("branch", str(run), "--at", f"{last // 2}ns", "--set", "slice=2", "--json"),
         *("--out", str(tmp_path / "out")),
     )
     unchanged = tmp_path / "out" / "unchanged"
     differ = [
         name
-        for name in (TRACE_FILE, CONSOLE)
+        for name in (TRACE_FILE, CONSOLE_FILE)
         if file_hash(run / name) != file_hash(unchanged / name)
     ]
-    assert differ == [], done.stderr
-    assert json.loads(done.stdout)["unchanged_is_the_run"] is True
+    assert differ == [], result.stderr
+    assert json.loads(result.stdout)["unchanged_is_the_run"] is True
     assert (tmp_path / "out" / "slice=2" / WORKLOAD_FILE).read_bytes() == (
         run / WORKLOAD_FILE
     ).read_bytes()
@@ -234,14 +249,14 @@ def test_wrong_usage_writes_nothing(run_folder: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["rr"]
 
 
-def copied(run_folder: Path, place: Path, **changes: Any) -> Path:
+def copied(run_folder: Path, path: Path, **changes: Any) -> Path:
     """Returns a copy of a run's folder with a changed manifest."""
-    place.mkdir()
-    for name in (TRACE_FILE, CONSOLE):
-        (place / name).write_bytes((run_folder / name).read_bytes())
-    manifest = {**json.loads((run_folder / results.MANIFEST).read_text()), **changes}
-    (place / results.MANIFEST).write_text(json.dumps(manifest))
-    return place
+    path.mkdir()
+    for name in (TRACE_FILE, CONSOLE_FILE):
+        (path / name).write_bytes((run_folder / name).read_bytes())
+    manifest = {**json.loads((run_folder / results.MANIFEST_FILE).read_text()), **changes}
+    (path / results.MANIFEST_FILE).write_text(json.dumps(manifest))
+    return path
 
 
 @pytest.mark.parametrize(
@@ -256,49 +271,53 @@ def copied(run_folder: Path, place: Path, **changes: Any) -> Path:
 def test_what_has_no_branches_is_refused(
     run_folder: Path, tmp_path: Path, changes: dict[str, Any], word: str
 ) -> None:
-    place = copied(run_folder, tmp_path / "run", **changes)
-    assert word in refusal("branch", str(place), "--at", "50ms", "--policy", "rr", "--out", "out")
+    path = copied(run_folder, tmp_path / "run", **changes)
+    assert word in refusal("branch", str(path), "--at", "50ms", "--policy", "rr", "--out", "out")
 
 
 def test_diverged_past_is_reported(schedlab: Command, run_folder: Path, tmp_path: Path) -> None:
     """The message names the kernel that made the run, if it was another kernel."""
-    place = copied(run_folder, tmp_path / "run", kernel_sha256="0123456789abcdef")
-    (place / CONSOLE).write_text("another console")
+    path = copied(run_folder, tmp_path / "run", kernel_sha256="0123456789abcdef")
+    (path / CONSOLE_FILE).write_text("another console")
     options = ("--at", "50ms", "--policy", "rr", "--out", str(tmp_path / "out"))
-    done = schedlab("branch", str(place), *options)
-    assert done.returncode == 0
-    assert f"unchanged differs from {place}" in done.stderr
-    assert "another kernel (0123456789ab, now" in done.stderr
-    assert "From 50ms on" in done.stdout
+    result = schedlab("branch", str(path), *options)
+    assert result.returncode == 0
+    assert f"unchanged differs from {path}" in result.stderr
+    assert "another kernel (0123456789ab, now" in result.stderr
+    assert "From 50ms on" in result.stdout
 
 
 def test_what_the_kernel_refuses_fails_its_branch_alone(
     run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def commands(_: Past, future: Future, at_ns: int) -> str:
+    def commands(_: BranchSource, future: BranchChanges, at_ns: int) -> str:
         return "sched_status nonsense\n" if future.policy else ""
 
-    monkeypatch.setattr(Past, "commands", commands)
-    futures = [Future(), Future(PolicyChoice("rr"))]
-    unchanged, refused = branch_runs.perform(past(run_folder), AT, futures, tmp_path)
+    monkeypatch.setattr(BranchSource, "commands", commands)
+    futures = [BranchChanges(), BranchChanges(PolicyChoice("rr"))]
+    unchanged, refused = branch_runs.perform_branches(
+        open_branch_source(run_folder), AT, futures, tmp_path
+    )
     assert unchanged.outcome.succeeded
     assert refused.outcome.status == "refused"
     assert "the kernel refuses, error 160: sched_status nonsense" in refused.outcome.message
-    assert not results.succeeded(results.read_manifest(refused.folder))
+    assert not results.has_succeeded(results.read_manifest(refused.folder))
 
 
 def test_unreached_moment_leaves_nothing(run_folder: Path, tmp_path: Path) -> None:
     """The trace reaches the branch point, but the rerun diverges before it."""
-    futures = [Future(), Future(PolicyChoice("rr"))]
-    with pytest.raises(SchedlabError, match="did not come to its branches"):
-        branch_runs.perform(past(run_folder), 10**12, futures, tmp_path / "out")
+    futures = [BranchChanges(), BranchChanges(PolicyChoice("rr"))]
+    with pytest.raises(SchedlabError, match="did not reach the moment of its branches"):
+        branch_runs.perform_branches(
+            open_branch_source(run_folder), 10**12, futures, tmp_path / "out"
+        )
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_leaves_nothing(run_folder: Path, tmp_path: Path, number: int) -> None:
     """The manifest describes a long run, while the trace comes from another run."""
-    run_history = past(run_folder)
+    run_history = open_branch_source(run_folder)
     endless = replace(
         run_history.run, workload="cpu-bound -n 2 -i 1000000000000", limit_ns=86_400_000_000_000
     )
@@ -306,9 +325,20 @@ def test_an_interrupt_leaves_nothing(run_folder: Path, tmp_path: Path, number: i
     arguments = machine_named("spike").arguments(long.run)
     facts = {"workload": endless.workload, "limit_ns": endless.limit_ns}
     place = copied(run_folder, tmp_path / "run", boot_arguments=arguments, **facts)
-    words = ("branch", str(place), "--at", "50ms", "--policy", "rr", "--out", str(tmp_path / "out"))
+    command_arguments = (
+        "branch",
+        str(place),
+        "--at",
+        "50ms",
+        "--policy",
+        "rr",
+        "--out",
+        str(tmp_path / "out"),
+    )
     process = subprocess.Popen(
-        module_command("schedlab", *words), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
+        module_command("schedlab", *command_arguments),
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
     )
     trace_pattern = f".unfinished-rr-*/{TRACE_FILE}"
     for _ in range(3000):
@@ -326,6 +356,6 @@ def test_an_interrupt_leaves_nothing(run_folder: Path, tmp_path: Path, number: i
 
 def test_moments_are_within_the_run(run_folder: Path) -> None:
     run_trace = events(run_folder)
-    assert moment(f"{run_trace.end_ns}ns", run_trace) == (run_trace.end_ns, "")
+    assert parse_branch_point(f"{run_trace.end_ns}ns", run_trace) == (run_trace.end_ns, "")
     with pytest.raises(WrongUsage, match="whose programs ran from"):
-        moment(f"{run_trace.end_ns + 1}ns", run_trace)
+        parse_branch_point(f"{run_trace.end_ns + 1}ns", run_trace)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
-from schedlab.base.toolchain.cache import PARTS
+from schedlab.base.toolchain.cache import CACHE_PARTS
 
 KEY, SHORT = "0123456789abcdef" * 4, "0123456789abcdef"
 OURS = {
@@ -28,6 +28,7 @@ OURS = {
         f"linux/images/{SHORT}01234567.cpio",
         "linux/packages.lock.json",
     ),
+    "sched_ext": (f"sched_ext/{SHORT}.image",),
     "charts": (f"vega-{SHORT}.js", f"charts-{SHORT}.js"),
     "peers": (f"peers/gem_5-{SHORT}-3.11/bin/python",),
     "logs": ("errors/schedlab-error-a_1b.log", "install.log", "durations.json"),
@@ -41,23 +42,23 @@ OTHERS = (
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
-    place = tmp_path / "schedlab"
+    path = tmp_path / "schedlab"
     for name in (*(entry_name for names in OURS.values() for entry_name in names), *OTHERS):
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
-        (place / name).write_text("x" * 5000)
-    (place / f"python/{KEY}").symlink_to(f"{KEY}-3.11")
-    (place / f"linux/trees/{SHORT[::-1]}").symlink_to(tmp_path / "elsewhere")
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text("x" * 5000)
+    (path / f"python/{KEY}").symlink_to(f"{KEY}-3.11")
+    (path / f"linux/trees/{SHORT[::-1]}").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "thesis.txt").write_text("chapter 1")
-    return place
+    return path
 
 
 def files(place: Path) -> set[str]:
     return {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()}
 
 
-def cleaned(schedlab: Command, cache: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return schedlab("clean", *words, environment={"XDG_CACHE_HOME": str(cache.parent)})
+def cleaned(schedlab: Command, cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return schedlab("clean", *arguments, environment={"XDG_CACHE_HOME": str(cache.parent)})
 
 
 def test_without_a_part_it_lists_and_removes_nothing(schedlab: Command, cache: Path) -> None:
@@ -65,7 +66,7 @@ def test_without_a_part_it_lists_and_removes_nothing(schedlab: Command, cache: P
     done = cleaned(schedlab, cache)
     assert done.returncode == 0, done.stderr
     assert files(cache) == before
-    for name in PARTS:
+    for name in CACHE_PARTS:
         assert name in done.stdout
     assert "thesis.txt: does not belong to schedlab; not removed" in done.stdout
     assert "spike/lock:" not in done.stdout

@@ -15,12 +15,12 @@ from conftest import Command, Programs
 from schedlab.base.files.json_lines import Node
 from schedlab.base.toolchain.policies import (
     Catalogue,
-    catalogue_of,
     check_choices,
+    parse_catalogue,
     parse_choices,
     parse_setting,
 )
-from schedlab.commands.policies import listing
+from schedlab.commands.policies import format_policies
 from schedlab.errors import WrongUsage
 from schedlab.machines import machine_named
 from schedlab.runs import request
@@ -33,9 +33,9 @@ def test_doctor_names_a_qemu_that_is_too_old(
     schedlab: Command, program: Programs, tmp_path: Path
 ) -> None:
     qemu = program("qemu-system-riscv64", "echo QEMU emulator version 6.2.0 '(Debian 1:6.2)'")
-    done = schedlab("doctor", "--json", environment={"PATH": f"{qemu.parent}:/usr/bin:/bin"})
-    assert done.returncode == 1
-    findings = json.loads(done.stdout)["dependencies"]
+    result = schedlab("doctor", "--json", environment={"PATH": f"{qemu.parent}:/usr/bin:/bin"})
+    assert result.returncode == 1
+    findings = json.loads(result.stdout)["dependencies"]
     (finding,) = (candidate for candidate in findings if candidate["name"] == "qemu-system-riscv64")
     assert finding["status"] == "unfit"
     assert "is QEMU 6.2.0" in finding["advice"]
@@ -45,9 +45,9 @@ def test_doctor_names_a_qemu_that_is_too_old(
 def test_a_host_with_nothing_on_its_path_is_healthy(schedlab: Command, tmp_path: Path) -> None:
     """The default run needs no program on the PATH; `doctor` still lists what other commands
     need."""
-    done = schedlab("doctor", "--json", environment={"PATH": str(tmp_path)})
-    assert done.returncode == 0, done.stdout
-    dependencies = {f["name"]: f for f in json.loads(done.stdout)["dependencies"]}
+    result = schedlab("doctor", "--json", environment={"PATH": str(tmp_path)})
+    assert result.returncode == 0, result.stdout
+    dependencies = {f["name"]: f for f in json.loads(result.stdout)["dependencies"]}
     for name in ("qemu-system-riscv64", "qemu-system-x86_64", "bwrap"):
         assert (dependencies[name]["status"], bool(dependencies[name]["advice"])) == (
             "absent",
@@ -69,7 +69,7 @@ LISTING = [
 
 
 def catalogue() -> Catalogue:
-    return catalogue_of(LISTING)
+    return parse_catalogue(LISTING)
 
 
 MANY = [
@@ -95,11 +95,11 @@ MANY = [
 
 
 def test_policies_are_shown_with_what_presets_change() -> None:
-    policies = [*catalogue_of(MANY).values(), *catalogue().values()]
+    policies = [*parse_catalogue(MANY).values(), *catalogue().values()]
     for columns in (40, 80, 100):
-        lines = listing(policies, columns).splitlines()
+        lines = format_policies(policies, columns).splitlines()
         assert all(line == line.rstrip() and len(line) <= columns for line in lines)
-    shown = " ".join(listing(policies[:1], 100).split())
+    shown = " ".join(format_policies(policies[:1], 100).split())
     assert shown.startswith("3 feedback: queues [of levels], each with a slice")
     assert "source: Corbató, Merwin-Daggett" in shown
     assert "shares of the CPU: by tickets" in shown
@@ -108,7 +108,7 @@ def test_policies_are_shown_with_what_presets_change() -> None:
     )
     assert "boost_period=… 480 0 to 1000000000 ticks ticks" in shown
     assert "slice=… 1 -1 to 9 ticks" in shown
-    assert "shares of the CPU: equal" in listing(policies[1:])
+    assert "shares of the CPU: equal" in format_policies(policies[1:])
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_time_is_an_integer_of_nanoseconds(text: str) -> None:
 )
 def test_all_options_have_one_grammar_of_numbers(text: str, numbers: list[int]) -> None:
     assert list(parse_counts(text, 1, 64)) == numbers
-    assert list(ranges.integer_range(Node(text, 1, "cpus")).values) == numbers  # type: ignore[union-attr]
+    assert list(ranges.read_integers(Node(text, 1, "cpus")).values) == numbers  # type: ignore[union-attr]
 
 
 @given(st.text(max_size=12))
@@ -174,6 +174,6 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 def test_a_linux_guest_has_as_many_cpus_as_the_host(
     machine: str, expected: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(request, "host_processors", lambda: 2)
+    monkeypatch.setattr(request, "count_host_cpus", lambda: 2)
     assert Request(machine=machine_named(machine)).filled().cpus == expected
     assert Request(machine=machine_named(machine), cpus=(3,)).filled().cpus == (3,)

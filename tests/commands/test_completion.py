@@ -16,19 +16,19 @@ from schedlab.base.host.interpreter import module_command
 from schedlab.commands.cli import cli
 
 
-def completed(*words: str) -> list[str]:
+def completed(*arguments: str) -> list[str]:
     """Returns the completions of the last word."""
     completion_variables = {
-        "COMP_WORDS": " ".join(("schedlab", *words)),
-        "COMP_CWORD": str(len(words)),
+        "COMP_WORDS": " ".join(("schedlab", *arguments)),
+        "COMP_CWORD": str(len(arguments)),
     }
     command = module_command("schedlab")
     environment = {**os.environ, **completion_variables, "_SCHEDLAB_COMPLETE": "bash_complete"}
-    done = subprocess.run(
+    result = subprocess.run(
         command, env=environment, capture_output=True, text=True, check=False, timeout=60
     )
-    assert done.stderr == ""
-    return [line.partition(",")[2] for line in done.stdout.splitlines()]
+    assert result.stderr == ""
+    return [line.partition(",")[2] for line in result.stdout.splitlines()]
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ def test_words_are_completed(words: list[str], expected: set[str]) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_scripts_ask_the_launcher_and_parse(shell: str, tmp_path: Path) -> None:
-    done = CliRunner().invoke(cli, ["completion", shell])
-    assert done.exit_code == 0
-    assert f"{ROOT / 'schedlab'})" in done.stdout
+    result = CliRunner().invoke(cli, ["completion", shell])
+    assert result.exit_code == 0
+    assert f"{ROOT / 'schedlab'})" in result.stdout
     if shutil.which(shell):
         script = tmp_path / "script"
-        script.write_text(done.stdout)
+        script.write_text(result.stdout)
         subprocess.run([shell, "-n", script], check=True)

@@ -11,20 +11,26 @@ import numpy as np
 import pytest
 
 from kept_runs import MS, keep_figures
-from schedlab.analysis.comparison.best import level_of, ranking
-from schedlab.analysis.comparison.measures import BY_NAME
-from schedlab.analysis.comparison.statistics import estimate, probability_of_difference
-from schedlab.analysis.comparison.suites import Suite, suites
+from schedlab.analysis.comparison.best import level_per_evaluation, rank_policies
+from schedlab.analysis.comparison.measures import MEASURES_BY_NAME
+from schedlab.analysis.comparison.statistics import estimate, p_value_within_margin
+from schedlab.analysis.comparison.suites import Suite, compared_suites
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import FileRefused
 from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
-from schedlab.report.adaptive_seeds import Budget, Contest, decide, parse_budget, print_decided
-from schedlab.runs.collection import read
+from schedlab.report.adaptive_seeds import (
+    MetricComparison,
+    SeedBudget,
+    add_seeds_until_decided,
+    parse_budget,
+    print_comparisons,
+)
+from schedlab.runs.collection import read_collection
 from schedlab.runs.plan import Plan
 from schedlab.runs.results import EVALUATIONS_FILE, read_sequential_checks, write_sequential_checks
 
-TURNAROUND = BY_NAME["turnaround"]
+TURNAROUND = MEASURES_BY_NAME["turnaround"]
 
 Value = Callable[[str, int], float]
 """Maps a policy and a seed to a turnaround in ms."""
@@ -70,14 +76,14 @@ class Laboratory:
             )
 
     def suites(self, plan: Plan) -> list[Suite]:
-        return suites(read([self.folder]))
+        return compared_suites(read_collection([self.folder]))
 
-    def decide(self, budget: Budget, *policies: str, seeds: int = 3) -> list[Contest]:
+    def decide(self, budget: SeedBudget, *policies: str, seeds: int = 3) -> list[MetricComparison]:
         plan = plan_of(self.folder, *policies, seeds=seeds)
         self.perform(plan)
-        full_plan, contests = decide(plan, budget, self.perform, self.suites)
+        full_plan, comparisons = add_seeds_until_decided(plan, budget, self.perform, self.suites)
         assert len(full_plan.runs) == len(set(full_plan.runs)) == sum(map(len, self.rounds))
-        return contests
+        return comparisons
 
 
 def noise(seed: int, policy: str) -> float:
@@ -93,12 +99,12 @@ def test_a_small_lead_is_decided_once_rare_losses_would_have_been_seen(
     laboratory = Laboratory(
         tmp_path, lambda policy, seed: {"rr": 1020, "mlfq": 1000}[policy] + seed
     )
-    (contest,) = laboratory.decide(Budget(), "rr", "mlfq")
-    assert contest.suite.settled(contest.measure)
+    (comparison,) = laboratory.decide(SeedBudget(), "rr", "mlfq")
+    assert comparison.suite.is_settled(comparison.measure)
     assert [len(runs) // 2 for runs in laboratory.rounds] == [3, 3, 6, 12, 6]
-    assert contest.decided and contest.left == ["mlfq"]
-    assert contest.to_dict()["unseen_rate"] == pytest.approx(0.095, abs=0.001)
-    print_decided([contest])
+    assert comparison.is_decided and comparison.remaining_policies == ["mlfq"]
+    assert comparison.to_dict()["unseen_rate"] == pytest.approx(0.095, abs=0.001)
+    print_comparisons([comparison])
     assert "30 seeds may all miss a case that occurs in 10 % of seeds" in capsys.readouterr().out
 
 
@@ -106,13 +112,13 @@ def test_seeds_double_until_decided(tmp_path: Path) -> None:
     """With a lead of a third, 3 and 6 seeds may miss losses that outweigh it; 12 seeds do not."""
     means = {"rr": 150.0, "mlfq": 100.0}
     laboratory = Laboratory(tmp_path, lambda policy, seed: means[policy] + 3 * noise(seed, policy))
-    (contest,) = laboratory.decide(Budget(24), "rr", "mlfq")
+    (comparison,) = laboratory.decide(SeedBudget(24), "rr", "mlfq")
     added = [sorted({run.seed for run in runs}) for runs in laboratory.rounds]
     assert added == [[1, 2, 3], [4, 5, 6], list(range(7, 13))]
     assert all(
         len(runs) == 2 * len(seeds) for runs, seeds in zip(laboratory.rounds, added, strict=True)
     )
-    assert contest.decided and contest.left == ["mlfq"]
+    assert comparison.is_decided and comparison.remaining_policies == ["mlfq"]
     assert read_sequential_checks(tmp_path) == 4, "3, 6, 12, 24: however many were needed"
 
 
@@ -122,18 +128,18 @@ def test_what_is_surely_as_good_is_decided(tmp_path: Path) -> None:
     laboratory = Laboratory(
         tmp_path, lambda policy, seed: 100 + 0.5 * (policy == "rr") + noise(seed, policy) / 10
     )
-    (contest,) = laboratory.decide(Budget(24), "rr", "mlfq")
-    assert contest.decided and set(contest.left) == {"rr", "mlfq"}
+    (comparison,) = laboratory.decide(SeedBudget(24), "rr", "mlfq")
+    assert comparison.is_decided and set(comparison.remaining_policies) == {"rr", "mlfq"}
 
 
 def test_a_budget_ends_it_and_what_is_open_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     laboratory = Laboratory(tmp_path, lambda policy, seed: 10 + noise(seed, policy))
-    contests = laboratory.decide(Budget(7), "rr", "mlfq")
+    comparisons = laboratory.decide(SeedBudget(7), "rr", "mlfq")
     assert [len(runs) for runs in laboratory.rounds] == [6, 6, 2]
-    assert not contests[0].decided
-    print_decided(contests)
+    assert not comparisons[0].is_decided
+    print_comparisons(comparisons)
     output_lines = capsys.readouterr().out.splitlines()
     assert output_lines[0].endswith("1 is undecided.")
     assert output_lines[1].startswith("- turnaround, mean, tiny, 1 CPU: ") and output_lines[
@@ -151,10 +157,13 @@ def test_report_uses_the_corrected_level(tmp_path: Path) -> None:
     for policy, samples in values.items():
         for seed, value in enumerate(samples, 1):
             keep_figures(tmp_path, policy=policy, seed=seed, turnaround_mean_ns=value * MS)
-    (turnaround,) = suites(read([tmp_path]))[0].contests
-    assert suites(read([tmp_path]))[0].as_good(turnaround) == ["mlfq"]
+    (turnaround,) = compared_suites(read_collection([tmp_path]))[0].differing_measures
+    assert compared_suites(read_collection([tmp_path]))[0].best_policies(turnaround) == ["mlfq"]
     write_sequential_checks(tmp_path, 4)
-    assert suites(read([tmp_path]))[0].as_good(turnaround) == ["mlfq", "rr"]
+    assert compared_suites(read_collection([tmp_path]))[0].best_policies(turnaround) == [
+        "mlfq",
+        "rr",
+    ]
 
 
 def test_sequential_checks_are_remembered(tmp_path: Path) -> None:
@@ -176,15 +185,19 @@ def out_at_any_look(evaluation_count: int, cases: int) -> float:
         values = random.normal(size=(3, 12))
         while seeds:
             some = {str(number): values[number, :seeds] for number in range(3)}
-            possible = ranking(some, evaluations_max=evaluation_count).possible
+            possible = rank_policies(some, evaluations_max=evaluation_count).tied_for_best
             lost += "0" not in possible
-            seeds = None if "0" not in possible or len(possible) == 1 else Budget(12).after(seeds)
+            seeds = (
+                None
+                if "0" not in possible or len(possible) == 1
+                else SeedBudget(12).next_seed_count(seeds)
+            )
     return lost / cases
 
 
 def test_best_is_excluded_in_one_of_twenty_with_several_checks() -> None:
     """Evaluates 3, 6 and 12 seeds; an uncorrected 5 % level would exclude the best more often."""
-    assert out_at_any_look(Budget(12).evaluations_max(3), 600) <= 0.05
+    assert out_at_any_look(SeedBudget(12).evaluations_max(3), 600) <= 0.05
     assert out_at_any_look(1, 300) > 0.06
 
 
@@ -198,19 +211,19 @@ def test_rare_losses_rule_out_the_better_policy_in_one_of_twenty(lead: float, lo
     `slow` always takes 1.
     """
     random = np.random.default_rng(7)
-    budget, wrong, cases = Budget(), 0, 200
+    budget, wrong, cases = SeedBudget(), 0, 200
     evaluation_count = budget.evaluations_max(3)
     for _ in range(cases):
         losses = random.random(budget.seeds) < 0.1
         seeds: int | None = 3
         while seeds:
-            contest = Contest(
+            comparison = MetricComparison(
                 suite_of(1.0 - lead + (lead + loss) * losses[:seeds], evaluation_count), TURNAROUND
             )
-            if contest.decided:
+            if comparison.is_decided:
                 break
-            seeds = budget.after(seeds)
-        wrong += contest.decided and contest.left == ["rash"]
+            seeds = budget.next_seed_count(seeds)
+        wrong += comparison.is_decided and comparison.remaining_policies == ["rash"]
     # The expected rate is 4.2 % if only the last evaluation decides; allows four standard errors
     # more.
     assert wrong / cases <= 0.05 + 4 * (0.05 * 0.95 / cases) ** 0.5
@@ -224,7 +237,7 @@ def suite_of(rash: np.ndarray, evaluation_count: int) -> Suite:
         *("tiny", 1, MS, "sim", "tiny"),
         policies=tuple(samples),
         seeds=tuple(range(len(rash))),
-        failed={},
+        failures={},
         samples={(policy, name): (list(values), 0.0) for policy, values in samples.items()},
         means={(policy, name): estimate(values) for policy, values in samples.items()},
         evaluations_max=evaluation_count,
@@ -233,18 +246,18 @@ def suite_of(rash: np.ndarray, evaluation_count: int) -> Suite:
 
 def test_one_margin_of_difference_is_called_equal_in_one_of_twenty() -> None:
     random = np.random.default_rng(6)
-    evaluation_count, wrong = Budget(12).evaluations_max(3), 0
+    evaluation_count, wrong = SeedBudget(12).evaluations_max(3), 0
     for _ in range(1500):
         before, after = random.normal(size=12), random.normal(1.0, 1.0, size=12)
         wrong += any(
-            probability_of_difference(before[:seeds], after[:seeds], 1.0)
-            < level_of(evaluation_count)
+            p_value_within_margin(before[:seeds], after[:seeds], 1.0)
+            < level_per_evaluation(evaluation_count)
             for seeds in (3, 6, 12)
         )
     assert wrong / 1500 <= 0.05
 
 
 def test_a_budget_is_seeds_or_a_time() -> None:
-    assert parse_budget("48") == Budget(48)
-    assert parse_budget("10m") == Budget(30, 600.0)
+    assert parse_budget("48") == SeedBudget(48)
+    assert parse_budget("10m") == SeedBudget(30, 600.0)
     assert [str(parse_budget(text)) for text in ("48", "10m")] == ["48", "600s"]

@@ -23,8 +23,8 @@ from conftest import ROOT
 from fresh_checkout import committed, environment_of, fresh_checkout, quick_compiler
 from schedlab.base.host.interpreter import module_command
 from schedlab.base.toolchain.build import build
-from schedlab.base.toolchain.tools import compiler
-from schedlab.machines.linux.parts import programs
+from schedlab.base.toolchain.tools import require_compiler
+from schedlab.machines.linux.parts import build_programs_archive
 from schedlab.machines.spike import SPIKE_VARIABLE
 from schedlab.machines.spike_install import PROGRAM, installed_spike
 
@@ -88,7 +88,7 @@ COMMANDS = {
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of programs that come first on the PATH."""
     build("all", "simulator", "host-tests", "policy-cost", "page")
-    programs()
+    build_programs_archive()
     folder = tmp_path_factory.mktemp("quick")
     quick_compiler(folder)
     for machine in ("spike", "qemu-system-riscv64", "qemu-system-x86_64"):
@@ -121,20 +121,20 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def make(place: Path, prepared: Path, target: str) -> None:
+def make(path: Path, prepared: Path, target: str) -> None:
     """Calls make directly, without `./schedlab`."""
-    command = ["make", "--silent", f"ZIG={compiler().clang[0]}", target]
-    subprocess.run(command, cwd=place, env=environment(prepared), check=True, timeout=300)
+    command = ["make", "--silent", f"ZIG={require_compiler().clang[0]}", target]
+    subprocess.run(command, cwd=path, env=environment(prepared), check=True, timeout=300)
 
 
 def test_a_first_start_keeps_what_make_has_built(
     prepared: Path, copied: Path, tmp_path: Path
 ) -> None:
-    place = fresh_checkout(copied, tmp_path / "checkout")
-    make(place, prepared, "build/policy_list")
-    built = place / "build/policy_list"
+    path = fresh_checkout(copied, tmp_path / "checkout")
+    make(path, prepared, "build/policy_list")
+    built = path / "build/policy_list"
     before = built.stat()
-    start = [str(place / "schedlab"), "policies"]
+    start = [str(path / "schedlab"), "policies"]
     subprocess.run(start, env=environment(prepared), capture_output=True, check=True)
     assert (built.stat().st_ino, built.stat().st_mtime_ns) == (
         before.st_ino,
@@ -145,18 +145,18 @@ def test_a_first_start_keeps_what_make_has_built(
 def test_what_another_compiler_has_built_is_never_used(
     prepared: Path, copied: Path, tmp_path: Path
 ) -> None:
-    place = fresh_checkout(copied, tmp_path / "checkout")
-    stale = place / "build/kernel/stale.o"
+    path = fresh_checkout(copied, tmp_path / "checkout")
+    stale = path / "build/kernel/stale.o"
     stale.parent.mkdir(parents=True)
     stale.touch()
-    (place / "build/.lock").touch()
-    (place / "build/linux-sdk").symlink_to("/gone")
-    (place / "build/.compiler").write_text("another compiler\n")
-    make(place, prepared, "build/policy_list")
+    (path / "build/.lock").touch()
+    (path / "build/linux-sdk").symlink_to("/gone")
+    (path / "build/.compiler").write_text("another compiler\n")
+    make(path, prepared, "build/policy_list")
     assert not stale.parent.exists()
     # Locks and files that were not compiled survive.
-    assert (place / "build/.lock").exists()
-    assert (place / "build/linux-sdk").is_symlink()
+    assert (path / "build/.lock").exists()
+    assert (path / "build/linux-sdk").is_symlink()
 
 
 def read(descriptor: int) -> str:
@@ -177,12 +177,12 @@ def test_as_the_first_one(
     name: str, prepared: Path, copied: Path, recorded: Path, tmp_path: Path
 ) -> None:
     first = COMMANDS[name]
-    place = fresh_checkout(copied, tmp_path / "a: che[k] out, 100 % of 'it'")
+    path = fresh_checkout(copied, tmp_path / "a: che[k] out, 100 % of 'it'")
     words = [str(recorded) if word == "RUN" else word for word in first.words.split()]
     ours, theirs = os.openpty() if first.terminal else os.pipe()
     with subprocess.Popen(
-        [place / "schedlab", *name.split(), *words],
-        cwd=place,
+        [path / "schedlab", *name.split(), *words],
+        cwd=path,
         env=environment(prepared),
         stdin=theirs if first.terminal else subprocess.DEVNULL,
         stdout=theirs,

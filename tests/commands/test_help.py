@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from schedlab.commands.cli import cli
-from schedlab.commands.command_help import guide
+from schedlab.commands.command_help import read_guide
 
 FIRST_PAGE = 18
 
@@ -27,19 +27,19 @@ def commands_below(command: click.Command, *names: str) -> Iterator[tuple[str, .
 
 
 ALL = [" ".join(names) for names in commands_below(cli)]
-EXAMPLES = [(name, example) for name, pair in guide()["examples"].items() for example in pair]
+EXAMPLES = [(name, example) for name, pair in read_guide()["examples"].items() for example in pair]
 
 
-def help_of(*words: str) -> str:
-    done = CliRunner().invoke(cli, [*words], prog_name="schedlab")
-    assert done.exit_code == 0, done.output
-    return done.output
+def help_of(*arguments: str) -> str:
+    result = CliRunner().invoke(cli, [*arguments], prog_name="schedlab")
+    assert result.exit_code == 0, result.output
+    return result.output
 
 
 def test_the_first_page_is_for_those_who_begin() -> None:
     first, full_help = help_of("--help"), help_of("--help", "all")
-    sections = guide()["sections"]
-    seldom = {name for title in guide()["hidden"] for name in sections[title]}
+    sections = read_guide()["sections"]
+    seldom = {name for title in read_guide()["hidden"] for name in sections[title]}
     shown = {
         line.split()[0] for line in first.splitlines() if line[:3].strip() and line[:2] == "  "
     }
@@ -48,7 +48,7 @@ def test_the_first_page_is_for_those_who_begin() -> None:
     for name in cli.commands:
         assert f"\n  {name} " in full_help
     for title in sections:
-        assert (f"\n{title}:\n" in first) == (title not in guide()["hidden"])
+        assert (f"\n{title}:\n" in first) == (title not in read_guide()["hidden"])
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -60,7 +60,7 @@ def test_help_is_complete_and_ends_with_examples(name: str) -> None:
     help_body = text.partition("\n\n")[2]
     assert not [line for line in help_body.splitlines() if line.endswith(("...", "…"))]
     assert text.rstrip().endswith(
-        "\n".join(f"  {example}" for example in guide()["examples"][name])
+        "\n".join(f"  {example}" for example in read_guide()["examples"][name])
     )
 
 
@@ -75,9 +75,9 @@ def test_examples_are_accepted(
     assert words[1 : 1 + len(name.split())] == name.split()
     for word in words[2:]:
         if "/" in word and "://" not in word:
-            place = tmp_path / word
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.touch() if place.suffix else place.mkdir(exist_ok=True)
+            path = tmp_path / word
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch() if path.suffix else path.mkdir(exist_ok=True)
     (tmp_path / "perf.data").touch()
     (tmp_path / "secret").mkdir()
     context = click.Context(cli, info_name="schedlab")

@@ -14,7 +14,7 @@ import pytest
 
 from schedlab import __version__
 from schedlab.commands import cli
-from schedlab.errors import WrongUsage, refusal
+from schedlab.errors import WrongUsage, describe_os_error
 from schedlab.machines import checked_simulator
 from schedlab.report import drawing, html
 
@@ -33,7 +33,7 @@ def ended(capsys: pytest.CaptureFixture[str]) -> str:
 
 def log_of(line: str) -> Path:
     """Returns the log file that a line names."""
-    match = re.search(r"details are in (/.*\.log)$", line)
+    match = re.search(r"report it with (/.*\.log)$", line)
     assert match, line
     return Path(match[1])
 
@@ -94,7 +94,7 @@ def test_without_a_cache_the_log_goes_to_the_temporary_folder(
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
 def test_a_place_that_cannot_be_written_is_named_with_the_cure(number: int) -> None:
-    message, status = refusal(OSError(number, os.strerror(number), "/some/place"))
+    message, status = describe_os_error(OSError(number, os.strerror(number), "/some/place"))
     assert status == 2
     assert "'/some/place'" in message
     assert "XDG_CACHE_HOME" in message
@@ -147,7 +147,8 @@ def test_sanitizers_are_skipped_if_they_would_abort(
     assert "ulimit -v: searches of policies do not work" in refused(capsys)
     checked_simulator.has_sanitizers.cache_clear()
     assert (
-        "`ulimit -v` leaves too little memory for the sanitizers" in checked_simulator.unchecked()
+        "`ulimit -v` leaves too little memory for the sanitizers"
+        in checked_simulator.describe_missing_checks()
     )
     checked_simulator.has_sanitizers.cache_clear()
 
@@ -157,6 +158,6 @@ def test_charts_are_skipped_if_the_library_would_abort(
 ) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda _: (32 << 30, -1))
     with pytest.raises(WrongUsage, match="ulimit -v: charts do not work"):
-        drawing.svg({"$schema": "https://vega.github.io/schema/vega-lite/v6.4.0.json"})
+        drawing.render_svg({"$schema": "https://vega.github.io/schema/vega-lite/v6.4.0.json"})
     with pytest.raises(WrongUsage, match="ulimit -v: charts do not work"):
-        html.bundle("none", "of this name is kept")
+        html.bundle_script("none", "of this name is kept")

@@ -99,12 +99,12 @@ class Host:
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Environment as the real venv module makes it, with a pip that installs nothing."""
-    place = tmp_path_factory.mktemp("template") / "environment"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True)
-    (libraries,) = place.glob("lib/python*/site-packages")
+    path = tmp_path_factory.mktemp("template") / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(path)], check=True)
+    (libraries,) = path.glob("lib/python*/site-packages")
     (libraries / "pip").mkdir()
     (libraries / "pip" / "__main__.py").write_text(PIP)
-    return place
+    return path
 
 
 @pytest.fixture
@@ -112,8 +112,8 @@ def host(tmp_path: Path, template: Path) -> Host:
     """Host whose venv module copies an existing environment, which saves time."""
     host = Host(tmp_path)
     text = (host.checkout / "python" / "schedlab" / "environment.py").read_text()
-    made = f'[shutil.which("cp", path={os.environ["PATH"]!r}), "-a", {str(template)!r}, str(new)]'
-    real = '[sys.executable, "-I", "-m", "venv", str(new)]'
+    made = f'[shutil.which("cp", path={os.environ["PATH"]!r}), "-a", {str(template)!r}, str(new_folder)]'
+    real = '[sys.executable, "-I", "-m", "venv", str(new_folder)]'
     assert real in text
     (host.checkout / "python" / "schedlab" / "environment.py").write_text(text.replace(real, made))
     return host
@@ -134,11 +134,11 @@ def test_starts_from_anywhere_with_arguments_as_they_are(host: Host) -> None:
     with host.popen("run", "a b", "", "*", script=link, cwd=Path("/")) as process:
         assert process.communicate(timeout=120)[0] == "run|a b||*\n"
     (name,) = host.environments()
-    place = host.cache / "schedlab" / "python" / name
-    assert (place / "first==1").exists()
-    assert not (place / "second==2").exists()
+    path = host.cache / "schedlab" / "python" / name
+    assert (path / "first==1").exists()
+    assert not (path / "second==2").exists()
     assert host.start("doctor") == (0, "doctor\n", "")  # and prints nothing the second time
-    (place / "bin" / "python").unlink()
+    (path / "bin" / "python").unlink()
     assert host.start("doctor")[:2] == (0, "doctor\n")  # the system's Python was replaced
     host.lock.write_text("other==1\n")
     assert host.start("doctor")[:2] == (0, "doctor\n")
@@ -189,9 +189,9 @@ def test_first_starts_side_by_side_make_one_environment(host: Host) -> None:
 def test_partial_environment_is_rebuilt(host: Host) -> None:
     assert host.start("doctor")[0] == 0
     (name,) = host.environments()
-    place = host.cache / "schedlab" / "python"
-    (place / name / "base.complete").unlink()
-    (place / f"{name}.new.1").mkdir()
+    path = host.cache / "schedlab" / "python"
+    (path / name / "base.complete").unlink()
+    (path / f"{name}.new.1").mkdir()
     assert host.start("doctor")[:2] == (0, "doctor\n")
     assert host.environments() == [name]
 
@@ -255,10 +255,10 @@ def test_cache_on_another_file_system(host: Host, option: str, status: int, mess
     assert host.start("doctor")[0] == 0
     words = [*ALONE, option, str(host.cache), str(host.checkout / "schedlab")]
     settings = {"XDG_CACHE_HOME": str(host.cache), "SCHEDLAB_PYTHON": sys.executable}
-    done = subprocess.run(
+    result = subprocess.run(
         words, env={**os.environ, **settings}, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, message in done.stderr) == (status, True)
+    assert (result.returncode, message in result.stderr) == (status, True)
 
 
 def test_temporary_programs_are_executable(host: Host) -> None:
@@ -267,13 +267,13 @@ def test_temporary_programs_are_executable(host: Host) -> None:
     (host.checkout / "python/schedlab/__main__.py").write_text(
         "import tempfile; print(tempfile.gettempdir())\n"
     )
-    place = host.folder / "t mp"
-    place.mkdir()
-    words = [*ALONE, "noexec", str(place), str(host.checkout / "schedlab")]
+    path = host.folder / "t mp"
+    path.mkdir()
+    words = [*ALONE, "noexec", str(path), str(host.checkout / "schedlab")]
     settings = {
         "XDG_CACHE_HOME": str(host.cache),
         "SCHEDLAB_PYTHON": sys.executable,
-        "TMPDIR": str(place),
+        "TMPDIR": str(path),
     }
     made = subprocess.check_output(words, env={**os.environ, **settings}, text=True)
     assert Path(made.strip()) == host.cache / "schedlab/tmp"

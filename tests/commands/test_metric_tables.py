@@ -14,9 +14,9 @@ from conftest import ROOT
 from schedlab.base.display import terminal
 from schedlab.commands.metric_tables import print_metrics
 from schedlab.metrics import Metrics, measure
-from schedlab.runs.parts import supply
+from schedlab.runs.parts import build_parts
 from schedlab.workload import workload_files
-from schedlab.workload.text import text_of
+from schedlab.workload.text import format_workload
 from schedlab_simulator import Simulator
 
 HEADINGS = [f"policy-{letter}, 2 CPUs" for letter in "abcdefg"]
@@ -25,9 +25,11 @@ Printed = Callable[[int | None], str]
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Metrics:
-    supply(["simulator"])
+    build_parts(["simulator"])
     path = tmp_path_factory.mktemp("run") / "trace.bin"
-    text = text_of(workload_files.read(ROOT / "docs" / "typist.json"), 1, 1_000_000)
+    text = format_workload(
+        workload_files.read_workload_file(ROOT / "docs" / "typist.json"), 1, 1_000_000
+    )
     with Simulator(text, tick_ns=1_000_000, trace=path) as machine:
         machine.run(60_000_000_000)
     return measure(path)
@@ -45,8 +47,10 @@ def printed(measured: Metrics, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
                                force_terminal=width is not None, no_color=True)  # fmt: skip
 
             monkeypatch.setattr(terminal, "_console", console)
-            monkeypatch.setattr(terminal, "results", lambda: console(width=200))
-            monkeypatch.setattr("schedlab.commands.metric_tables.results", terminal.results)
+            monkeypatch.setattr(terminal, "result_console", lambda: console(width=200))
+            monkeypatch.setattr(
+                "schedlab.commands.metric_tables.result_console", terminal.result_console
+            )
             print_metrics([(heading, measured) for heading in HEADINGS])
             out.seek(0)
             return out.read()

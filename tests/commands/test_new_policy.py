@@ -15,8 +15,8 @@ import pytest
 from conftest import ROOT
 from policy_laws import keep_the_laws
 from schedlab import trace
-from schedlab.base.toolchain.build import MODEL, SIMULATOR_LIBRARY, build
-from schedlab.commands.new_policy import NAME_MAX, SOURCE_MAX, create
+from schedlab.base.toolchain.build import MODEL_LIBRARY, SIMULATOR_LIBRARY, build
+from schedlab.commands.new_policy import NAME_MAX, SOURCE_TEXT_MAX, create_policy
 from schedlab.errors import WrongUsage
 from schedlab.machines.folder import TRACE_FILE
 
@@ -28,40 +28,40 @@ FOLDERS = ("abi", "bench", "explore", "kernel", "linux", "model", "page", "polic
            "studies", "tests", "tools", "user")  # fmt: skip
 
 
-def copy_checkout(place: Path) -> Path:
+def copy_checkout(path: Path) -> Path:
     """Returns a writable copy of the checkout, including build results."""
     for folder in (*FOLDERS, "workloads", "build"):
         ignored = shutil.ignore_patterns("__pycache__", ".*_cache", "host-tests", "sim-*")
-        shutil.copytree(ROOT / folder, place / folder, ignore=ignored, symlinks=True)
+        shutil.copytree(ROOT / folder, path / folder, ignore=ignored, symlinks=True)
     for file in ("Makefile", "pyproject.toml", ".clang-format"):
-        shutil.copy2(ROOT / file, place / file)
-    return place
+        shutil.copy2(ROOT / file, path / file)
+    return path
 
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Checkout with new policies; build results of other policies come from this checkout."""
-    build("kernel", "image", "simulator", SIMULATOR_LIBRARY, str(MODEL.relative_to(ROOT)))
+    build("kernel", "image", "simulator", SIMULATOR_LIBRARY, str(MODEL_LIBRARY.relative_to(ROOT)))
     place = copy_checkout(tmp_path_factory.mktemp("checkout"))
     for policy in ("pusher", "mover", "surveyor"):
         shutil.copy2(ROOT / f"tests/kernel_policies/{policy}.c", place / "policies")
     for name in NAMES:
-        done = command(place, "-m", "schedlab", "new-policy", name, "--source", "Knuth 1968")
-        assert done.returncode == 0, done.stderr
-        assert f"Wrote policies/{name}.c and tests/host/policy_{name}_test.c." in done.stdout
-        assert f"./schedlab run --policy {name}" in done.stdout
+        result = command(place, "-m", "schedlab", "new-policy", name, "--source", "Knuth 1968")
+        assert result.returncode == 0, result.stderr
+        assert f"Wrote policies/{name}.c and tests/host/policy_{name}_test.c." in result.stdout
+        assert f"./schedlab run --policy {name}" in result.stdout
     return place
 
 
-def command(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def command(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs Python in a checkout."""
     environment = {
-        "PYTHONPATH": f"{place}/python:{place}/sim/python:{place}/tools",
+        "PYTHONPATH": f"{path}/python:{path}/sim/python:{path}/tools",
         "PYTHONSAFEPATH": "1",
     }
     return subprocess.run(
         [sys.executable, *arguments],
-        cwd=place,
+        cwd=path,
         env={**inherited(), **environment},
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -87,7 +87,7 @@ def test_new_policies_keep_the_laws(checkout: Path, tmp_path: Path) -> None:
 def test_new_policies_pass_all_policy_tests(checkout: Path) -> None:
     """The policies compile for the kernel and for BPF, and have the project's layout."""
     chosen = " or ".join([*NAMES[2:], "test_c_layout", "test_host_program"])
-    done = command(
+    result = command(
         checkout,
         *("-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs"),
         *(
@@ -100,23 +100,23 @@ def test_new_policies_pass_all_policy_tests(checkout: Path) -> None:
         ),
         *("-k", chosen),
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
     # Covers two compilations and a source check, the policies' tests, and the layout.
     expected = 3 * len(NAMES[2:]) + len(NAMES) + 1
-    passed = int(done.stdout.rpartition(" passed")[0].split()[-1])
-    assert passed >= expected, done.stdout
+    passed = int(result.stdout.rpartition(" passed")[0].split()[-1])
+    assert passed >= expected, result.stdout
 
 
 COMPILED_SHAPE = """
 import json, sys
 import numpy as np
-from schedlab.analysis.agreement.plan import draws, policies_compared
+from schedlab.analysis.agreement.plan import is_random, compared_policies
 from schedlab_tools.benchmarks import linux_shares
 from schedlab_tools.policy_cost import PolicyRow
 from schedlab.monitor.system_factory import read_choices
 from schedlab.monitor.model import Model
 from schedlab.report.charts import theme
-from schedlab.base.toolchain.policies import in_policy_order, parse_choices
+from schedlab.base.toolchain.policies import sort_policies, parse_choices
 from schedlab.trace.format import RECORD, Kind
 from schedlab.trace.model import Header
 
@@ -132,8 +132,8 @@ def found(name):
     setting = linux_shares.Setting((policy,), "linux")
     offered = {each["name"]: each for each in read_choices().policies}[name]
     return {
-        "compared": policy in policies_compared(full=False),
-        "draws": draws(name),
+        "compared": policy in compared_policies(full=False),
+        "draws": is_random(name),
         "command": setting.command(policy),
         "verdicts": [
             PolicyRow(name, {64: 100, 4096: cost}, {}).verdict for cost in (100, 150)
@@ -142,7 +142,7 @@ def found(name):
         "decision": now["decisions"][0]["text"],
         "levels": now["levels"],
         "shared": now["shared_queue"],
-        "in order": in_policy_order(["not there", name])[0] == name,
+        "in order": sort_policies(["not there", name])[0] == name,
         "a preset looks otherwise": theme.policy_look(name) != theme.policy_look(f"{name} slice=2"),
     }
 
@@ -152,9 +152,9 @@ print(json.dumps([found(name) for name in sys.argv[1:]]))
 
 def test_new_policy_is_treated_like_a_built_in_one(checkout: Path) -> None:
     """All that is shown about the new policy equals what is shown about round-robin."""
-    done = command(checkout, "-c", COMPILED_SHAPE, "my-own-2", "rr")
-    assert done.returncode == 0, done.stderr
-    custom, shipped = json.loads(done.stdout)
+    result = command(checkout, "-c", COMPILED_SHAPE, "my-own-2", "rr")
+    assert result.returncode == 0, result.stderr
+    custom, shipped = json.loads(result.stdout)
     assert custom == shipped
     assert custom["compared"] and custom["in order"] and custom["a preset looks otherwise"]
     assert custom["verdicts"] == ["met", "grows"]
@@ -163,13 +163,13 @@ def test_new_policy_is_treated_like_a_built_in_one(checkout: Path) -> None:
 
 @pytest.mark.spike
 def test_a_new_policy_runs_on_the_kernel_at_once(checkout: Path, tmp_path: Path) -> None:
-    done = command(
+    result = command(
         checkout,
         *("-m", "schedlab", "run", "--json", "--policy", "my-own-2,rr", "--cpus", "1"),
         *("--set", "slice=3", "--workload", "cpu-bound -n 3", "--out", str(tmp_path / "out")),
     )
-    assert done.returncode == 0, done.stderr
-    custom, rr = (run["metrics"]["summary"] for run in json.loads(done.stdout)["runs"])
+    assert result.returncode == 0, result.stderr
+    custom, rr = (run["metrics"]["summary"] for run in json.loads(result.stdout)["runs"])
     assert (custom["policy"], rr["policy"]) == ("my-own-2", "rr")
     assert custom["finished"] == rr["finished"] == 3
     # Its separate hook changes times by some ns: a slice that ends near a tick may count once.
@@ -184,12 +184,12 @@ def test_a_cpu_pushes_waiting_processes_away(checkout: Path, tmp_path: Path) -> 
     The policy moves tasks in no other way. The program begins just after a tick, so that no tick
     comes between its forks.
     """
-    done = command(
+    result = command(
         checkout,
         *("-m", "schedlab", "run", "--policy", "pusher", "--cpus", "4", "--tick", "1ms"),
         *("--workload", "sh -c 'sleep 1; cpu-bound -n 4'", "--out", str(tmp_path / "out")),
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     (file,) = (tmp_path / "out").rglob(TRACE_FILE)
     events = trace.read(file).events.with_row_index()
     forks = events.filter(pl.col("kind") == trace.Kind.FORK)
@@ -216,12 +216,12 @@ def test_a_turn_ends_on_the_cpu_that_the_policy_names(
     """The named CPU may be the task's last one; that CPU then picks twice in a row."""
     work = tmp_path / "work.json"
     work.write_text('{"tasks": {"worker": {"instance": 2, "loop": 1, "run": "12ticks"}}}')
-    done = command(
+    result = command(
         checkout,
         *("-m", "schedlab", "run", "--policy", "mover", "--set", f"step={step}", "--cpus", "3"),
         *("--machine", machine, "--workload", str(work), "--out", str(tmp_path / "out")),
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     (file,) = (tmp_path / "out").rglob(TRACE_FILE)
     events = trace.read(file)
     trace.validate(events)
@@ -256,20 +256,20 @@ def test_a_policy_reads_the_machines_shape(checkout: Path, tmp_path: Path, machi
     work.write_text('{"tasks": {"worker": {"instance": 12, "loop": 1, "run": "12ticks"}}}')
     for given in (("--shape", str(shape)), ()):
         out = tmp_path / f"out{len(given)}"
-        done = command(
+        result = command(
             checkout,
             *("-m", "schedlab", "run", "--policy", "surveyor", "--cpus", "4", "--machine", machine),
             *("--workload", str(work), *given, "--out", str(out)),
         )
-        assert done.returncode == 0, done.stderr
-        assert ("all CPUs are equally fast here" in done.stderr) == (
+        assert result.returncode == 0, result.stderr
+        assert ("all CPUs are equally fast here" in result.stderr) == (
             machine != "sim" and given != ()
         )
         (file,) = out.rglob(TRACE_FILE)
-        assert said_of_shape(file) == (expected_of_shape() if given else expected_of_none())
+        assert shape_in_log(file) == (expected_of_shape() if given else expected_of_none())
 
 
-def said_of_shape(file: Path) -> set[tuple[int, str, int, int]]:
+def shape_in_log(file: Path) -> set[tuple[int, str, int, int]]:
     """Returns the annotations of the surveying policy: CPU, words and numbers."""
     recording = trace.read(file)
     texts = dict(
@@ -308,29 +308,29 @@ def expected_of_none() -> set[tuple[int, str, int, int]]:
 
 
 def test_the_build_forgets_a_policy_that_was_removed(checkout: Path, tmp_path: Path) -> None:
-    place = copy_checkout(tmp_path / "checkout")
+    path = copy_checkout(tmp_path / "checkout")
     for name in ("gone", "kept"):
-        create(place, name, "nobody")
+        create_policy(path, name, "nobody")
     for name in ("gone", "kept"):
-        done = command(place, "-m", "schedlab", "policies", name)
-        assert done.returncode == 0, done.stderr
-    (place / "policies" / "gone.c").unlink()
-    done = command(place, "-m", "schedlab", "policies", "--json")
-    names = [policy["name"] for policy in json.loads(done.stdout)["policies"]]
+        result = command(path, "-m", "schedlab", "policies", name)
+        assert result.returncode == 0, result.stderr
+    (path / "policies" / "gone.c").unlink()
+    result = command(path, "-m", "schedlab", "policies", "--json")
+    names = [policy["name"] for policy in json.loads(result.stdout)["policies"]]
     assert "kept" in names and "gone" not in names
 
 
-def empty_checkout(place: Path) -> Path:
+def empty_checkout(path: Path) -> Path:
     """Checkout with only the files that new-policy reads."""
-    (place / "policies" / "support").mkdir(parents=True)
-    (place / "tests" / "host").mkdir(parents=True)
+    (path / "policies" / "support").mkdir(parents=True)
+    (path / "tests" / "host").mkdir(parents=True)
     for folder in ("policies", "policies/support", "tests/host"):
         for header in (ROOT / folder).glob("*.h"):
-            shutil.copy(header, place / folder)
-    (place / "policies" / "rr.c").touch()
-    (place / "policies" / "my_own.c").touch()
-    (place / "tests" / "host" / "policy_registry_test.c").touch()
-    return place
+            shutil.copy(header, path / folder)
+    (path / "policies" / "rr.c").touch()
+    (path / "policies" / "my_own.c").touch()
+    (path / "tests" / "host" / "policy_registry_test.c").touch()
+    return path
 
 
 def files(place: Path) -> set[Path]:
@@ -352,32 +352,32 @@ def files(place: Path) -> set[Path]:
     ],
 )
 def test_names_that_are_refused(tmp_path: Path, names: tuple[str, ...], complaint: str) -> None:
-    place = empty_checkout(tmp_path)
-    before = files(place)
+    path = empty_checkout(tmp_path)
+    before = files(path)
     for name in names:
         with pytest.raises(WrongUsage) as refused:
-            create(place, name, "nobody")
+            create_policy(path, name, "nobody")
         assert complaint in str(refused.value)
-    assert files(place) == before
+    assert files(path) == before
 
 
-@pytest.mark.parametrize("source", ["", "  ", "two\nlines", "bell \a", "x" * (SOURCE_MAX + 1)])
+@pytest.mark.parametrize("source", ["", "  ", "two\nlines", "bell \a", "x" * (SOURCE_TEXT_MAX + 1)])
 def test_sources_that_are_refused(tmp_path: Path, source: str) -> None:
-    place = empty_checkout(tmp_path)
-    before = files(place)
+    path = empty_checkout(tmp_path)
+    before = files(path)
     with pytest.raises(WrongUsage, match="--source"):
-        create(place, "fair", source)
-    assert files(place) == before
+        create_policy(path, "fair", source)
+    assert files(path) == before
 
 
 def test_a_disk_that_is_full_keeps_nothing(tmp_path: Path) -> None:
-    place = empty_checkout(tmp_path)
-    before = files(place)
+    path = empty_checkout(tmp_path)
+    before = files(path)
     full = "import sys, resource, signal\n"
     full += "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
     full += "resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))\n"
-    full += "from pathlib import Path; from schedlab.commands.new_policy import create\n"
-    full += f"create(Path({str(place)!r}), 'fair', 'nobody')\n"
-    done = command(ROOT, "-B", "-c", full)
-    assert "File too large" in done.stderr
-    assert files(place) == before
+    full += "from pathlib import Path; from schedlab.commands.new_policy import create_policy\n"
+    full += f"create_policy(Path({str(path)!r}), 'fair', 'nobody')\n"
+    result = command(ROOT, "-B", "-c", full)
+    assert "File too large" in result.stderr
+    assert files(path) == before

@@ -15,9 +15,9 @@ SMALL = ("--machine", "sim", "--workload", "lottery-low", "--cpus", "1")
 
 @pytest.fixture
 def run_folder(schedlab: Command, tmp_path: Path) -> Path:
-    done = schedlab("run", *SMALL, "--policy", "lottery", "-q", "--out", str(tmp_path / "kept"))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Kept in" in done.stdout
+    result = schedlab("run", *SMALL, "--policy", "lottery", "-q", "--out", str(tmp_path / "kept"))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "Kept in" in result.stdout
     return tmp_path / "kept" / "lottery-1cpu-seed1"
 
 
@@ -26,16 +26,16 @@ def test_a_dry_run_runs_nothing(schedlab: Command, run_folder: Path, tmp_path: P
     assert schedlab("compare", str(run_folder), "--keep", str(baseline), "-q").returncode == 0
     for command, count in (
         (("run", *SMALL, "--policy", "rr,mlfq"), 2),
-        (("reproduce", "study-4", "--machine", "sim"), 119),
+        (("reproduce", "study-4", "--machine", "sim"), 137),
         (("replay", str(run_folder), "--cpus", "1-3"), 3),
         (("verify", str(run_folder)), 1),
         (("analyse", "deadlines", "--policy", "edf,rr"), 2),
         (("calibrate", "--policy", "rr"), 4),
         (("compare", str(baseline), "--gate"), 1),
     ):
-        done = schedlab(*command, "--dry-run", "--json", "--out", str(out))
-        assert done.returncode == 0, done.stderr
-        output = json.loads(done.stdout)
+        result = schedlab(*command, "--dry-run", "--json", "--out", str(out))
+        assert result.returncode == 0, result.stderr
+        output = json.loads(result.stdout)
         assert output["runs"] == count
         assert len(output["some"]) == min(count, 10)
         assert not out.exists()
@@ -43,12 +43,12 @@ def test_a_dry_run_runs_nothing(schedlab: Command, run_folder: Path, tmp_path: P
 
 def test_a_dry_score_runs_nothing(schedlab: Command, tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(tmp_path.name.encode().ljust(16, b"-"))
-    done = schedlab("score", "mlfq", "--key", str(tmp_path / "key"), "--dry-run", "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["runs"] > 100
+    result = schedlab("score", "mlfq", "--key", str(tmp_path / "key"), "--dry-run", "--json")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["runs"] > 100
 
 
 def test_quiet_keeps_errors(schedlab: Command, run_folder: Path) -> None:
-    done = schedlab("run", "-q", *SMALL, "--policy", "lottery", "--out", str(run_folder.parent))
-    assert done.returncode == 2
-    assert "already" in done.stderr
+    result = schedlab("run", "-q", *SMALL, "--policy", "lottery", "--out", str(run_folder.parent))
+    assert result.returncode == 2
+    assert "already" in result.stderr

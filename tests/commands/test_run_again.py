@@ -14,7 +14,7 @@ import pytest
 
 from conftest import Command
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.commands.consent import Consent, need_consent
+from schedlab.commands.consent import Consent, require_consent
 from schedlab.errors import WrongUsage
 from schedlab.machines import HOST, MACHINES, machine_named
 from schedlab.machines.spec import RunSpec
@@ -34,8 +34,8 @@ def runs_folder(tmp_path_factory: pytest.TempPathFactory, schedlab: Command) -> 
     out = folder / "runs"
     what = ("--workload", str(file), "--with", "tasks.a.instance=3", "--delay", "fork=38us")
     how = ("--policy", "rr,lottery", "--runs", "2", "--seed", "5", "--cpus", "2", "--tick", "2ms")
-    done = schedlab("run", "--machine", "sim", *what, *how, "--out", str(out))
-    assert done.returncode == 0, done.stderr
+    result = schedlab("run", "--machine", "sim", *what, *how, "--out", str(out))
+    assert result.returncode == 0, result.stderr
     file.unlink()
     return out
 
@@ -46,13 +46,13 @@ def copy(runs_folder: Path, tmp_path: Path) -> Path:
 
 
 def change(run: Path, **members: Any) -> None:
-    place = run / "manifest.json"
-    place.write_text(json.dumps({**json.loads(place.read_text()), **members}))
+    path = run / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **members}))
 
 
 def test_runs_come_out_the_same(schedlab: Command, runs_folder: Path, tmp_path: Path) -> None:
-    done = schedlab("verify", str(runs_folder), "--out", str(tmp_path / "again"))
-    assert (done.returncode, done.stdout.splitlines()[0]) == (
+    result = schedlab("verify", str(runs_folder), "--out", str(tmp_path / "again"))
+    assert (result.returncode, result.stdout.splitlines()[0]) == (
         0,
         "4 of 4 runs are the same, byte for byte.",
     )
@@ -71,8 +71,8 @@ def test_no_run_is_written_over(schedlab: Command, runs_folder: Path, tmp_path: 
     run, out = sorted(runs_folder.iterdir())[0], tmp_path / "again"
     (out / run.name).mkdir(parents=True)
     (out / run.name / "mine").write_text("mine")
-    done = schedlab("verify", str(run), "--out", str(out))
-    assert done.returncode == 2
+    result = schedlab("verify", str(run), "--out", str(out))
+    assert result.returncode == 2
     assert [path.name for path in (out / run.name).iterdir()] == ["mine"]
 
 
@@ -84,11 +84,11 @@ def test_different_trace_is_reported_with_the_reason(
         trace = run / "trace.bin"
         trace.write_bytes(trace.read_bytes() + b"x")
     change(other, simulator_sha256="0" * 64, compiler="clang 19.1.7, named by the user")
-    done = schedlab("verify", str(copy), "--out", str(tmp_path / "again"))
-    assert done.returncode == 1
-    assert "2 of 4 runs are the same" in done.stdout
+    result = schedlab("verify", str(copy), "--out", str(tmp_path / "again"))
+    assert result.returncode == 1
+    assert "2 of 4 runs are the same" in result.stdout
     message_by_run = {
-        line.split()[1]: line for line in done.stderr.splitlines() if " differs: " in line
+        line.split()[1]: line for line in result.stderr.splitlines() if " differs: " in line
     }
     assert "although its components are the same" in message_by_run[one.name]
     assert (
@@ -102,14 +102,14 @@ def test_unsupported_runs_are_left_out(schedlab: Command, copy: Path, tmp_path: 
     one, other, third, fourth = sorted(copy.iterdir())
     change(one, machine="perf")
     change(other, recorded_from_ns=7)
-    done = schedlab("verify", str(copy), "--out", str(tmp_path / "again"))
-    assert "2 of 2 runs are the same" in done.stdout
-    assert f"{one.name} is skipped" in done.stderr
-    assert f"{other.name} is skipped" in done.stderr
+    result = schedlab("verify", str(copy), "--out", str(tmp_path / "again"))
+    assert "2 of 2 runs are the same" in result.stdout
+    assert f"{one.name} is skipped" in result.stderr
+    assert f"{other.name} is skipped" in result.stderr
     for run in (third, fourth):
         change(run, machine="perf")
-    done = schedlab("verify", str(copy), "--out", str(tmp_path / "none"))
-    assert done.returncode == 2
+    result = schedlab("verify", str(copy), "--out", str(tmp_path / "none"))
+    assert result.returncode == 2
     assert not (tmp_path / "none").exists()
 
 
@@ -130,12 +130,12 @@ def test_manifest_is_checked_like_the_command_line(
     run = sorted(copy.iterdir())[0]
     change(run, **members)
     out = tmp_path / "again"
-    done = schedlab("verify", str(run), "--out", str(out))
+    result = schedlab("verify", str(run), "--out", str(out))
     if words is None:  # the run's copy of its file is used, regardless of the file's name
-        assert done.returncode == 0, done.stderr
+        assert result.returncode == 0, result.stderr
         return
-    assert done.returncode == 2, done.stderr
-    assert words in done.stderr
+    assert result.returncode == 2, result.stderr
+    assert words in result.stderr
     assert not out.exists()
 
 
@@ -151,8 +151,8 @@ def test_a_label_leads_nowhere_but_below_out(
     change(run, label=f"{tmp_path}{label}" if label == "/absolute" else label)
     before = {*tmp_path.rglob("*")}
     out = tmp_path / "deep" / "er" / "again"
-    done = schedlab("verify", str(run), "--out", str(out))
-    assert done.returncode == 0, done.stderr
+    result = schedlab("verify", str(run), "--out", str(out))
+    assert result.returncode == 0, result.stderr
     (again,) = out.iterdir()
     assert not again.name.startswith(".")
     new = {*tmp_path.rglob("*")} - before
@@ -170,9 +170,9 @@ def test_a_manifest_does_not_choose_which_files_are_read(
     if key == "workload":
         (run / "workload.json").unlink()
     change(run, **{key: str(other)}, **({"cpus": 8} if key == "shape" else {}))
-    done = schedlab("verify", str(run), "--out", str(tmp_path / "again"))
-    assert done.returncode == 2
-    assert f"{key}: the copy of '{other}'" in done.stderr
+    result = schedlab("verify", str(run), "--out", str(tmp_path / "again"))
+    assert result.returncode == 2
+    assert f"{key}: the copy of '{other}'" in result.stderr
     assert not (tmp_path / "again").exists()
 
 
@@ -185,10 +185,10 @@ def test_no_command_of_a_manifest_runs_on_this_machine_unasked(
     (run / "workload.json").unlink()
     command = f"sh -c 'touch {tmp_path}/EVIL'"
     change(run, machine="host", workload=command, **{"with": {}}, delays=None, costs=None)
-    done = schedlab("verify", str(run), *consent, "--out", str(tmp_path / "again"))
-    assert done.returncode == 2
-    assert command in done.stderr
-    assert ("--yes" if "--trust" in consent else "--trust") in done.stderr
+    result = schedlab("verify", str(run), *consent, "--out", str(tmp_path / "again"))
+    assert result.returncode == 2
+    assert command in result.stderr
+    assert ("--yes" if "--trust" in consent else "--trust") in result.stderr
     assert not (tmp_path / "EVIL").exists()
     assert not (tmp_path / "again").exists()
 
@@ -215,9 +215,9 @@ def test_consent_is_an_option_and_an_answer(
         for name in MACHINES
     }
     with nullcontext() if runs else pytest.raises(WrongUsage):
-        need_consent("x", on.values(), consent)
+        require_consent("x", on.values(), consent)
     del on[HOST]
-    need_consent("x", on.values(), Consent())
+    require_consent("x", on.values(), Consent())
 
 
 def test_one_of_two_runs_that_fails_decides_the_status(schedlab: Command, tmp_path: Path) -> None:
@@ -226,13 +226,13 @@ def test_one_of_two_runs_that_fails_decides_the_status(schedlab: Command, tmp_pa
     file.write_text(json.dumps({"tasks": {"a": {"instance": 2, "loop": 1, "run": 20_000}}}))
     how = ("--machine", "sim", "--policy", "rr", "--cpus", "1,2", "--limit", "30ms")
     out = tmp_path / "runs"
-    done = schedlab("run", "--workload", str(file), *how, "--out", str(out))
+    result = schedlab("run", "--workload", str(file), *how, "--out", str(out))
     statuses = [
         json.loads((out / f"rr-{cpus}cpu-seed1" / "manifest.json").read_text())["status"]
         for cpus in (1, 2)
     ]
     assert statuses == ["limit", "success"]
-    assert done.returncode == 1
+    assert result.returncode == 1
 
 
 def test_costs_are_those_that_the_simulator_had_whatever_their_name(
@@ -242,5 +242,5 @@ def test_costs_are_those_that_the_simulator_had_whatever_their_name(
     other = tmp_path / "private.json"
     other.write_text('{"format": 1, "costs": {"fork": {"ns": 5000000}}}')
     change(run, costs=str(other))
-    done = schedlab("verify", str(run), "--out", str(tmp_path / "again"))
-    assert done.returncode == 0, done.stderr
+    result = schedlab("verify", str(run), "--out", str(tmp_path / "again"))
+    assert result.returncode == 0, result.stderr

@@ -24,8 +24,8 @@ RUN = "rr-1cpu-seed1"
 @pytest.fixture(scope="module")
 def made(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("made") / "mine"
-    words = ("--machine", "sim", "--workload", "lottery-low", "--policy", "rr", "--cpus", "1-2")
-    assert schedlab("run", *words, "-q", "--out", str(out)).returncode == 0
+    arguments = ("--machine", "sim", "--workload", "lottery-low", "--policy", "rr", "--cpus", "1-2")
+    assert schedlab("run", *arguments, "-q", "--out", str(out)).returncode == 0
     return out
 
 
@@ -70,16 +70,16 @@ def test_sweeps_are_listed_and_removed_but_other_files_stay(
     schedlab: Command, tmp_path: Path
 ) -> None:
     place = tmp_path / "sweeps" / "mine"
-    words = ("--workload", "sleeper", "--policy", "rr", "--cpus", "1", "--seeds", "1..2")
-    done = schedlab("sweep", *words, "--keep-traces", "-q", "--out", str(place))
-    assert done.returncode == 0, done.stderr
+    arguments = ("--workload", "sleeper", "--policy", "rr", "--cpus", "1", "--seeds", "1..2")
+    result = schedlab("sweep", *arguments, "--keep-traces", "-q", "--out", str(place))
+    assert result.returncode == 0, result.stderr
     (row,) = json.loads(call("ls", place.parent, "--json").stdout)
     assert (row["sweeps"], row["runs"], row["failed"]) == (1, 2, 0)
     (place / "report").mkdir()
     (place / "report" / "index.html").write_text("mine")
     (place / "runs" / "notes.txt").write_text("mine")
     changed(next((place / "traces").iterdir()))
-    with dataset._locked(place):
+    with dataset._lock(place):
         assert "another sweep is writing" in call("rm", place, "--yes").stderr
     assert call("rm", place.parent, "--yes").stdout == "1 sweep removed\n"
     file_names = {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()}
@@ -92,8 +92,8 @@ def test_sweeps_are_listed_and_removed_but_other_files_stay(
 
 def test_a_folder_that_is_named_twice_is_removed_once(mine: Path) -> None:
     again = mine.parent / ".." / mine.parent.name / mine.name
-    done = call("rm", mine, mine, again, again / RUN, "--yes")
-    assert (done.exit_code, "2 runs removed" in done.stdout) == (0, True)
+    result = call("rm", mine, mine, again, again / RUN, "--yes")
+    assert (result.exit_code, "2 runs removed" in result.stdout) == (0, True)
     assert not mine.exists()
 
 
@@ -147,8 +147,8 @@ def test_what_is_not_as_schedlab_made_it_stays(
     (precious / "file").write_text("precious")
     harm(mine / RUN)
     files = sorted((mine / RUN).rglob("*"))
-    done = call("rm", mine / RUN, "--yes")
-    assert isinstance(done.exception, SchedlabError)
+    result = call("rm", mine / RUN, "--yes")
+    assert isinstance(result.exception, SchedlabError)
     assert sorted((mine / RUN).rglob("*")) == files
     call("rm", mine, "--yes")  # removes the other run
     assert [entry.name for entry in mine.iterdir()] == [RUN]

@@ -39,7 +39,7 @@ IN_A_FRESH_CLONE = (
     Case("check rr"),
     Case("explore policy rr --tasks 2 --depth 3"),
     Case("grade round-robin labs/round-robin/solution.c"),
-    Case("calibrate --policy rr --cpus 1"),
+    Case("calibrate --policy rr --cpus 2"),
     Case("page"),
 )
 """The first commands build what later ones also need."""
@@ -107,9 +107,9 @@ def check_silence(root: Path, case: Case) -> None:
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("fresh") / "clone"
-    subprocess.run(["git", "clone", "-q", str(ROOT), str(place)], check=True)
-    return place
+    path = tmp_path_factory.mktemp("fresh") / "clone"
+    subprocess.run(["git", "clone", "-q", str(ROOT), str(path)], check=True)
+    return path
 
 
 @pytest.mark.parametrize("case", IN_A_FRESH_CLONE, ids=lambda case: case.words)

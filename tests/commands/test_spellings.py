@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from schedlab.commands.cli import cli
-from schedlab.commands.command_help import RENAMED, modernize
+from schedlab.commands.command_help import OLD_SPELLINGS, modernize
 
 OLD = [
     ("bench", "dev bench"),
@@ -55,7 +55,7 @@ def test_two_old_spellings_in_one_line_are_taken(capsys: pytest.CaptureFixture[s
 def test_old_spellings_lead_to_commands() -> None:
     """Each old spelling has a case above; one study represents all studies."""
     cases = [{*old.replace("=", " ").split()} for old, _ in OLD]
-    for old, new in RENAMED.items():
+    for old, new in OLD_SPELLINGS.items():
         assert new.split()[0] in cli.commands
         assert old.startswith("run study-") or any(case >= {*old.split()} for case in cases)
 

@@ -13,8 +13,8 @@ import pytest
 
 import schedlab as library
 from conftest import Command
-from schedlab.commands.wording import worded
-from schedlab.errors import SchedlabError, WrongUsage, parameter
+from schedlab.commands.wording import with_options
+from schedlab.errors import SchedlabError, WrongUsage, format_parameter
 from schedlab.monitor.systems.guest_errors import GuestError
 from schedlab.monitor.systems.linux_errors import LinuxError
 from schedlab.trace.errors import TraceError
@@ -66,7 +66,7 @@ def test_errors_keep_their_fields_between_processes() -> None:
     ],
 )
 def test_a_parameter_becomes_an_option(name: str, value: Any, shown: str) -> None:
-    assert worded(f"a {parameter(name, value)}: b `c`") == f"a {shown}: b `c`"
+    assert with_options(f"a {format_parameter(name, value)}: b `c`") == f"a {shown}: b `c`"
 
 
 def test_who_called_from_python_reads_parameters() -> None:
@@ -77,6 +77,6 @@ def test_who_called_from_python_reads_parameters() -> None:
 
 
 def test_who_called_from_the_command_line_reads_options(schedlab: Command) -> None:
-    done = schedlab("run", "--machine", "spike", "--cpus", "500")
-    assert "--cpus 500: " in done.stderr
-    assert done.stderr.endswith("; --machine sim has more\n")
+    result = schedlab("run", "--machine", "spike", "--cpus", "500")
+    assert "--cpus 500: " in result.stderr
+    assert result.stderr.endswith("; --machine sim has more\n")

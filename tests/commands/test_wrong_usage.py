@@ -111,6 +111,6 @@ def test_what_makes_no_sense_is_refused(
 
 
 def test_a_start_ends_with_status_2(schedlab: Command) -> None:
-    done = schedlab("run", "--cpus", "0")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "--cpus" in done.stderr and "Traceback" not in done.stderr
+    result = schedlab("run", "--cpus", "0")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "--cpus" in result.stderr and "Traceback" not in result.stderr

@@ -14,21 +14,29 @@ from rich.console import Console
 
 from conftest import Command
 from kept_runs import MS, keep_figures
-from schedlab.analysis.comparison.compare import MATTERS, Comparison, Match, Row, compare
-from schedlab.analysis.comparison.listing import listing
-from schedlab.runs.collection import read
+from schedlab.analysis.comparison.compare import (
+    DEFAULT_THRESHOLD,
+    Comparison,
+    MatchedConfiguration,
+    MetricChange,
+    compare,
+)
+from schedlab.analysis.comparison.listing import comparison_listing
+from schedlab.runs.collection import read_collection
 
 
-def compared(before: Path, after: Path, *metrics: str, matters: float = MATTERS) -> Comparison:
-    return compare(read([before]), read([after]), metrics, matters)
+def compared(
+    before: Path, after: Path, *metrics: str, matters: float = DEFAULT_THRESHOLD
+) -> Comparison:
+    return compare(read_collection([before]), read_collection([after]), metrics, matters)
 
 
-def only(comparison: Comparison) -> Match:
+def only(comparison: Comparison) -> MatchedConfiguration:
     assert len(comparison.matches) == 1
     return comparison.matches[0]
 
 
-def row(match: Match, metric: str, group: str | None = None) -> Row:
+def row(match: MatchedConfiguration, metric: str, group: str | None = None) -> MetricChange:
     rows = [
         candidate
         for candidate in match.rows
@@ -41,7 +49,7 @@ def row(match: Match, metric: str, group: str | None = None) -> Row:
 def printed_text(comparison: Comparison, everything: bool = False) -> str:
     """Returns the comparison as a terminal shows it."""
     console = Console(file=io.StringIO(), width=200, highlight=False)
-    for part in listing(comparison, everything):
+    for part in comparison_listing(comparison, everything):
         console.print(part)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
@@ -60,7 +68,7 @@ def test_across_policies_by_seed(tmp_path: Path) -> None:
     comparison = compared(before, after)
     assert comparison.across == ("policy",)
     match = only(comparison)
-    assert match.paired and match.seeds == (1, 2, 3, 4, 5)
+    assert match.is_paired and match.seeds == (1, 2, 3, 4, 5)
     turnaround = row(match, "turnaround")
     assert turnaround.difference.change == pytest.approx(1.0 * MS)
     assert turnaround.verdict == "worse"
@@ -156,7 +164,7 @@ def test_identical_traces_are_the_same(tmp_path: Path) -> None:
         tmp_path / "b", [10.0, 11.0], trace=b"alike", manifest={"commit": "fedcba9876543210"}
     )
     comparison = compared(before, after)
-    assert only(comparison).identical and only(comparison).rows == ()
+    assert only(comparison).is_identical and only(comparison).rows == ()
     text = printed_text(comparison)
     assert "the same, byte for byte" in text
     assert "commit 0123456789ab" in text and "commit fedcba987654" in text
@@ -167,7 +175,7 @@ def test_a_failed_run_is_shown_and_not_compared(tmp_path: Path) -> None:
     after = seeds(tmp_path / "b", [10.0], policy="mlfq")
     keep_figures(tmp_path / "b", policy="mlfq", seed=2, status="panic")
     comparison = compared(before, after)
-    assert [run.status for run in only(comparison).failed] == ["panic"]
+    assert [run.status for run in only(comparison).failed_runs] == ["panic"]
     assert only(comparison).rows == ()
     text = printed_text(comparison)
     assert "not compared" in text and "after, seed 2: panic: it went wrong" in text
@@ -178,7 +186,7 @@ def test_a_failed_run_that_is_left_out_does_not_matter(tmp_path: Path) -> None:
     after = seeds(tmp_path / "b", [11.0, 21.0], policy="mlfq")
     keep_figures(tmp_path / "b", policy="mlfq", seed=3, status="panic")
     match = only(compared(before, after))
-    assert match.left_out == (3,) and match.failed == ()
+    assert match.excluded_seeds == (3,) and match.failed_runs == ()
     assert row(match, "turnaround").difference.change == pytest.approx(1.0 * MS)
 
 
@@ -188,7 +196,7 @@ def test_other_seeds_are_not_paired(tmp_path: Path) -> None:
     for seed in (7, 8, 9):
         keep_figures(after, seed=seed, policy="mlfq", turnaround_mean_ns=(90.0 + seed) * MS)
     comparison = compared(before, after)
-    assert not only(comparison).paired
+    assert not only(comparison).is_paired
     turnaround = row(only(comparison), "turnaround").difference
     assert (turnaround.before.count, turnaround.after.count) == (2, 3)
     assert "not paired" in printed_text(comparison)
@@ -207,8 +215,8 @@ def test_setups_are_matched_with_their_like(tmp_path: Path) -> None:
         (1, 1),
         (2, 2),
     ]
-    assert [unmatched.setup.cpus for unmatched in comparison.alone_before] == [4]
-    assert [unmatched.setup.policy for unmatched in comparison.alone_after] == ["mlfq"]
+    assert [unmatched.setup.cpus for unmatched in comparison.unmatched_before] == [4]
+    assert [unmatched.setup.policy for unmatched in comparison.unmatched_after] == ["mlfq"]
     text = printed_text(comparison)
     assert "Without a partner, before: program, rr, 4 CPUs" in text
     assert "Without a partner, after: program, mlfq, 2 CPUs" in text
@@ -247,12 +255,12 @@ def test_printed_values_of_programs(tmp_path: Path) -> None:
 def test_the_command(schedlab: Command, tmp_path: Path) -> None:
     seeds(tmp_path / "a", [30.0, 31.0, 32.1])
     seeds(tmp_path / "b", [1.0, 2.0, 3.0], policy="mlfq")
-    done = schedlab("compare", str(tmp_path / "a"), str(tmp_path / "b"))
-    assert done.returncode == 0 and "turnaround, mean" in done.stdout
-    done = schedlab(
+    result = schedlab("compare", str(tmp_path / "a"), str(tmp_path / "b"))
+    assert result.returncode == 0 and "turnaround, mean" in result.stdout
+    result = schedlab(
         "compare", str(tmp_path / "a"), str(tmp_path / "b"), "--json", "--metric", "turnaround"
     )
-    content = json.loads(done.stdout)
+    content = json.loads(result.stdout)
     assert content["across"] == ["policy"]
     [setup] = content["setups"]
     assert setup["seeds"] == [1, 2, 3]
@@ -277,5 +285,5 @@ def test_wrong_usage(schedlab: Command, tmp_path: Path, arguments: list[str]) ->
     places = [argument.format(tmp_path) for argument in arguments]
     if arguments == ["{}/a", "{}"]:
         places[1] = str(tmp_path / "empty")
-    done = schedlab("compare", *places)
-    assert done.returncode == 2 and done.stderr and "Traceback" not in done.stderr
+    result = schedlab("compare", *places)
+    assert result.returncode == 2 and result.stderr and "Traceback" not in result.stderr

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,15 @@ import pytest
 import vl_convert
 
 from kept_runs import MS, keep_figures
-from schedlab.analysis.comparison.measures import BY_NAME
-from schedlab.analysis.comparison.suites import COMPARED, Suite, suites
+from schedlab.analysis.comparison.measures import MEASURES_BY_NAME
+from schedlab.analysis.comparison.suites import COMPARED_MEASURES, Suite, compared_suites
 from schedlab.report import comparison
 from schedlab.report.model import Chart, Page, Table, Text
-from schedlab.report.specifications import for_page, for_paper
-from schedlab.runs.collection import read
+from schedlab.report.specifications import page_specification, paper_specification
+from schedlab.runs.collection import read_collection
+from schedlab.studies.experiments import EXPERIMENTS
 
-TURNAROUND = BY_NAME["turnaround"]
+TURNAROUND = MEASURES_BY_NAME["turnaround"]
 
 
 def fill(
@@ -57,8 +59,8 @@ def page_of(folder: Path) -> Page:
 
 
 def page_or_none(folder: Path) -> Page | None:
-    collection = read([folder])
-    return comparison.page(collection, suites(collection))
+    collection = read_collection([folder])
+    return comparison.make_page(collection, compared_suites(collection))
 
 
 def table(page: Page, name: str) -> Table:
@@ -67,30 +69,32 @@ def table(page: Page, name: str) -> Table:
 
 def suite(folder: Path, experiment: str) -> Suite:
     return next(
-        candidate for candidate in suites(read([folder])) if candidate.experiment == experiment
+        candidate
+        for candidate in compared_suites(read_collection([folder]))
+        if candidate.experiment == experiment
     )
 
 
 def test_who_is_out(folder: Path) -> None:
     mixed = suite(folder, "s3-mixed")
     assert mixed.policies == ("rr", "wrr", "lottery", "mlfq")
-    assert mixed.order(TURNAROUND) == ["mlfq", "lottery", "rr", "wrr"]
-    assert mixed.as_good(TURNAROUND) == ["mlfq", "lottery"]
+    assert mixed.policies_by_mean(TURNAROUND) == ["mlfq", "lottery", "rr", "wrr"]
+    assert mixed.best_policies(TURNAROUND) == ["mlfq", "lottery"]
     assert mixed.ratio("wrr", TURNAROUND) == pytest.approx(32.5 / 7.5, rel=0.01)
-    assert mixed.alike(BY_NAME["throughput"])
+    assert mixed.has_equal_values(MEASURES_BY_NAME["throughput"])
 
 
 def test_less_than_one_percent_does_not_put_a_policy_out(tmp_path: Path) -> None:
     fill(tmp_path, "s3-cpu", {"rr": 1000, "mlfq": 1005, "wrr": 1050})
     cpu = suite(tmp_path, "s3-cpu")
-    assert "mlfq" not in cpu.rankings["turnaround"].possible
-    assert cpu.as_good(TURNAROUND) == ["rr", "mlfq"]
+    assert "mlfq" not in cpu.rankings["turnaround"].tied_for_best
+    assert cpu.best_policies(TURNAROUND) == ["rr", "mlfq"]
 
 
 def test_one_seed_puts_nobody_out(folder: Path) -> None:
     trace = suite(folder, "s4-trace")
     assert trace.rankings == {}
-    assert trace.as_good(TURNAROUND) == ["rr", "mlfq:allotment-boost"]
+    assert trace.best_policies(TURNAROUND) == ["rr", "mlfq:allotment-boost"]
     rows = table(page_of(folder), "comparison-s4-trace").rows
     assert not any(cell.text.startswith("•") for row in rows for cell in row)
 
@@ -101,8 +105,8 @@ def test_a_failed_run_takes_its_policy_out_of_the_contest(folder: Path) -> None:
         keep_figures(folder, experiment="s3-cpu", policy="wrr", seed=seed, status=status,
              turnaround_mean_ns=0.1 * MS)  # fmt: skip
     cpu = suite(folder, "s3-cpu")
-    assert cpu.failed == {"wrr": "seed 3: panic"}
-    assert "wrr" not in cpu.order(TURNAROUND)
+    assert cpu.failures == {"wrr": "seed 3: panic"}
+    assert "wrr" not in cpu.policies_by_mean(TURNAROUND)
     rows = table(page_of(folder), "comparison-s3-cpu").rows
     row = next(row for row in rows if row[1].text == "wrr")
     assert {cell.tone for cell in row[2:]} == {"failed"}
@@ -125,9 +129,9 @@ def test_share_errors_count_only_while_processes_compete(tmp_path: Path) -> None
             keep_figures(tmp_path, experiment="s1-lottery-low", policy=policy, seed=seed,
                  share_error=error + 0.01 * seed, finished=0)  # fmt: skip
             keep_figures(tmp_path, experiment="s3-cpu", policy=policy, seed=seed, share_error=error)
-    share_error = BY_NAME["share-error"]
+    share_error = MEASURES_BY_NAME["share-error"]
     low = suite(tmp_path, "s1-lottery-low")
-    assert low.order(share_error) == ["lottery", "rr"]
+    assert low.policies_by_mean(share_error) == ["lottery", "rr"]
     assert "turnaround" not in {measure.name for measure in low.measures}
     assert share_error not in suite(tmp_path, "s3-cpu").measures
 
@@ -158,19 +162,20 @@ def test_the_charts_are_drawn_with_what_can_be_chosen(folder: Path) -> None:
     charts = {block.name: block for block in page_of(folder).blocks() if isinstance(block, Chart)}
     assert set(charts) == {"comparison-means", "comparison-relative", "comparison-trade-off"}
     for chart in charts.values():
-        for specification in (for_page(chart), for_paper(chart)):
+        for specification in (page_specification(chart), paper_specification(chart)):
             picture = vl_convert.vegalite_to_svg(specification)
             assert "mlfq" in picture
             options = [parameter["bind"]["options"] for parameter in specification["params"]]
             values = [parameter["value"] for parameter in specification["params"]]
             assert all(value in of for value, of in zip(values, options, strict=True))
         assert not chart.data.is_empty() and chart.description
-    trade_off = vl_convert.vegalite_to_svg(for_paper(charts["comparison-trade-off"]))
+    trade_off = vl_convert.vegalite_to_svg(paper_specification(charts["comparison-trade-off"]))
     words = re.findall(r"<text[^>]*>([^<]+)</text>", trade_off)
     across, up = (
-        parameter["value"] for parameter in for_paper(charts["comparison-trade-off"])["params"][1:]
+        parameter["value"]
+        for parameter in paper_specification(charts["comparison-trade-off"])["params"][1:]
     )
-    titles = {measure.name.replace("-", "_"): measure.title for measure in COMPARED}
+    titles = {measure.name.replace("-", "_"): measure.title for measure in COMPARED_MEASURES}
     assert sum(word.startswith(titles[across]) for word in words) == 1, "the axis names the metric"
     assert sum(word.startswith(titles[up]) for word in words) == 1
 
@@ -202,7 +207,7 @@ def test_a_suite_of_few_policies_hides_no_distance(tmp_path: Path) -> None:
     Of the seven policies, none ran in the narrow suite.
     """
     policies = ("rr", "wrr", "lottery", "mlfq", "stride", "hybrid", "priority")
-    many = {policy: 5.0 + place for place, policy in enumerate(policies)}
+    many = {policy: 5.0 + index for index, policy in enumerate(policies)}
     fill(tmp_path, "s3-mixed", many)
     fill(tmp_path, "s5-linux-sysbench", {"fair": 5, "wrr:linux": 6, "lottery:linux": 7})
     rows = table(page_of(tmp_path), "comparison-distance").rows
@@ -212,4 +217,17 @@ def test_a_suite_of_few_policies_hides_no_distance(tmp_path: Path) -> None:
 def test_what_repeats_an_experiment_on_a_slower_machine_is_no_suite(tmp_path: Path) -> None:
     for name in ("s3-cpu", "s3-cpu-on-their-costs"):
         fill(tmp_path, name, {"rr": 5, "mlfq": 6})
-    assert [suite.experiment for suite in suites(read([tmp_path]))] == ["s3-cpu"]
+    assert [suite.experiment for suite in compared_suites(read_collection([tmp_path]))] == [
+        "s3-cpu"
+    ]
+
+
+def test_suites_of_a_study_are_together_wherever_its_experiments_are_listed(tmp_path: Path) -> None:
+    """Each study has one section, so a report cannot give two sections one name."""
+    for name, experiment in EXPERIMENTS.items():
+        if experiment.command:
+            fill(tmp_path, name, {"rr": 5, "mlfq": 6}, seeds=1)
+    suites = compared_suites(read_collection([tmp_path]))
+    studies = [study for study, _ in groupby(suites, key=lambda suite: suite.study)]
+    assert len(studies) > 3
+    assert studies == sorted(set(studies), key=str)

@@ -18,13 +18,13 @@ import yaml
 from conftest import Command
 from kept_runs import MS, keep_figures
 from schedlab.analysis.comparison.compare import compare
-from schedlab.analysis.gate.baseline import LISTING, opened, write_baseline
-from schedlab.analysis.gate.verdict import Gate, judge, markdown
+from schedlab.analysis.gate.baseline import LISTING_FILE, unpacked_baseline, write_baseline
+from schedlab.analysis.gate.verdict import GateVerdict, judge_comparison, verdict_markdown
 from schedlab.errors import FileRefused
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.paths import ROOT
-from schedlab.runs.collection import read
-from schedlab.runs.results import MANIFEST
+from schedlab.runs.collection import read_collection
+from schedlab.runs.results import MANIFEST_FILE
 
 BEFORE = [10.0, 20.0, 30.0, 15.0, 25.0]
 COUNTS = {"rr": {"8": 100, "4096": 200}}
@@ -37,9 +37,9 @@ def seeds(folder: Path, turnarounds: Sequence[float], **options: Any) -> Path:
     return folder
 
 
-def judged(before: Path, after: Path, now: dict[str, dict[str, int]] | None = None) -> Gate:
-    comparison = compare(read([before]), read([after]), ["turnaround"])
-    return judge(comparison, COUNTS, COUNTS if now is None else now)
+def judged(before: Path, after: Path, now: dict[str, dict[str, int]] | None = None) -> GateVerdict:
+    comparison = compare(read_collection([before]), read_collection([after]), ["turnaround"])
+    return judge_comparison(comparison, COUNTS, COUNTS if now is None else now)
 
 
 @pytest.fixture
@@ -47,31 +47,32 @@ def before(tmp_path: Path) -> Path:
     return seeds(tmp_path / "before", BEFORE)
 
 
-def baseline_of(runs: Path, place: Path) -> Path:
-    write_baseline(place, read([runs]), COUNTS)
-    return place
+def baseline_of(runs: Path, path: Path) -> Path:
+    write_baseline(path, read_collection([runs]), COUNTS)
+    return path
 
 
 def test_baseline_replaces_its_runs(before: Path, tmp_path: Path) -> None:
     """A baseline equals the runs that it was made from, and identifies their traces by hash."""
     for run in before.iterdir():
         (run / TRACE_FILE).write_bytes(run.name.encode())
-    with opened(baseline_of(before, tmp_path / "a.baseline")) as baseline:
+    with unpacked_baseline(baseline_of(before, tmp_path / "a.baseline")) as baseline:
         assert baseline.instructions == COUNTS
-        comparison = compare(baseline.runs, read([before]))
+        comparison = compare(baseline.runs, read_collection([before]))
         (match,) = comparison.matches
-        assert match.identical
+        assert match.is_identical
         assert [fact.name for fact in comparison.facts if fact.differs] == []
         for run in before.iterdir():
             (run / TRACE_FILE).write_bytes(b"other")
-        (match,) = compare(baseline.runs, read([before])).matches
-        assert not match.identical
+        (match,) = compare(baseline.runs, read_collection([before])).matches
+        assert not match.is_identical
         assert {row.verdict for row in match.rows} == {"same"}
-        (direct,) = compare(read([before]), read([before])).matches
+        (direct,) = compare(read_collection([before]), read_collection([before])).matches
         assert len(match.rows) > 5
         again = seeds(tmp_path / "again", [value + 3 for value in BEFORE])
         shown = [
-            compare(side, read([again])).matches[0].rows for side in (baseline.runs, read([before]))
+            compare(side, read_collection([again])).matches[0].rows
+            for side in (baseline.runs, read_collection([before]))
         ]
         assert shown[0] == shown[1]
     assert direct.before.runs
@@ -81,19 +82,19 @@ def test_the_same_runs_make_the_same_file(before: Path, tmp_path: Path) -> None:
     files = [baseline_of(before, tmp_path / f"{name}.baseline").read_bytes() for name in "ab"]
     assert files[0] == files[1]
     with zipfile.ZipFile(tmp_path / "a.baseline") as packed:
-        assert b"here" not in packed.read(LISTING)  # fact: the host
+        assert b"here" not in packed.read(LISTING_FILE)  # fact: the host
 
 
 def test_what_is_no_baseline_is_refused(before: Path, tmp_path: Path) -> None:
-    place = tmp_path / "x.baseline"
+    path = tmp_path / "x.baseline"
     for content in (b"", b"PK", b"{}"):
-        place.write_bytes(content)
-        with pytest.raises(FileRefused), opened(place):
+        path.write_bytes(content)
+        with pytest.raises(FileRefused), unpacked_baseline(path):
             pass
     good = baseline_of(before, tmp_path / "good.baseline")
     with zipfile.ZipFile(good) as packed:
         parts = {name: packed.read(name) for name in packed.namelist()}
-    listing = json.loads(parts[LISTING])
+    listing = json.loads(parts[LISTING_FILE])
     lost = {**listing["runs"][0], "files": {"workload.json": f"files/{'0' * 16}-workload.json"}}
     out = {**listing["runs"][0], "files": {"workload.json": "../../x"}}
     for changed, words in (
@@ -103,10 +104,13 @@ def test_what_is_no_baseline_is_refused(before: Path, tmp_path: Path) -> None:
         ({"runs": 3}, "runs"),
         ({"instructions": {"rr": {"8": "x"}}}, "instructions"),
     ):
-        with zipfile.ZipFile(place, "w") as packed:
-            for name, part in {**parts, LISTING: json.dumps(listing | changed).encode()}.items():
+        with zipfile.ZipFile(path, "w") as packed:
+            for name, part in {
+                **parts,
+                LISTING_FILE: json.dumps(listing | changed).encode(),
+            }.items():
                 packed.writestr(name, part)
-        with pytest.raises(FileRefused, match=words), opened(place):
+        with pytest.raises(FileRefused, match=words), unpacked_baseline(path):
             pass
 
 
@@ -116,7 +120,7 @@ def test_worse_by_more_than_chance_closes_the_gate(before: Path, tmp_path: Path)
     )
     assert not gate.passes
     assert "1 worse" in gate.summary
-    text = markdown(gate)
+    text = verdict_markdown(gate)
     assert text.startswith("### schedlab: not passed: 1 worse")
     (line,) = (line for line in text.splitlines() if line.endswith("% worse"))
     assert line.index("│") < line.index("●")
@@ -131,9 +135,9 @@ def test_a_closed_gate_ends_with_status_1(before: Path, tmp_path: Path, schedlab
 
 def fail(folder: Path) -> None:
     (run,) = (path for path in folder.iterdir() if path.name.endswith("seed1"))
-    manifest = json.loads((run / MANIFEST).read_text())
+    manifest = json.loads((run / MANIFEST_FILE).read_text())
     changed = manifest | {"status": "panic", "message": "it died"}
-    (run / MANIFEST).write_text(json.dumps(changed))
+    (run / MANIFEST_FILE).write_text(json.dumps(changed))
 
 
 @pytest.mark.parametrize(
@@ -152,8 +156,8 @@ def test_what_cannot_be_compared_closes_the_gate(
     harm(after)
     gate = judged(before, after)
     assert not gate.passes
-    assert words in " ".join(gate.unjudged())
-    assert "No longer comparable" in markdown(gate)
+    assert words in " ".join(gate.not_comparable())
+    assert "No longer comparable" in verdict_markdown(gate)
 
 
 @pytest.mark.parametrize(
@@ -168,8 +172,8 @@ def test_what_cannot_be_compared_closes_the_gate(
 def test_instructions_are_exact(now: dict[str, dict[str, int]], passes: bool, before: Path) -> None:
     gate = judged(before, before, now)
     assert gate.passes is passes
-    assert ("### schedlab: passed" in markdown(gate)) is passes
-    assert "Instructions of one pick" in markdown(gate)
+    assert ("### schedlab: passed" in verdict_markdown(gate)) is passes
+    assert "Instructions of one pick" in verdict_markdown(gate)
 
 
 def test_the_runs_of_a_baseline_are_carried_out_again(schedlab: Command, tmp_path: Path) -> None:
@@ -194,34 +198,34 @@ def test_the_runs_of_a_baseline_are_carried_out_again(schedlab: Command, tmp_pat
     shutil.rmtree(runs)
     file.unlink()
     comment = tmp_path / "comment.md"
-    done = schedlab("compare", str(place), "--gate", "--markdown", str(comment))
-    assert done.returncode == 0, done.stderr
+    result = schedlab("compare", str(place), "--gate", "--markdown", str(comment))
+    assert result.returncode == 0, result.stderr
     assert (
         "Gate passed: 0 worse, 0 better, 1 of 1 configurations the same, byte for byte"
-        in done.stdout
+        in result.stdout
     )
     assert comment.read_text().startswith("### schedlab: passed")
     change_manifests(place, label="../../../EVIL")
-    done = schedlab("compare", str(place), "--gate", "--out", str(tmp_path / "deep/er/out"))
-    assert done.returncode == 0, done.stderr
+    result = schedlab("compare", str(place), "--gate", "--out", str(tmp_path / "deep/er/out"))
+    assert result.returncode == 0, result.stderr
     assert len([*(tmp_path / "deep/er/out").iterdir()]) == 2
     assert not [*tmp_path.rglob("*EVIL*")]
     change_manifests(place, machine="host", workload=f"touch {tmp_path}/EVIL")
-    done = schedlab("compare", str(place), "--gate")
-    assert done.returncode == 2
-    assert f"touch {tmp_path}/EVIL" in done.stderr
+    result = schedlab("compare", str(place), "--gate")
+    assert result.returncode == 2
+    assert f"touch {tmp_path}/EVIL" in result.stderr
     assert not (tmp_path / "EVIL").exists()
 
 
-def change_manifests(place: Path, **members: str) -> None:
+def change_manifests(path: Path, **members: str) -> None:
     """Changes a baseline's manifests, as an untrusted author could."""
-    with zipfile.ZipFile(place) as packed:
+    with zipfile.ZipFile(path) as packed:
         parts = {name: packed.read(name) for name in packed.namelist()}
-    listing = json.loads(parts[LISTING])
+    listing = json.loads(parts[LISTING_FILE])
     for run in listing["runs"]:
         run["manifest"] |= members
-    with zipfile.ZipFile(place, "w") as packed:
-        for name, part in {**parts, LISTING: json.dumps(listing).encode()}.items():
+    with zipfile.ZipFile(path, "w") as packed:
+        for name, part in {**parts, LISTING_FILE: json.dumps(listing).encode()}.items():
             packed.writestr(name, part)
 
 

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from schedlab.analysis.comparison import statistics
-from schedlab.analysis.comparison.best import ranking
-from schedlab.analysis.comparison.formatting import as_text
+from schedlab.analysis.comparison.best import rank_policies
+from schedlab.analysis.comparison.formatting import estimate_as_text
 from schedlab.analysis.comparison.statistics import (
     Estimate,
     Floats,
     contributions,
+    correct_p_values,
     difference,
     estimate,
     estimates,
-    holm,
-    probability_beyond,
+    p_value_beyond_margin,
 )
 from schedlab.metrics import interquartile_range
 
@@ -51,7 +51,7 @@ def test_bca_is_scipys_but_for_the_widened_levels(monkeypatch: pytest.MonkeyPatc
     ).confidence_interval
     # Undoes the widening: Student's quantile × √(n ÷ (n − 1)) becomes the normal quantile.
     normal = 1.959964 / math.sqrt(40 / 39)
-    monkeypatch.setattr(statistics, "_student", lambda freedom: normal)
+    monkeypatch.setattr(statistics, "_half_width_factor", lambda freedom: normal)
     ours = estimate(sample)
     width = theirs.high - theirs.low
     assert ours.low == pytest.approx(theirs.low, abs=0.05 * width)
@@ -65,7 +65,7 @@ def test_bounds_hold_the_mean_and_are_the_same_again(values: list[float]) -> Non
     assert interval.low <= interval.mean <= interval.high
     assert interval == estimate(values)
     assert interval.count == len(values)
-    assert interval.bounded == (len(values) > 1)
+    assert interval.has_interval == (len(values) > 1)
     if len(set(values)) == 1:
         assert interval.low == interval.mean == interval.high
 
@@ -164,9 +164,9 @@ def test_beyond_a_margin_is_a_shifted_test(paired: bool) -> None:
         if paired
         else stats.ttest_ind(shifted, before, equal_var=False, alternative="greater")
     )
-    probability = probability_beyond(before, after, 8, paired)
+    probability = p_value_beyond_margin(before, after, 8, paired)
     assert probability == pytest.approx(theirs.pvalue)
-    assert probability_beyond(after, before, 8, paired) == pytest.approx(probability)
+    assert p_value_beyond_margin(after, before, 8, paired) == pytest.approx(probability)
 
 
 def test_one_seed_shows_no_chance() -> None:
@@ -185,7 +185,7 @@ def test_reversed_comparison_changes_only_the_sign(
     forth, back = difference(before, after, paired), difference(after, before, paired)
     assert forth.change == pytest.approx(-back.change, abs=1e-6)
     assert forth.low <= forth.change + 1e-6 and forth.change <= forth.high + 1e-6
-    if len(pairs) < statistics.FEW:
+    if len(pairs) < statistics.T_TEST_COUNT_MAX:
         assert forth.low == pytest.approx(-back.high, rel=1e-6, abs=1e-3)
     if forth.p_value is None:
         assert back.p_value is None
@@ -207,21 +207,21 @@ def test_chance_alone_is_called_more_than_chance_in_one_of_twenty(paired: bool, 
 
 
 def test_holm_by_hand() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([]) == []
-    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert correct_p_values([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert correct_p_values([]) == []
+    assert correct_p_values([0.9, 0.8]) == [1.0, 1.0]
 
 
 # --- which policy is best
 
 
 def test_the_clear_one_is_alone() -> None:
-    result = ranking(
+    result = rank_policies(
         {"slow": [10.0, 11.0, 12.0], "fast": [1.0, 2.1, 3.0], "last": [20.0, 21.0, 22.1]}
     )
     assert result.order == ("fast", "slow", "last")
-    assert result.possible == ("fast",)
-    assert ranking({"a": [1.0, 2.0], "b": [8.0, 9.1]}, "higher").best == "b"
+    assert result.tied_for_best == ("fast",)
+    assert rank_policies({"a": [1.0, 2.0], "b": [8.0, 9.1]}, "higher").best == "b"
 
 
 @PATIENT
@@ -231,14 +231,14 @@ def test_the_best_is_possible_and_order_does_not_matter(
 ) -> None:
     sample = st.lists(st.integers(0, 50).map(float), min_size=count, max_size=count)
     values = {str(number): data.draw(sample) for number in range(policies)}
-    result = ranking(values, resolution=1)
-    assert result.best in result.possible
-    mirrored = ranking(
+    result = rank_policies(values, resolution=1)
+    assert result.best in result.tied_for_best
+    mirrored = rank_policies(
         {name: [-value for value in sample] for name, sample in reversed(values.items())},
         "higher",
         resolution=1,
     )
-    assert set(mirrored.possible) == set(result.possible)
+    assert set(mirrored.tied_for_best) == set(result.tied_for_best)
 
 
 @pytest.mark.parametrize("count", [2, 10])
@@ -255,7 +255,7 @@ def test_the_true_best_is_possible_in_nineteen_of_twenty(count: int) -> None:
             str(number): seed + random.normal(0.0 if number < 5 else 0.5, 1, count)
             for number in range(7)
         }
-        lost += "0" not in ranking(values).possible
+        lost += "0" not in rank_policies(values).tied_for_best
     assert lost / 500 <= 0.065
 
 
@@ -278,14 +278,16 @@ def test_the_true_best_is_possible_in_nineteen_of_twenty(count: int) -> None:
     ],
 )
 def test_digits(value: Estimate, text: str) -> None:
-    assert as_text(value) == text
+    assert estimate_as_text(value) == text
 
 
 @PATIENT
 @given(NUMBERS, NUMBERS, NUMBERS, st.integers(2, 5))
 def test_printed_values_are_near_the_exact_ones(a: float, b: float, c: float, count: int) -> None:
     low, mean, high = sorted((a, b, c))
-    words = as_text(Estimate(mean, low, high, count)).replace(",", "").replace("[", "").split()
+    words = (
+        estimate_as_text(Estimate(mean, low, high, count)).replace(",", "").replace("[", "").split()
+    )
     printed = [float(word.strip("]")) for word in words]
     # Half of the last printed digit: of the interval, or of the value's third digit without one.
     digits = 1e-4 if high > low else 5e-3

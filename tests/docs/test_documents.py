@@ -10,9 +10,9 @@ import pytest
 
 from conftest import ROOT
 from schedlab.base.toolchain.tools import BROWSERS
-from schedlab.commands.doctor import examine
+from schedlab.commands.doctor import examine_all
 from schedlab.errors import SchedlabError
-from schedlab.paths import SHARED
+from schedlab.paths import SHARED_CACHE_VARIABLE
 from schedlab_tools.documents import first_run, screens
 from schedlab_tools.documents.gallery import pages as gallery
 from schedlab_tools.documents.make import parts
@@ -58,11 +58,11 @@ def section(name: str, title: str) -> str:
 
 
 def test_doctor_rows_have_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(SHARED, "/none")
+    monkeypatch.setenv(SHARED_CACHE_VARIABLE, "/none")
     table = section("faq.md", "What to do about doctor's messages")
     rows = re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE)
     answered = {name for row in rows for name in row.split(", ")}
-    findings = examine()
+    findings = examine_all()
     assert len(findings) > 20
     for finding in findings:
         name = re.sub(r"-\d+$", "", finding.name)

@@ -11,7 +11,7 @@ import pytest
 from committed_policies import policies_in_progress
 from schedlab.base.toolchain.policies import known_policies
 from schedlab_tools.documents.gallery import pages, trials
-from schedlab_tools.documents.gallery.extremes import Contest, extremes
+from schedlab_tools.documents.gallery.extremes import PolicyComparison, extremes
 from schedlab_tools.documents.gallery.study_presets import study_presets
 from schedlab_tools.documents.marked_parts import marked
 
@@ -20,8 +20,8 @@ SENTENCES = 3
 BUILT_IN = [policy for policy in trials.policies() if policy not in policies_in_progress()]
 
 
-def contest(workload: str, **values: tuple[float, ...]) -> Contest:
-    return Contest(workload, 1, "turnaround", 1.0, values)
+def comparison(workload: str, **values: tuple[float, ...]) -> PolicyComparison:
+    return PolicyComparison(workload, 1, "turnaround", 1.0, values)
 
 
 @pytest.mark.parametrize("policy", BUILT_IN)
@@ -48,8 +48,8 @@ def test_the_list_has_all_policies() -> None:
 
 
 def test_policy_sides_differ_most_from_the_middle() -> None:
-    near = contest("near", a=(10.0, 11.0), b=(20.0, 21.0), c=(30.0, 31.0))
-    far = contest("far", a=(100.0, 110.0), b=(20.0, 21.0), c=(2.0, 2.0))
+    near = comparison("near", a=(10.0, 11.0), b=(20.0, 21.0), c=(30.0, 31.0))
+    far = comparison("far", a=(100.0, 110.0), b=(20.0, 21.0), c=(2.0, 2.0))
     extreme_pair = extremes([near, far], "a")
     assert (extreme_pair.best, extreme_pair.worst) == (near, far)
     assert near.typical == far.typical == "b"
@@ -67,6 +67,6 @@ def test_study_presets_have_pages() -> None:
     }
     expected = {policy: int(study[1]) for policy, study in named.items() if study}
     pages_of = {preset.policy: preset.study.number for preset in study_presets()}
-    assert len(expected) == 14
+    assert len(expected) == 15
     assert expected.items() <= pages_of.items()
     assert set(pages_of.values()) == {1, 2, 3, 4, 5}

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, Command
-from schedlab.base.toolchain.tools import system_compiler
-from schedlab.commands.new_policy import rendered
+from schedlab.base.toolchain.tools import require_system_compiler
+from schedlab.commands.new_policy import render_template
 
 GUIDE = ROOT / "docs" / "writing-a-policy.md"
 NAME = "stride2"
@@ -142,7 +142,7 @@ def without_comments(text: str) -> str:
 
 def policy_after(step: int) -> str:
     """Returns the policy's file after all steps up to this one."""
-    source = Source.of(rendered("policy.c", NAME, "Waldspurger and Weihl 1995"))
+    source = Source.of(render_template("policy.c", NAME, "Waldspurger and Weihl 1995"))
     for step_number in range(1, step + 1):
         for block in of_step(step_number, "c"):
             source.apply(block)
@@ -151,7 +151,7 @@ def policy_after(step: int) -> str:
 
 def policy_test_text(tests: list[str]) -> str:
     """Returns a test file: the head of the scaffold, these tests, and main()."""
-    head, _, _ = rendered("policy_test.c", NAME, "").partition("/* PIDs count from 1.")
+    head, _, _ = render_template("policy_test.c", NAME, "").partition("/* PIDs count from 1.")
     names = re.findall(r"^static void (\w+)\(", "\n".join(tests), re.MULTILINE)
     calls = "".join(f"    run_test({name});\n" for name in names)
     return head + "\n".join(tests) + f"\nint main(void)\n{{\n{calls}    return 0;\n}}\n"
@@ -174,7 +174,7 @@ def lay_out(folder: Path, policy: str) -> Path:
 def run_policy_tests(folder: Path, tests: list[str]) -> subprocess.CompletedProcess[str]:
     source = f"tests/host/policy_{NAME}_test.c"
     (folder / source).write_text(policy_test_text(tests))
-    built = run(folder, system_compiler().clang, *SANITIZED, source, "-o", "own-test")
+    built = run(folder, require_system_compiler().clang, *SANITIZED, source, "-o", "own-test")
     assert built.returncode == 0, built.stderr
     return run(folder, str(folder / "own-test"))
 
@@ -184,7 +184,7 @@ def run_laws(folder: Path) -> subprocess.CompletedProcess[str]:
     (folder / "table.c").write_text(table.stdout)
     sources = ["tests/policies/laws.c", "policies/support/registry.c", "table.c"]
     sources.append(f"policies/{NAME}.c")
-    built = run(folder, system_compiler().clang, *SANITIZED, *sources, "-o", "laws")
+    built = run(folder, require_system_compiler().clang, *SANITIZED, *sources, "-o", "laws")
     assert built.returncode == 0, built.stderr
     return run(folder, str(folder / "laws"), "1")
 
@@ -295,12 +295,12 @@ def test_shares_on_the_kernel_are_those_of_the_guide(schedlab: Command, tmp_path
         for line in table.splitlines()
         if "CPU share, error" in line
     ]
-    done = schedlab(
+    result = schedlab(
         *("run", "--json", "--workload", "lotterytest low", "--policy", "stride,rr"),
         *("--cpus", "1,2", "--out", str(tmp_path / "out")),
     )
-    assert done.returncode == 0, done.stderr
-    runs = json.loads(done.stdout)["runs"]
+    assert result.returncode == 0, result.stderr
+    runs = json.loads(result.stdout)["runs"]
     for column, run in enumerate(runs):
         groups = {group["group"]: group for group in run["metrics"]["groups"]}
         shares = [100 * groups[name]["share"] for name in "ABC"]

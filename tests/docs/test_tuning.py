@@ -22,14 +22,14 @@ from schedlab.base.display.numbers import duration
 from schedlab.commands import sweep_options as options
 from schedlab.sweep import best, command, dataset, ranking
 from schedlab.sweep.expansion import Point
-from schedlab.sweep.objectives import parse
+from schedlab.sweep.objectives import parse_objective
 from schedlab.sweep.plan import SweepPlan
 
 PAGE = ROOT / "docs" / "tuning.md"
 PICTURE = ROOT / "docs" / "tuning-frontier.svg"
 SWEEP = ROOT / "sweeps" / "mlfq-mixed.yaml"
 CHECK = ROOT / "sweeps" / "mlfq-mixed-check.yaml"
-OBJECTIVES = [parse("turnaround"), parse("response")]
+OBJECTIVES = [parse_objective("turnaround"), parse_objective("response")]
 PRESET = ("mlfq:allotment-boost", "")
 BASELINES = [PRESET, ("rr:table-scan", "")]
 WRITE = os.environ.get("SCHEDLAB_GOLDEN") == "write"
@@ -109,8 +109,8 @@ def run(
     """Runs the selected points of a sweep, or all points when the page is written; returns the
     folder."""
     points = tuple(point for point in plan.points if WRITE or is_selected(point))
-    done = command.carry_out(
-        replace(plan, points=points), command.Doing(folder, keep_traces=traces)
+    done = command.execute_plan(
+        replace(plan, points=points), command.ExecutionOptions(folder, keep_traces=traces)
     )
     assert done.failed == 0
     return folder
@@ -121,19 +121,19 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> ranking.Values:
     """Values of the sweep: of the configurations that the page names, or of all."""
     named = [] if WRITE else setups_of("found", 1)
     folder = run(
-        command.plan(SWEEP, {}),
+        command.plan_sweep(SWEEP, {}),
         tmp_path_factory.mktemp("tuned") / "out",
         lambda point: choice_of(point) in named,
     )
     if WRITE:
         PICTURE.unlink(missing_ok=True)  # no command replaces an existing picture
-        best.draw(folder, OBJECTIVES, PICTURE)
+        best.draw_fronts(folder, OBJECTIVES, PICTURE)
     (values,) = ranking.read_values(folder, OBJECTIVES)
     return values
 
 
 def test_number_of_runs_is_as_stated() -> None:
-    plan = command.plan(SWEEP, {})
+    plan = command.plan_sweep(SWEEP, {})
     setups = {choice_of(point) for point in plan.points}
     text = f"{len(plan.points):,} runs: {len(setups)} setups with 5 seeds each"
     assert text in PAGE.read_text()
@@ -144,15 +144,15 @@ def test_number_of_runs_is_as_stated() -> None:
 
 
 def test_the_front(tuned: ranking.Values) -> None:
-    front = ranking.front(tuned, OBJECTIVES)
+    front = ranking.find_front(tuned, OBJECTIVES)
     rows = []
     before = front.estimates[PRESET][0].mean
-    for place, choice in enumerate((*front.members, *BASELINES), start=1):
+    for index, choice in enumerate((*front.members, *BASELINES), start=1):
         turnaround, response = front.estimates[choice]
         rows.append(
             [
-                str(place) if choice in front.members else "",
-                f"`{ranking.title_of(choice)}`",
+                str(index) if choice in front.members else "",
+                f"`{ranking.setup_title(choice)}`",
                 duration(turnaround.mean),
                 "" if choice == PRESET else f"{100 * (turnaround.mean / before - 1):+.1f} %",
                 duration(response.mean),
@@ -168,7 +168,7 @@ def test_the_front(tuned: ranking.Values) -> None:
         assert abs(by_name[one][1].mean / by_name[other][1].mean - 1) < 0.01
     assert "slice_3=2," in first[1] and "slice_3=1," in second[1]
     assert by_name[second][1].mean < 0.55 * by_name[first][1].mean
-    checked = {choice_of(point) for point in command.plan(CHECK, {}).points}
+    checked = {choice_of(point) for point in command.plan_sweep(CHECK, {}).points}
     assert checked == {*front.members, *BASELINES}, "sweeps/mlfq-mixed-check.yaml has other setups"
 
 
@@ -185,7 +185,7 @@ SIZES_TESTED = ("10", "20")
 @pytest.mark.long
 def test_other_seeds_and_sizes(tmp_path: Path) -> None:
     folder = run(
-        command.plan(CHECK, {}),
+        command.plan_sweep(CHECK, {}),
         tmp_path / "out",
         lambda point: point.run.changes[0][1] in SIZES_TESTED,
     )
@@ -194,7 +194,7 @@ def test_other_seeds_and_sizes(tmp_path: Path) -> None:
         for values in ranking.read_values(folder, OBJECTIVES)
     }
     estimates = {
-        size: ranking.front(values, OBJECTIVES).estimates for size, values in scenes.items()
+        size: ranking.find_front(values, OBJECTIVES).estimates for size, values in scenes.items()
     }
     sizes = ("10", "20", "30", "40")
     choices = setups_of("found", 1)
@@ -202,7 +202,7 @@ def test_other_seeds_and_sizes(tmp_path: Path) -> None:
     if WRITE:
         rows = [
             [
-                f"`{ranking.title_of(choice)}`",
+                f"`{ranking.setup_title(choice)}`",
                 *(duration(estimates[size][choice][0].mean) for size in sizes),
             ]
             for choice in choices
@@ -225,14 +225,14 @@ def test_other_seeds_and_sizes(tmp_path: Path) -> None:
 
 @pytest.mark.spike
 def test_the_kernel_confirms_it(tmp_path: Path) -> None:
-    given = options.nodes(
+    given = options.nodes_of_options(
         ["s4-mixed-20"], [], [], [], [], None, {"machines": "spike", "seeds": "101..103"}
     )
     first = setups_of("found", 1)[0]
-    plan = command.plan(CHECK, given)
+    plan = command.plan_sweep(CHECK, given)
     folder = run(plan, tmp_path / "out", lambda point: choice_of(point) == first)
     (values,) = ranking.read_values(folder, OBJECTIVES)
-    estimates = ranking.front(values, OBJECTIVES).estimates
+    estimates = ranking.find_front(values, OBJECTIVES).estimates
     if WRITE:
         rows = [kernel_row(choice, estimates[choice]) for choice in setups_of("found", 1)]
         agrees("kernel", table(["setup", "turnaround, mean", "response, mean"], rows))
@@ -246,7 +246,7 @@ def test_the_kernel_confirms_it(tmp_path: Path) -> None:
 
 
 def kernel_row(choice: ranking.Choice, both: Sequence[Estimate]) -> list[str]:
-    return [f"`{ranking.title_of(choice)}`", *(duration(value.mean) for value in both)]
+    return [f"`{ranking.setup_title(choice)}`", *(duration(value.mean) for value in both)]
 
 
 def narrow(value: Estimate, part: float) -> bool:

@@ -19,9 +19,15 @@ from hypothesis import strategies as st
 
 from conftest import Command
 from naive_blame import Naive
-from schedlab.analysis.explanation import Blames, Cause, confirmed, critical_path, delays
-from schedlab.analysis.explanation.waits import KINDS, select_waits, waits_of
-from schedlab.analysis.explanation.words import Names, described
+from schedlab.analysis.explanation import (
+    Blames,
+    Cause,
+    check_attribution,
+    critical_path,
+    sum_delays,
+)
+from schedlab.analysis.explanation.waits import WAIT_KINDS, rows_to_waits, select_waits
+from schedlab.analysis.explanation.words import ProcessNames, sum_equal_parts
 from schedlab.analysis.tables import TraceTables
 from schedlab.commands.cli import cli
 from schedlab.trace import read
@@ -51,11 +57,11 @@ def test_runnable_waits_equal_the_oracle(script: Script, chance: random.Random) 
             name = part.cause.value if part.life is None else int(pids[part.life])
             blamed_ns[name] += part.duration_ns
         assert blamed_ns == naive.blame(wait)
-    before = blames.cpus.some_idle_before
+    before = blames.occupancy.some_idle_before
     for wait in tables.waits.iter_rows(named=True):
         begin, end = before(np.array([wait["begin_ns"], wait["end_ns"]]))
         assert end - begin == naive.waited_while_idle(wait, script.cpus)
-    summed = delays(blames, tables.waits.with_row_index("at")["at"])
+    summed = sum_delays(blames, tables.waits.with_row_index("at")["at"])
     assert summed["duration_ns"].sum() == tables.waits["duration_ns"].sum()
 
 
@@ -68,7 +74,9 @@ def test_parts_follow_without_gaps(script: Script, chance: random.Random) -> Non
     blames = Blames(tables)
     spans = [
         (wait.life, wait.begin_ns, wait.end_ns)
-        for wait in waits_of(select_waits(tables, None, KINDS, trace.begin_ns, trace.end_ns))
+        for wait in rows_to_waits(
+            select_waits(tables, None, WAIT_KINDS, trace.begin_ns, trace.end_ns)
+        )
     ]
     for (life,), life_states in tables.states.group_by("life"):
         spans.append(
@@ -119,8 +127,8 @@ def test_a_chain_of_wakers_is_followed(chained: TraceTables) -> None:
     life = {name: chained.lives_of(name)[0] for name in ("root", "waiter", "helper", "hog")}
     (block,) = chained.blocks.filter(chained.blocks["life"] == life["waiter"]).to_dicts()
     parts = Blames(chained).of(life["waiter"], block["begin_ns"], block["end_ns"])
-    names = Names(chained)
-    assert {share.words: share.duration_ns for share in described(parts, names)} == {
+    names = ProcessNames(chained)
+    assert {share.words: share.duration_ns for share in sum_equal_parts(parts, names)} == {
         f"{names[life['helper']]} ran on CPU 0": 4 * MS,
         f"{names[life['helper']]} waited while {names[life['hog']]} ran on CPU 0": 3 * MS,
     }
@@ -154,11 +162,11 @@ def both(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     """Simulator runs under rr and mlfq; read-only, because all tests of the module share them."""
     place = tmp_path_factory.mktemp("recorded")
     (place / "w.json").write_text(json.dumps(TASKS))
-    words = ("--machine", "sim", "--workload", str(place / "w.json"), "--policy", "rr,mlfq")
+    arguments = ("--machine", "sim", "--workload", str(place / "w.json"), "--policy", "rr,mlfq")
     more = ("--cpus", "1", "--set", "rr.slice=3", "--costs", "none", "--out", str(place / "out"))
-    done = schedlab("run", "--json", *words, *more)
-    assert done.returncode == 0, done.stderr
-    folders = [Path(run["folder"]) for run in json.loads(done.stdout)["runs"]]
+    result = schedlab("run", "--json", *arguments, *more)
+    assert result.returncode == 0, result.stderr
+    folders = [Path(run["folder"]) for run in json.loads(result.stdout)["runs"]]
     return dict(zip(("rr", "mlfq"), folders, strict=True))
 
 
@@ -221,7 +229,7 @@ def test_half_of_what_is_blamed_must_be_saved() -> None:
             "duration_ns": [80, 60, 20, 100],
         }
     )
-    assert confirmed(waits, blamed, ["x", "y"]).select(
+    assert check_attribution(waits, blamed, ["x", "y"]).select(
         "waiting", "blamed_ns", "confirmed"
     ).rows() == [("a", 80, True), ("b", 80, False), ("c", 0, None)]
 

@@ -6,10 +6,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from built_once import build_once
 from schedlab.machines import exploration
 from schedlab.machines.exploration import Limits
-from schedlab.machines.operations_workload import Act, acts_of, workload_of
+from schedlab.machines.operations_workload import Operation, make_workload, parse_operations
+from schedlab.machines.outcome import BROKEN_RULE
 from test_planted import SOURCE, WORDS, mistakes
 
 LIMITS = Limits(tasks=3, depth=8, memory_mib=64)
@@ -18,7 +21,7 @@ LIMITS = Limits(tasks=3, depth=8, memory_mib=64)
 def breaking(mistake: str) -> str | None:
     build_once("explorer", EXPLORED="tests/explore/planted.c")
     settings = f"mistake={mistakes()[mistake]}"
-    return exploration.workload_that_breaks(SOURCE, WORDS, "planted", settings, LIMITS)
+    return exploration.find_breaking_workload(SOURCE, WORDS, "planted", settings, LIMITS)
 
 
 def test_a_task_that_is_lost_at_a_move_is_lost_in_a_run() -> None:
@@ -36,6 +39,15 @@ def test_no_workload_without_a_run_that_shows_the_mistake() -> None:
     assert breaking("none") is None
 
 
+def test_no_workload_of_a_rule_that_breaks_before_the_first_task(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        exploration, "_run_search", lambda *_: (BROKEN_RULE, ["act tick 0 0 0"], [])
+    )
+    assert exploration.find_breaking_workload(SOURCE, WORDS, "planted", "", LIMITS) is None
+
+
 def test_acts_become_phases_at_their_times() -> None:
     lines = ["act new 0 0 0", "act tick 0 0 0", "act set 0 2 1000000", "act yield 0 0 0"]
     lines += [
@@ -45,8 +57,13 @@ def test_acts_become_phases_at_their_times() -> None:
         "  1. task 1 is forked",
         "act end 0 0 0",
     ]
-    acts = [*acts_of(lines), Act("new", 0), Act("set", 0, 6, 10_000_000), Act("block", 0)]
-    first, second = json.loads(workload_of(acts, "a test"))["tasks"].values()
+    acts = [
+        *parse_operations(lines),
+        Operation("new", 0),
+        Operation("set", 0, 6, 10_000_000),
+        Operation("block", 0),
+    ]
+    first, second = json.loads(make_workload(acts, "a test"))["tasks"].values()
     assert [list(phase.items()) for phase in first["phases"].values()] == [
         [("run", {"until": "10001us"})],
         [("tickets", 1_000_000), ("run", {"until": "10002us"}), ("yield", "")],

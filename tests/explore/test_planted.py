@@ -68,7 +68,7 @@ def _built() -> None:
 
 def explore(
     mistake: str, depth: int, workers: int = 1, groups: bool | None = None
-) -> exploration.Explored:
+) -> exploration.ExplorationResult:
     limits = Limits(
         tasks=3,
         depth=depth,
@@ -78,7 +78,9 @@ def explore(
         groups=mistake in OF_GROUPS if groups is None else groups,
     )
     words = (*WORDS, "group") if mistake in OF_GROUPS else WORDS
-    return exploration.run(SOURCE, words, "planted", f"mistake={mistakes()[mistake]}", limits)
+    return exploration.run_exploration(
+        SOURCE, words, "planted", f"mistake={mistakes()[mistake]}", limits
+    )
 
 
 @pytest.mark.parametrize("mistake", PLANTED_FLAWS)
@@ -104,7 +106,7 @@ def test_no_shorter_sequence_breaks_a_rule_and_none_does_without_the_mistake() -
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_level_that_the_memory_does_not_hold_does_not_count(workers: int) -> None:
     limits = Limits(tasks=3, memory_mib=1, workers=workers)
-    explored = exploration.run(SOURCE, WORDS, "planted", "", limits)
+    explored = exploration.run_exploration(SOURCE, WORDS, "planted", "", limits)
     assert explored.end == "memory"
     assert explored.states == explore("none", explored.depth).states < (1 << 20) // 28
 
@@ -114,19 +116,25 @@ def test_a_law_that_times_may_be_moved_is_tried(mistake: str, holds: bool) -> No
     settings = f"mistake={mistakes()[mistake]}"
     limits = Limits(tasks=3, memory_mib=64)
     words = (*WORDS, "now")
-    assert exploration.law_of_times_holds(SOURCE, words, "planted", settings, limits) is holds
+    assert exploration.is_time_invariant(SOURCE, words, "planted", settings, limits) is holds
 
 
 def test_what_a_policy_reads_is_what_the_compiler_misses(tmp_path: Path) -> None:
     """Comments and a policy's private fields do not count; reads by functions of policy.h do."""
-    assert exploration.words_of(SOURCE) == ("now", *WORDS, "group")
-    assert exploration.words_of(ROOT / "policies" / "rr.c") == ("slot",)
+    assert exploration.find_host_fields_read(SOURCE) == ("now", *WORDS, "group")
+    assert exploration.find_host_fields_read(ROOT / "policies" / "rr.c") == ("slot",)
     changed = tmp_path / "planted.c"
     text = SOURCE.read_text().replace(
         "state->ticks++;", "state->ticks += run_time_now(queue, task) > 9;"
     )
     changed.write_text(text.replace("#include", "/* task->nice, queue->now */\n#include", 1))
-    assert exploration.words_of(changed) == ("now", "run_time", "counted", *WORDS, "group")
+    assert exploration.find_host_fields_read(changed) == (
+        "now",
+        "run_time",
+        "counted",
+        *WORDS,
+        "group",
+    )
 
 
 @pytest.mark.parametrize("name", ["a b/mine.c", "no.c", "empty.c"])
@@ -136,4 +144,4 @@ def test_a_file_that_is_no_policy_is_refused(tmp_path: Path, name: str) -> None:
     if name != "no.c":
         file.write_text("" if name == "empty.c" else SOURCE.read_text())
     with pytest.raises(WrongUsage):
-        exploration.named(file)
+        exploration.read_policy_name(file)

@@ -13,7 +13,7 @@ import pytest
 from built_once import build_once
 from conftest import ROOT
 from schedlab.machines import exploration
-from schedlab.machines.exploration import Explored, Limits
+from schedlab.machines.exploration import ExplorationResult, Limits
 
 SHIPPED = sorted(path.stem for path in (ROOT / "policies").glob("*.c"))
 QUICK = ("edf", "lottery")
@@ -27,9 +27,11 @@ def built(policy: str) -> Path:
     return ROOT / source
 
 
-def explore(policy: str, limits: Limits, tunables: str = "") -> Explored:
+def explore(policy: str, limits: Limits, tunables: str = "") -> ExplorationResult:
     source = built(policy)
-    return exploration.run(source, exploration.words_of(source), policy, tunables, limits)
+    return exploration.run_exploration(
+        source, exploration.find_host_fields_read(source), policy, tunables, limits
+    )
 
 
 @pytest.mark.parametrize("slice_ticks", [1, 3])
@@ -46,8 +48,10 @@ def test_a_law_knows_the_quirks_of_a_studys_levels(preset: str) -> None:
     """A fast lane precedes level 0; if tasks age by passes, their levels are unknown."""
     source = built("studies/study-priority")
     limits = Limits(tasks=3, depth=6, memory_mib=256)
-    words = exploration.words_of(source)
-    assert exploration.run(source, words, f"priority:{preset}", "", limits).end == "depth"
+    words = exploration.find_host_fields_read(source)
+    assert (
+        exploration.run_exploration(source, words, f"priority:{preset}", "", limits).end == "depth"
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,4 +67,4 @@ def test_no_short_sequence_breaks_a_rule_and_times_may_be_moved(policy: str) -> 
     explored = explore(policy, limits)
     assert (explored.end, explored.depth) == ("depth", DEPTH)
     assert explored.states > 50, "amps has 51, to which all tasks and times are alike"
-    assert exploration.law_of_times_holds(built(policy), explored.words, policy, limits=limits)
+    assert exploration.is_time_invariant(built(policy), explored.words, policy, limits=limits)

@@ -18,12 +18,12 @@ from schedlab import paths
 from schedlab.errors import SchedlabError
 from schedlab.monitor import files as serving
 from schedlab.monitor import worker
-from schedlab.monitor.commands import perform
+from schedlab.monitor.commands import perform_command
 from schedlab.monitor.limits import read_message
-from schedlab.monitor.page_socket import encode
+from schedlab.monitor.page_socket import encode_message
 from schedlab.monitor.server import Server
 from schedlab.monitor.session import Session
-from schedlab.runs.parts import supply
+from schedlab.runs.parts import build_parts
 
 MESSAGES: tuple[dict[str, Any], ...] = (
     {"do": "policy", "system": "a", "policy": "lottery:thesis"},
@@ -62,7 +62,7 @@ class Wrong(Exception):
 
 def lines(folder: Path) -> None:
     """Writes one line per message: an example of each that docs/monitor.md lists."""
-    supply(["simulator"])
+    build_parts(["simulator"])
     numbered = ({"id": number, **message} for number, message in enumerate(MESSAGES))
     (folder / "messages").write_text("".join(f"{json.dumps(message)}\n" for message in numbered))
 
@@ -71,15 +71,15 @@ def ask(folder: Path, file: Path) -> list[str]:
     """Sends each line as a message, and returns the refusals; a refusal does not end the
     session."""
     with (
-        mock.patch.object(paths, "RUNS", folder / "imported"),
-        mock.patch.object(worker, "_call", _work),
+        mock.patch.object(paths, "RUNS_FOLDER", folder / "imported"),
+        mock.patch.object(worker, "_call_in_process", _work),
     ):
         return asyncio.run(_ask(file.read_bytes().splitlines()))
 
 
 async def _work(function: object, *_: object, **request: object) -> object:
     """Skips measuring and drawing, which take seconds and read nothing of a message."""
-    return "x" if function is worker.reported else {"status": "success", "message": ""}
+    return "x" if function is worker.report_folders else {"status": "success", "message": ""}
 
 
 async def _ask(messages: list[bytes]) -> list[str]:
@@ -88,11 +88,13 @@ async def _ask(messages: list[bytes]) -> list[str]:
         for raw_message in messages:
             try:
                 message = read_message(raw_message)
-                encode({"id": message.get("id"), "result": await perform(session, message)})
+                encode_message(
+                    {"id": message.get("id"), "result": await perform_command(session, message)}
+                )
             except (SchedlabError, OSError) as error:
-                encode({"error": str(error)})
+                encode_message({"error": str(error)})
                 refusals.append(f"{raw_message!r}: {error}")
-            encode(session.hello())
+            encode_message(session.hello())
     return refusals
 
 
@@ -103,7 +105,7 @@ async def _session() -> AsyncIterator[Session]:
     driving = asyncio.ensure_future(session.run())
     try:
         systems = session.systems.values()
-        await until(lambda: all(system.is_on for system in systems))
+        await until(lambda: all(system.is_ready for system in systems))
         for system in systems:
             await system.played.advance(_WORK_BEGIN_NS, 1)
         await until(
@@ -123,7 +125,7 @@ async def _session() -> AsyncIterator[Session]:
 def connection(folder: Path) -> None:
     """Writes the bytes of a page's connection: the opening request, then framed and masked
     messages."""
-    supply(["simulator"])
+    build_parts(["simulator"])
     request = (
         f"GET /socket?token={TOKEN} HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nUpgrade: websocket\r\n"
         "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
@@ -140,7 +142,7 @@ def connection(folder: Path) -> None:
 
 def _frame(data: bytes, kind: int = 1) -> bytes:
     mask = b"\x05\x0a\x50\xa0"
-    masked = bytes(byte ^ mask[at % 4] for at, byte in enumerate(data))
+    masked = bytes(byte ^ mask[index % 4] for index, byte in enumerate(data))
     return bytes((0x80 | kind, 0x80 | len(data))) + mask + masked
 
 

@@ -29,25 +29,26 @@ from schedlab.base.toolchain.policies import Catalogue
 from schedlab.commands.metric_tables import tables
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.outcome import Outcome
+from schedlab.metrics.model import TABLES, TABLES_FILE
 from schedlab.monitor.model import Model
-from schedlab.monitor.systems.recorded import _Tape, recorded_setup
-from schedlab.monitor.trace_file import Recent, TraceFile
+from schedlab.monitor.systems.recorded import _PlayableTrace, recorded_setup
+from schedlab.monitor.trace_file import RecentRecords, TraceFile
 from schedlab.paths import ROOT
 from schedlab.recordings.convert import convert
 from schedlab.report import artifact, artifact_check
 from schedlab.runs import collection, results
-from schedlab.runs.recording import recording
-from schedlab.runs.replay import charges_of, workload_of
+from schedlab.runs.recording import read_recording
+from schedlab.runs.replay import derive_workload, parse_charges
 from schedlab.runs.results import EVALUATIONS_FILE, read_sequential_checks, write_sequential_checks
 from schedlab.runs.worker import Result
 from schedlab.studies import figures
 from schedlab.sweep import dataset, description_reader, ranking
-from schedlab.sweep.expansion import expand, most
-from schedlab.sweep.objectives import parse
-from schedlab.sweep.rows import Rows
+from schedlab.sweep.expansion import count_runs_max, expand
+from schedlab.sweep.objectives import parse_objective
+from schedlab.sweep.rows import RunRows
 from schedlab.workload import costs, workload_files
 from schedlab.workload.shapes import reading as shapes
-from schedlab.workload.text import text_of
+from schedlab.workload.text import format_workload
 
 Read = Callable[[Path, Path], object]
 """Reads a file; takes the folder and the file."""
@@ -78,8 +79,18 @@ def _runs(folder: Path) -> None:
         )
 
 
+def _runs_of_older_versions(folder: Path) -> None:
+    """Their tables are Parquet files, as large tables still are."""
+    _runs(folder)
+    for tables_file in folder.glob(f"*/*/{results.METRICS_FOLDER}/{TABLES_FILE}"):
+        run_metrics = metrics.load(tables_file.parent)
+        tables_file.unlink()
+        for table in TABLES:
+            getattr(run_metrics, table).write_parquet(tables_file.parent / f"{table}.parquet")
+
+
 def _read_runs(folder: Path, file: Path) -> None:
-    before, after = (collection.read([folder / side]) for side in ("before", "after"))
+    before, after = (collection.read_collection([folder / side]) for side in ("before", "after"))
     for table in (before.summary, before.groups, before.processes, before.values):
         table.to_dicts()
     for run in before:
@@ -87,9 +98,9 @@ def _read_runs(folder: Path, file: Path) -> None:
         json.dumps(run_metrics.to_dict())
         tables([(run.setup.policy_title, run_metrics)])
     json.dumps(compare(before, after).to_dict())
-    if file.name == results.MANIFEST:
+    if file.name == results.MANIFEST_FILE:
         recorded_setup(file.parent)
-        recording(file.parent).replayed  # noqa: B018
+        read_recording(file.parent).replayed  # noqa: B018
 
 
 def _looked(folder: Path) -> None:
@@ -102,23 +113,23 @@ def _read_trace(folder: Path, file: Path) -> None:
     for form in trace.FORMATS:
         trace.export(read, folder / "exported", form)
     _play(file)
-    recording(file)
-    workload_of(read, charges_of("kernel", "rr"), keep_switches=True)
+    read_recording(file)
+    derive_workload(read, parse_charges("kernel", "rr"), keep_switches=True)
     trace.validate(read)
     metrics.compute(read)
 
 
 def _play(file: Path) -> None:
     """Replays a trace as the monitor shows it."""
-    tape = _Tape(file)
+    tape = _PlayableTrace(file)
     model = Model(tape.header, "rr", "equal")
-    records = tape.until(0, tape.end_ns)
+    records = tape.records_until(0, tape.end_ns)
     model.feed(records)
     model.reach(tape.end_ns)
     model.frame()
     with TraceFile(file.with_name("again.bin"), tape.header) as again:
         again.add(records)
-    recent = Recent(tape.header, most=50)
+    recent = RecentRecords(tape.header, records_max=50)
     for begin in range(0, len(records), 20):
         recent.add(records[begin : begin + 20])
     recent.write(file.with_name("recent.bin"), frozenset({1}), span_ns=1_000_000)
@@ -129,7 +140,7 @@ def _play(file: Path) -> None:
 
 def _swept(folder: Path) -> None:
     make = {"measuring": {"schedlab": "1"}, "machines": {"sim": {"machine_version": "1"}}}
-    with dataset.opened(folder, ("set_slice",), make, "a title") as sweep_dataset:
+    with dataset.open_data_set(folder, ("set_slice",), make, "a title") as sweep_dataset:
         for seed in (1, 2, 3):
             identity = {
                 "workload": "w.json", "policy": "mlfq", "settings": "", "changes": "", "machine": "sim",
@@ -141,7 +152,7 @@ def _swept(folder: Path) -> None:
                 "clock_step_ns": 1,
                 "turnaround_mean_ns": 1e6 + seed,
             }
-            rows = Rows(summary, ({"group": "a", "processes": 2, "turnaround_mean_ns": 1e6},))
+            rows = RunRows(summary, ({"group": "a", "processes": 2, "turnaround_mean_ns": 1e6},))
             other = {**identity, "settings": "slice=2", "set_slice": 2}
             sweep_dataset.add([(identity, Result(f"a{seed}", Outcome("success"), 0.1, rows)),
                        (other, Result(f"b{seed}", Outcome("success"), 0.1, rows))])  # fmt: skip
@@ -152,11 +163,11 @@ def _read_swept(folder: Path, _: Path) -> None:
         dataset.read_table(folder, table).to_dicts()
     dataset.read_statuses(folder)
     for text in ("turnaround", "turnaround@a"):
-        objective = parse(text)
+        objective = parse_objective(text)
         for values in ranking.read_values(folder, [objective]):
-            ranking.ranked(values, objective)
+            ranking.rank_setups(values, objective)
     manifest = dataset.read_manifest(folder)
-    dataset.check_fit(folder, manifest, dict(manifest["make"]))
+    dataset.check_same_programs(folder, manifest, dict(manifest["make"]))
 
 
 @cache
@@ -172,8 +183,8 @@ _RUNS_MOST = 2000
 
 
 def _read_sweep(_: Path, file: Path) -> None:
-    described = description_reader.read(file, {}, _catalogue())
-    if most(described) <= _RUNS_MOST:
+    described = description_reader.read_description(file, {}, _catalogue())
+    if count_runs_max(described) <= _RUNS_MOST:
         expand(described)
 
 
@@ -198,9 +209,9 @@ def _sweep(folder: Path) -> None:
 
 
 def _read_workload(_: Path, file: Path) -> None:
-    workload = workload_files.read(file)
+    workload = workload_files.read_workload_file(file)
     if workload.total() < _RUNS_MOST:
-        text_of(workload, 1, 1_000_000)
+        format_workload(workload, 1, 1_000_000)
 
 
 _LTTNG = """\
@@ -244,8 +255,8 @@ def _lttng(folder: Path) -> None:
 
 
 def _read_perf(folder: Path, file: Path) -> None:
-    place = folder / "imported"
-    convert(file, place, "eevdf", 4_000_000)
+    path = folder / "imported"
+    convert(file, path, "eevdf", 4_000_000)
 
 
 def _perfetto(folder: Path) -> None:
@@ -275,28 +286,28 @@ def _artifact(folder: Path) -> None:
     data = b"policy,value\nrr,1\n"
     figure = {"name": "f", "label": "Figure 1", "title": "F", "page": "p"}
     listing = {
-        "format": artifact.FORMAT,
+        "format": artifact.ARTIFACT_FORMAT,
         "figures": [{**figure, "sha256": hashlib.sha256(data).hexdigest()}],
         "runs": [{"folder": "runs/1", "repeated": True, "trace_sha256": None}],
     }
-    (folder / artifact.LISTING).write_text(json.dumps(listing))
+    (folder / artifact.LISTING_FILE).write_text(json.dumps(listing))
     (folder / "f.csv").write_bytes(data)
-    _pack(folder, folder / artifact.LISTING)
+    _pack(folder, folder / artifact.LISTING_FILE)
 
 
 def _pack(folder: Path, listing: Path) -> None:
     files = {
-        artifact.LISTING: listing,
-        f"{artifact.FIGURES}/f.csv": folder / "f.csv",
-        f"runs/1/{results.MANIFEST}": folder / "run" / results.MANIFEST,
+        artifact.LISTING_FILE: listing,
+        f"{artifact.FIGURES_FOLDER}/f.csv": folder / "f.csv",
+        f"runs/1/{results.MANIFEST_FILE}": folder / "run" / results.MANIFEST_FILE,
     }
     write_archive(folder / "a.zip", files)
 
 
 def _read_artifact(folder: Path, file: Path) -> None:
-    if file.name == artifact.LISTING:
+    if file.name == artifact.LISTING_FILE:
         _pack(folder, file)
-    with artifact_check.opened(folder / "a.zip") as opened_artifact:
+    with artifact_check.unpacked_artifact(folder / "a.zip") as opened_artifact:
         json.dumps([vars(figure) for figure in opened_artifact.figures])
         json.dumps([str(trace_path) for trace_path in opened_artifact.traces])
 
@@ -310,7 +321,11 @@ _RUN = "before/run1"
 
 def _metrics(table: str) -> Reader:
     return Reader(
-        f"metrics-{table}", f"{_RUN}/metrics/{table}.parquet", _runs, _read_runs, _PARQUET
+        f"metrics-{table}",
+        f"{_RUN}/metrics/{table}.parquet",
+        _runs_of_older_versions,
+        _read_runs,
+        _PARQUET,
     )
 
 
@@ -319,20 +334,21 @@ def _set(table: str) -> Reader:
 
 
 READERS = (
-    Reader("manifest", f"{_RUN}/{results.MANIFEST}", _runs, _read_runs, _JSON),
+    Reader("manifest", f"{_RUN}/{results.MANIFEST_FILE}", _runs, _read_runs, _JSON),
     Reader("looks", f"before/{EVALUATIONS_FILE}", _looked, lambda _, file: read_sequential_checks(file.parent), _JSON),
+    Reader("metrics", f"{_RUN}/metrics/{TABLES_FILE}", _runs, _read_runs, _JSON),
     *map(_metrics, ("summary", "groups", "processes", "cpus", "values")),
     Reader("trace", f"{_RUN}/{TRACE_FILE}", _runs, _read_trace, _TRACE),
     Reader("artifact", "a.zip", _artifact, _read_artifact, _BYTES),
-    Reader("artifact-listing", artifact.LISTING, _artifact, _read_artifact, _JSON),
+    Reader("artifact-listing", artifact.LISTING_FILE, _artifact, _read_artifact, _JSON),
     Reader("sweep-manifest", dataset.MANIFEST, _swept, _read_swept, _JSON),
     *map(_set, (dataset.RUNS, dataset.GROUPS)),
     Reader("sweep", "sweep.yaml", _sweep, _read_sweep, (mutators.of_bytes, mutators.of_yaml, mutators.of_yaml)),
     Reader("workload", "work.json", _sweep, _read_workload, _JSON),
     Reader("costs", "costs.json", partial(_copy, "sim/costs/kernel.json", "costs.json"),
-           lambda _, file: costs.read(file).text(), _JSON),
+           lambda _, file: costs.read_profile(file).text(), _JSON),
     Reader("shape", "shape.json", partial(_copy, "shapes/fast-and-slow.json", "shape.json"),
-           lambda _, file: shapes.read(file).text(), _JSON),
+           lambda _, file: shapes.read_shape(file).text(), _JSON),
     Reader("perf-text", "perf.txt", _perf, _read_perf, _BYTES),
     Reader("perf-gz", "perf.txt.gz", _perf_gz, _read_perf, _BYTES),
     Reader("perf-tar", "perf.tar", _perf_tar, _read_perf, _BYTES),
@@ -344,7 +360,7 @@ READERS = (
            (mutators.of_bytes, mutators.of_json_lines, mutators.of_json_lines)),
     Reader("connection", "connection", monitor_readers.connection, monitor_readers.connect, _BYTES),
     Reader("known", "known.csv", partial(_copy, "python/schedlab/analysis/agreement/known.csv", "known.csv"),
-           lambda _, file: known.read(file), _BYTES),
+           lambda _, file: known.read_known_differences(file), _BYTES),
     Reader("published", "published.csv", partial(_copy, "studies/4/published.csv", "published.csv"),
            lambda _, file: figures.read(file, 4), _BYTES),
 )  # fmt: skip

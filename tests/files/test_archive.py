@@ -85,7 +85,7 @@ def damaged(path: Path) -> None:
 def long_list(path: Path) -> None:
     write_archive(path, {"a": b""})
     content = bytearray(path.read_bytes())
-    content[-10:-6] = struct.pack("<L", archive._LISTED_MAX + 1)
+    content[-10:-6] = struct.pack("<L", archive._LISTING_BYTES_MAX + 1)
     path.write_bytes(content)
 
 
@@ -117,8 +117,8 @@ def encrypted(path: Path) -> None:
         (of_names("a/"), "not a name that schedlab uses"),
         (of_names("\x1b[31m\n"), "not a name that schedlab uses"),
         (of_names("a", "A"), "two files in it have the same name"),
-        (of_names("a", "a/b"), "the name of a folder"),
-        (of_names("a/b", "a"), "the name of a folder"),
+        (of_names("a", "a/b"), "a file and a folder"),
+        (of_names("a/b", "a"), "a file and a folder"),
         (link, "is not a file"),
         (bomb, "unpacked it would have more than 16 MiB"),
         (overlapping, "unpacked it would have more than 16 MiB"),
@@ -127,7 +127,7 @@ def encrypted(path: Path) -> None:
         (damaged, "not a usable archive"),
         (long_list, "too many files"),
         (encrypted, "encrypted"),
-        (nowhere, "files are where none can be"),
+        (nowhere, "its directory is damaged"),
         (lambda path: path.write_bytes(b""), "not a zip file"),
         (lambda path: path.write_bytes(bytes(5000)), "not a zip file"),
     ],

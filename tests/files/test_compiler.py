@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from schedlab.base.toolchain import tools, versions
-from schedlab.base.toolchain.tools import compiler, find_compiler_if_installed, find_system_compiler
-from schedlab.environment import libraries_of
+from schedlab.base.toolchain.tools import find_compiler, find_system_compiler, require_compiler
+from schedlab.environment import read_extra_libraries
 from schedlab.errors import BuildFailed, RuleBroken
 from schedlab.machines import checked_simulator
 from schedlab.paths import ROOT
@@ -22,7 +22,7 @@ Programs = Callable[[str, str], Path]
 
 @pytest.fixture(autouse=True)
 def _forget() -> Iterator[None]:
-    caches = (find_compiler_if_installed, find_system_compiler, checked_simulator.has_sanitizers)
+    caches = (find_compiler, find_system_compiler, checked_simulator.has_sanitizers)
     for cached in caches:
         cached.cache_clear()
     yield
@@ -32,16 +32,18 @@ def _forget() -> Iterator[None]:
 
 def test_the_lock_file_pins_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SCHEDLAB_CLANG", raising=False)
-    toolchain = compiler()
+    toolchain = require_compiler()
     assert toolchain.is_pinned
-    (pinned,) = re.findall(r"^ziglang==(\S+)", libraries_of(tools.BUILD_EXTRA), re.MULTILINE)
+    (pinned,) = re.findall(
+        r"^ziglang==(\S+)", read_extra_libraries(tools.BUILD_EXTRA), re.MULTILINE
+    )
     version = subprocess.run(
         [toolchain.clang[0], "version"], capture_output=True, text=True, check=True
     ).stdout.strip()
     assert version == pinned
     # Anyone who builds the wheel uses the same compiler.
     assert f'"ziglang=={pinned}"' in (ROOT / "pyproject.toml").read_text()
-    assert versions.sitting()["compiler"] == f"clang {toolchain.release}, pinned"
+    assert versions.process_facts()["compiler"] == f"clang {toolchain.release}, pinned"
 
 
 def test_a_user_names_another(program: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,16 +51,16 @@ def test_a_user_names_another(program: Programs, monkeypatch: pytest.MonkeyPatch
     program("ld.lld-18", "")
     monkeypatch.setenv("SCHEDLAB_CLANG", str(clang))
     monkeypatch.setenv("PATH", f"{clang.parent}:/usr/bin:/bin")
-    toolchain = compiler()
+    toolchain = require_compiler()
     assert (toolchain.is_pinned, toolchain.release) == (False, "18.1.3")
     assert (toolchain.host, toolchain.linker) == ((str(clang),), ("ld.lld-18",))
-    assert versions.sitting()["compiler"] == "clang 18.1.3, named by the user"
+    assert versions.process_facts()["compiler"] == "clang 18.1.3, named by the user"
 
 
 def test_what_is_no_compiler_is_refused(program: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCHEDLAB_CLANG", str(program("clang", "exit 1")))
     with pytest.raises(BuildFailed, match=r"SCHEDLAB_CLANG: .* does not print a version"):
-        compiler()
+        require_compiler()
 
 
 def test_a_folder_of_any_name_is_one_word_of_make(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,10 +72,13 @@ def test_a_folder_of_any_name_is_one_word_of_make(monkeypatch: pytest.MonkeyPatc
 def test_what_it_makes_needs_no_headers_of_the_system(tmp_path: Path) -> None:
     source, made = tmp_path / "hello.c", tmp_path / "hello"
     source.write_text('#include <stdio.h>\nint main(void) { return puts("hello") < 0; }\n')
-    done = subprocess.run(
-        [*compiler().host, "-H", source, "-o", made], capture_output=True, text=True, check=True
+    result = subprocess.run(
+        [*require_compiler().host, "-H", source, "-o", made],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    headers = re.findall(r"^\.+ (/\S+)", done.stderr, re.MULTILINE)
+    headers = re.findall(r"^\.+ (/\S+)", result.stderr, re.MULTILINE)
     assert headers
     assert not [name for name in headers if name.startswith("/usr/include")]
     assert subprocess.run([made], capture_output=True, text=True, check=True).stdout == "hello\n"
@@ -92,7 +97,7 @@ def test_without_sanitizers_policies_are_checked_all_the_same(
 ) -> None:
     """Rules are still checked, and a message names the missing checks."""
     monkeypatch.setattr(checked_simulator, "has_sanitizers", lambda: False)
-    assert "are not checked" in checked_simulator.unchecked()
+    assert "are not checked" in checked_simulator.describe_missing_checks()
     text = (ROOT / "policies" / "rr.c").read_text()
     hook = re.search(r"POLICY_FUNCTION void rr_enqueue\([^{]*\{\n", text)
     assert hook

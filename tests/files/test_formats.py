@@ -24,10 +24,10 @@ from schedlab.workload.shapes import reading as shapes
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def manifest(place: Path, **members: object) -> Path:
-    place.mkdir(parents=True)
-    (place / "manifest.json").write_text(json.dumps({**MANIFEST, **members}))
-    return place
+def manifest(path: Path, **members: object) -> Path:
+    path.mkdir(parents=True)
+    (path / "manifest.json").write_text(json.dumps({**MANIFEST, **members}))
+    return path
 
 
 @pytest.mark.parametrize("release", ["0.0.9", "0.1.0", "3.0.0"])
@@ -36,7 +36,7 @@ def test_a_manifest_of_a_known_format_is_read_whatever_release_made_it(
 ) -> None:
     run = manifest(tmp_path / "run", format=1, schedlab=release)
     assert results.read_manifest(run)["schedlab"] == release
-    assert len(collection.read([tmp_path])) == 1
+    assert len(collection.read_collection([tmp_path])) == 1
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,10 @@ def test_of_another_format_the_message_names_the_release_that_reads_it(
     release: object, number: object, words: str, tmp_path: Path
 ) -> None:
     run = manifest(tmp_path / "run", format=number, schedlab=release)
-    for read in (lambda: collection.read([tmp_path]), lambda: results.read_manifest(run)):
+    for read in (
+        lambda: collection.read_collection([tmp_path]),
+        lambda: results.read_manifest(run),
+    ):
         with pytest.raises(FileRefused, match=words) as caught:
             read()
         assert "\n" not in str(caught.value)
@@ -73,7 +76,7 @@ def test_the_formats_of_this_release_are_listed() -> None:
     newest = (ROOT / "CHANGELOG.md").read_text().partition("\n## ")[2].partition("\n## ")[0]
     formats = {
         "run": results.FORMAT, "trace": VERSION, "sweep": columns.FORMAT, "costs": costs.FORMAT,
-        "artifact": artifact.FORMAT, "shape": shapes.FORMAT, "baseline": baseline.FORMAT,
+        "artifact": artifact.ARTIFACT_FORMAT, "shape": shapes.FORMAT, "baseline": baseline.BASELINE_FORMAT,
     }  # fmt: skip
     format_list = ", ".join(f"{name} {number}" for name, number in formats.items())
     assert f"Formats: {format_list}." in " ".join(newest.split())

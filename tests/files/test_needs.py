@@ -13,17 +13,17 @@ from schedlab.base.toolchain import needs, tools
 from schedlab.base.toolchain.needs import (
     EXTRAS,
     PROGRAMS,
-    cure,
+    install_if_packaged,
+    installation_advice,
     need,
     need_extra,
-    need_if_installed,
 )
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.environment import SIZES, Environment
+from schedlab.environment import EXTRA_SIZES, Environment
 from schedlab.errors import WrongUsage
 from schedlab.machines.qemu import Qemu
 from schedlab.machines.spec import RunSpec
-from schedlab.paths import SHARED
+from schedlab.paths import SHARED_CACHE_VARIABLE
 from schedlab.runs import perform
 from schedlab.runs.plan import Plan
 
@@ -63,7 +63,7 @@ class Host:
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("SCHEDLAB_CLANG", raising=False)
-    monkeypatch.setattr(needs, "_allowed", {"apt"})
+    monkeypatch.setattr(needs, "_allowed_managers", {"apt"})
     monkeypatch.setattr("os.geteuid", lambda: 0)
     caches = (tools.find_system_compiler, tools.find_package, needs.package_manager)
     for cached in caches:
@@ -117,7 +117,7 @@ def test_command_is_printed_if_it_may_not_run(
 
 
 def test_a_library_installs_nothing(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(needs, "_allowed", set())
+    monkeypatch.setattr(needs, "_allowed_managers", set())
     host.add_apt("device-tree-compiler", "dtc")
     with pytest.raises(WrongUsage):
         need("dtc")
@@ -140,7 +140,7 @@ def test_useless_installation_is_reported(host: Host) -> None:
 
 def test_features_missing_in_a_release_are_skipped(host: Host) -> None:
     host.add_apt("make trace-cmd", "trace-cmd")
-    need_if_installed("trace-cmd", "perf")
+    install_if_packaged("trace-cmd", "perf")
     assert [line.split()[-1] for line in host.called().splitlines()] == ["trace-cmd"]
 
 
@@ -148,33 +148,33 @@ def test_what_a_release_has_is_known_once_its_lists_are_fetched(host: Host) -> N
     host.add_apt("make trace-cmd", "trace-cmd")
     known = (host.folder / "apt-cache").read_text().partition("\n")[2]
     host.add("apt-cache", f'[ -e "{host.calls}" ] || exit 100\n{known}')
-    need_if_installed("trace-cmd", "perf")
+    install_if_packaged("trace-cmd", "perf")
     assert [line.split()[-1] for line in host.called().splitlines()] == ["update", "trace-cmd"]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_have_a_debian_command(host: Host, name: str) -> None:
     host.add("apt-get")
-    assert "|" not in cure([name])
-    assert "sudo apt-get install" in cure([name])
+    assert "|" not in installation_advice([name])
+    assert "sudo apt-get install" in installation_advice([name])
 
 
 def test_no_package_is_named_that_the_release_lacks(host: Host) -> None:
     host.add_apt("make linux-tools-generic chromium")
-    assert cure(["perf"]).endswith(" linux-tools-generic")
-    assert cure(["browser"]).endswith(" chromium")
-    assert "apt-get" not in cure(["trace-cmd"])
+    assert installation_advice(["perf"]).endswith(" linux-tools-generic")
+    assert installation_advice(["browser"]).endswith(" chromium")
+    assert "apt-get" not in installation_advice(["trace-cmd"])
 
 
 def test_an_extra_is_added_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = Environment(tmp_path / "python" / "key")
-    place.python.parent.mkdir(parents=True)
-    place.python.touch()
+    path = Environment(tmp_path / "python" / "key")
+    path.python.parent.mkdir(parents=True)
+    path.python.touch()
     installed: list[str] = []
     monkeypatch.setattr(
         environment, "_install", lambda python, extra, folder: installed.append(extra)
     )
-    monkeypatch.setattr(needs, "current_environment", lambda: place)
+    monkeypatch.setattr(needs, "current_environment", lambda: path)
     need_extra("sql")
     need_extra("sql", "sweep")
     assert installed == ["sql", "sweep"]
@@ -186,10 +186,10 @@ def test_an_extra_is_added_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_a_shared_cache_that_lacks_an_extra_names_who_adds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = Environment(tmp_path / "schedlab" / "python" / "key")
-    place.folder.mkdir(parents=True)
-    monkeypatch.setenv(SHARED, str(tmp_path))
-    monkeypatch.setattr(needs, "current_environment", lambda: place)
+    path = Environment(tmp_path / "schedlab" / "python" / "key")
+    path.folder.mkdir(parents=True)
+    monkeypatch.setenv(SHARED_CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(needs, "current_environment", lambda: path)
     monkeypatch.setattr("os.access", lambda *_: False)
     with pytest.raises(WrongUsage, match="doctor --install"):
         need_extra("sql")
@@ -203,9 +203,9 @@ def test_without_an_environment_of_ours_pip_is_named(monkeypatch: pytest.MonkeyP
 
 
 def test_extras_have_libraries_and_sizes() -> None:
-    assert {"", *EXTRAS} == {*SIZES}
+    assert {"", *EXTRAS} == {*EXTRA_SIZES}
     for extra, (library, _) in EXTRAS.items():
-        assert f"{library}==" in environment.libraries_of(extra)
+        assert f"{library}==" in environment.read_extra_libraries(extra)
 
 
 def test_make_is_from_the_compiler_extra_or_the_path(

@@ -16,7 +16,7 @@ from conftest import Command
 from schedlab.base.files import replacement
 from schedlab.base.files.atomic import file_hash
 from schedlab.errors import FileRefused, WrongUsage
-from schedlab.report.output import check_place, report_folder
+from schedlab.report.output import check_report_path, report_folder
 from schedlab.runs import results
 
 
@@ -32,8 +32,8 @@ def tree(folder: Path) -> dict[str, str]:
     }
 
 
-def made(place: Path) -> None:
-    with report_folder(place) as folder:
+def made(path: Path) -> None:
+    with report_folder(path) as folder:
         (folder / "report.json").write_text("{}")
         (folder / "files").mkdir()
         (folder / "files" / "a name\twith blanks.csv").write_text("1\n")
@@ -51,9 +51,9 @@ CHANGES: dict[str, Change] = {
     "a link in a file's stead": lambda place: (
         (place / "report.json").rename(place.parent / "moved").parent / "out" / "report.json"
     ).symlink_to("../moved"),
-    "no list": lambda place: (place / replacement.LIST).unlink(),
-    "a list that is no text": lambda place: (place / replacement.LIST).write_bytes(b"\xff\0"),
-    "a list of other hashes": lambda place: (place / replacement.LIST).write_text(
+    "no list": lambda place: (place / replacement.LIST_NAME).unlink(),
+    "a list that is no text": lambda place: (place / replacement.LIST_NAME).write_bytes(b"\xff\0"),
+    "a list of other hashes": lambda place: (place / replacement.LIST_NAME).write_text(
         f"{0:064}  report.json\n"
     ),
     "a named pipe": lambda place: os.mkfifo(place / "pipe"),
@@ -64,14 +64,14 @@ CHANGES: dict[str, Change] = {
 def test_a_report_with_anything_of_somebody_elses_is_not_replaced(
     tmp_path: Path, change: Change
 ) -> None:
-    place = tmp_path / "out"
-    made(place)
-    made(place)  # an unchanged report is replaced
-    change(place)
+    path = tmp_path / "out"
+    made(path)
+    made(path)  # an unchanged report is replaced
+    change(path)
     before = tree(tmp_path)
     with pytest.raises(WrongUsage, match=r"out=.*: the folder would be replaced, but"):
-        check_place(place)
-    with pytest.raises(WrongUsage), report_folder(place):
+        check_report_path(path)
+    with pytest.raises(WrongUsage), report_folder(path):
         raise AssertionError("nothing may be done before")
     assert tree(tmp_path) == before
 
@@ -91,7 +91,7 @@ def test_what_was_changed_while_a_report_was_made_stays(tmp_path: Path, change: 
     with pytest.raises(WrongUsage):
         make()
     assert sorted(path.name for path in place.rglob("*")) == before
-    assert not list(tmp_path.glob(f"{results.UNFINISHED}*"))
+    assert not list(tmp_path.glob(f"{results.UNFINISHED_PREFIX}*"))
 
 
 def test_of_a_link_the_folder_that_it_leads_to_is_replaced(tmp_path: Path) -> None:
@@ -102,16 +102,16 @@ def test_of_a_link_the_folder_that_it_leads_to_is_replaced(tmp_path: Path) -> No
     assert (tmp_path / "there" / "report.json").exists()
     (tmp_path / "lost").symlink_to("nothing")
     with pytest.raises(WrongUsage, match="a file"):
-        check_place(tmp_path / "lost")
+        check_report_path(tmp_path / "lost")
 
 
 def test_the_list_is_one_that_sha256sum_reads(tmp_path: Path) -> None:
     made(tmp_path / "out")
-    words = ["sha256sum", "--check", "--strict", "--quiet", replacement.LIST]
+    words = ["sha256sum", "--check", "--strict", "--quiet", replacement.LIST_NAME]
     assert subprocess.run(words, cwd=tmp_path / "out", check=False).returncode == 0
     (tmp_path / "out" / "report.json").write_text("other")
-    done = subprocess.run(words, cwd=tmp_path / "out", capture_output=True, check=False)
-    assert done.returncode == 1
+    result = subprocess.run(words, cwd=tmp_path / "out", capture_output=True, check=False)
+    assert result.returncode == 1
 
 
 # --- runs
@@ -128,35 +128,35 @@ MANIFEST = {
 """Fields that every manifest has."""
 
 
-def run(place: Path, status: str) -> None:
-    with results.new_folder(place) as folder:
-        results.write_json(folder / results.MANIFEST, {**MANIFEST, "status": status})
+def run(path: Path, status: str) -> None:
+    with results.create_run_folder(path) as folder:
+        results.write_json(folder / results.MANIFEST_FILE, {**MANIFEST, "status": status})
         (folder / "trace.bin").write_text(status)
 
 
 def test_failed_run_is_replaced_only_by_the_same_run(tmp_path: Path) -> None:
-    place = tmp_path / "run"
-    run(place, "failed")
-    run(place, "failed")
-    (place / "notes").write_text("why it failed")
-    before = tree(place)
+    path = tmp_path / "run"
+    run(path, "failed")
+    run(path, "failed")
+    (path / "notes").write_text("why it failed")
+    before = tree(path)
     with pytest.raises(OSError, match="not empty"):
-        run(place, "success")
+        run(path, "success")
     assert tree(tmp_path / "run") == before
-    (place / "notes").unlink()
-    run(place, "success")
+    (path / "notes").unlink()
+    run(path, "success")
     with pytest.raises(OSError, match="not empty"):
-        run(place, "success")
+        run(path, "success")
 
 
 def test_folder_resembling_a_failed_run_stays(tmp_path: Path) -> None:
-    place = tmp_path / "run"
-    place.mkdir()
+    path = tmp_path / "run"
+    path.mkdir()
     for manifest in ('{"status": "failed"}', "{", "[]"):
-        (place / results.MANIFEST).write_text(manifest)
+        (path / results.MANIFEST_FILE).write_text(manifest)
         with pytest.raises(OSError, match="not empty"):
-            run(place, "success")
-        assert (place / results.MANIFEST).read_text() == manifest
+            run(path, "success")
+        assert (path / results.MANIFEST_FILE).read_text() == manifest
 
 
 # --- files
@@ -177,19 +177,19 @@ def test_existing_file_is_not_replaced(tmp_path: Path) -> None:
         with pytest.raises(WrongUsage, match=why):
             replacement.check_file("-o", path)
     replacement.add_to_list(mine)  # as if schedlab had made and named the file
-    replacement.check_file("-o", mine, ours=True)
+    replacement.check_file("-o", mine, has_default_name=True)
     with pytest.raises(WrongUsage, match="the file exists"):
         replacement.check_file("-o", mine)
     mine.write_text("changed")
     with pytest.raises(WrongUsage, match="the file exists"):
-        replacement.check_file("-o", mine, ours=True)
+        replacement.check_file("-o", mine, has_default_name=True)
 
 
 def test_an_export_replaces_its_like_in_the_runs_folder_alone(
     tmp_path: Path, schedlab: Command
 ) -> None:
-    with results.new_folder(tmp_path / "run") as folder:
-        results.write_json(folder / results.MANIFEST, {"status": "success"})
+    with results.create_run_folder(tmp_path / "run") as folder:
+        results.write_json(folder / results.MANIFEST_FILE, {"status": "success"})
         script = trace_simulator.Script()
         records = trace_simulator.simulate(random.Random(1), script)
         trace_simulator.write(folder / "trace.bin", records, script)
@@ -198,14 +198,14 @@ def test_an_export_replaces_its_like_in_the_runs_folder_alone(
     (tmp_path / "run" / "trace.csv").write_text("my notes")
     for words in (export, (*export, "-o", str(tmp_path / "run" / "trace.bin"))):
         before = tree(tmp_path)
-        done = schedlab(*words)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "not replaced" in " ".join(done.stderr.split())
+        result = schedlab(*words)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert "not replaced" in " ".join(result.stderr.split())
         assert tree(tmp_path) == before
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "/etc", "a/b", "../a", "a\0", "\u00fc" * 128])
 def test_a_name_from_a_file_is_of_one_entry(name: str, tmp_path: Path) -> None:
     with pytest.raises(FileRefused):
-        replacement.below(tmp_path, name)
-    assert replacement.below(tmp_path, "..a b\n\udcff").parent == tmp_path
+        replacement.path_in_folder(tmp_path, name)
+    assert replacement.path_in_folder(tmp_path, "..a b\n\udcff").parent == tmp_path

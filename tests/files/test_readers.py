@@ -16,10 +16,10 @@ import pytest
 import monitor_readers
 from readers import READERS, Reader
 from schedlab.errors import SchedlabError
-from schedlab.paths import BUILD, ROOT
+from schedlab.paths import BUILD_FOLDER, ROOT
 
 HOSTILE = ROOT / "tests" / "hostile"
-CRASHES = BUILD / "fuzz" / "readers"
+CRASHES = BUILD_FOLDER / "fuzz" / "readers"
 
 
 def need(reader: Reader) -> None:

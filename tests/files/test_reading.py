@@ -12,35 +12,35 @@ import pytest
 from schedlab.base.files.archive import unpack
 from schedlab.base.files.reading import read_bytes, read_text
 from schedlab.courses.grading.lab import read_tests
-from schedlab.courses.scoring.candidate import _text_of
+from schedlab.courses.scoring.candidate import _source_text
 from schedlab.errors import FileRefused, SchedlabError
 from schedlab.monitor.lesson import read_lesson
-from schedlab.sweep.description_reader import search_of
+from schedlab.sweep.description_reader import read_search_budget
 from schedlab.workload import costs, workload_files
 from schedlab.workload.shapes import reading as shapes
 
 READERS: dict[str, Callable[[Path], object]] = {
-    "workload": workload_files.read,
-    "shape": shapes.read,
-    "costs": costs.read,
-    "sweep": search_of,
+    "workload": workload_files.read_workload_file,
+    "shape": shapes.read_shape,
+    "costs": costs.read_profile,
+    "sweep": read_search_budget,
     "tests": read_tests,
     "lesson": lambda path: read_lesson(str(path)),
-    "source": _text_of,
+    "source": _source_text,
     "archive": lambda path: unpack(path, path.parent / "unpacked"),
 }
 
 
 @pytest.fixture(params=["pipe", "device", "folder", "nothing", "link to a device"])
 def no_file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    place = tmp_path / "x.json"
+    path = tmp_path / "x.json"
     if request.param == "pipe":
-        os.mkfifo(place)
+        os.mkfifo(path)
     elif request.param == "folder":
-        place.mkdir()
+        path.mkdir()
     elif request.param == "link to a device":
-        place.symlink_to("/dev/zero")
-    return Path("/dev/zero") if request.param == "device" else place
+        path.symlink_to("/dev/zero")
+    return Path("/dev/zero") if request.param == "device" else path
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -53,11 +53,11 @@ def test_what_is_no_file_is_refused(reader: str, no_file: Path) -> None:
 
 
 def test_a_file_has_an_end(tmp_path: Path) -> None:
-    place = tmp_path / "large"
-    with place.open("wb") as file:
+    path = tmp_path / "large"
+    with path.open("wb") as file:
         file.truncate(1 << 40)
     with pytest.raises(FileRefused, match="larger than 64 MiB"):
-        read_bytes(place)
-    place.write_bytes(b"\xff")
+        read_bytes(path)
+    path.write_bytes(b"\xff")
     with pytest.raises(FileRefused, match="UTF-8"):
-        read_text(place)
+        read_text(path)

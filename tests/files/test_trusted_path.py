@@ -84,21 +84,21 @@ def test_a_strangers_folder(file: Path, as_another: None) -> None:
 
 
 def test_foreign_files_in_a_sticky_folder(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    place = Path("/tmp") / f"schedlab-{tmp_path.name}-{os.getpid()}"
-    link = place.with_suffix(".link")
-    place.write_bytes(b"kept")
+    path = Path("/tmp") / f"schedlab-{tmp_path.name}-{os.getpid()}"
+    link = path.with_suffix(".link")
+    path.write_bytes(b"kept")
     link.symlink_to("/dev/null")
     try:
         if os.getuid() == 0:
-            os.lchown(place, STRANGER, STRANGER)
+            os.lchown(path, STRANGER, STRANGER)
             os.lchown(link, STRANGER, STRANGER)
         request.getfixturevalue("as_another")
         with pytest.raises(Untrusted, match="belongs to another user"):
-            opened(place)
+            opened(path)
         with pytest.raises(Untrusted, match="a link that belongs to another user"):
             opened(link)
     finally:
-        place.unlink()
+        path.unlink()
         link.unlink()
 
 

@@ -7,24 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.base.files.atomic import file_hash, written
+from schedlab.base.files.atomic import atomic_write, file_hash
 
 
 def test_file_is_replaced_only_when_complete(tmp_path: Path) -> None:
-    place = tmp_path / "file"
-    place.write_text("before")
-    with written(place) as new:
+    path = tmp_path / "file"
+    path.write_text("before")
+    with atomic_write(path) as new:
         new.write_text("after")
-        assert place.read_text() == "before"
-    assert place.read_text() == "after"
-    assert list(tmp_path.iterdir()) == [place]
+        assert path.read_text() == "before"
+    assert path.read_text() == "after"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_unfinished_file_leaves_nothing(tmp_path: Path) -> None:
-    place = tmp_path / "file"
+    path = tmp_path / "file"
 
     def half() -> None:
-        with written(place) as new:
+        with atomic_write(path) as new:
             new.write_text("half")
             raise KeyError
 
@@ -34,6 +34,6 @@ def test_unfinished_file_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_the_hash_is_that_of_the_content(tmp_path: Path) -> None:
-    place = tmp_path / "file"
-    place.write_bytes(b"abc")
-    assert file_hash(place).startswith("ba7816bf")
+    path = tmp_path / "file"
+    path.write_bytes(b"abc")
+    assert file_hash(path).startswith("ba7816bf")

@@ -14,10 +14,10 @@ from conftest import ROOT
 from schedlab.base.toolchain.build import SIMULATOR_LIBRARY
 from schedlab.courses.grading.lab import Lab, LabTest, read
 from schedlab.courses.submissions import sandbox, wasm_policy
-from schedlab.courses.submissions.compiling import Compiled, compile_policy
-from schedlab.courses.submissions.trial import Form
+from schedlab.courses.submissions.compiling import CompiledPolicy, compile_policy
+from schedlab.courses.submissions.trial import PolicyForm
 from schedlab.workload import workload_files
-from schedlab.workload.text import text_of
+from schedlab.workload.text import format_workload
 from schedlab_simulator import Simulator
 from submissions import small_lab
 
@@ -29,7 +29,7 @@ HEADERS = tuple(sorted(path.name for path in (ROOT / "policies").glob("*.h")))
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Lab:
-    build_once(str(wasm_policy.LIBRARY.relative_to(ROOT)), SIMULATOR_LIBRARY)
+    build_once(str(wasm_policy.SIMULATOR_LIBRARY.relative_to(ROOT)), SIMULATOR_LIBRARY)
     return read(small_lab(tmp_path / "small"))
 
 
@@ -60,17 +60,17 @@ def calls(
     lab: Lab, tmp_path: Path, policy: str, cpus: int, path: Path, tunables: dict[str, int]
 ) -> int:
     """Returns the number of calls of the policy; requires that both traces are equal."""
-    workload = workload_files.read(path)
+    workload = workload_files.read_workload_file(path)
     test: LabTest = replace(
         lab.tests[0], workload=workload, cpus=cpus, settings=tunables, limit_ns=10_000_000_000
     )
     source = ROOT / "policies" / f"{policy}.c"
     compiled = compile_policy(
-        Form(policy, HEADERS), source, trusted=bool(sandbox.missing_requirement())
+        PolicyForm(policy, HEADERS), source, trusted=bool(sandbox.missing_requirement())
     )
     ran = wasm_policy.run(test, compiled, tmp_path / "apart.bin")
     within = tmp_path / "within.bin"
-    text = text_of(workload, test.seed, test.tick_ns, cpus)
+    text = format_workload(workload, test.seed, test.tick_ns, cpus)
     with Simulator(
         text,
         policy=policy,
@@ -100,9 +100,9 @@ def traced(lab: Lab, folder: Path, act: str) -> bytes:
     other = f"    if (running->cpu == 5) {{\n        {act}\n    }}\n{PREEMPTS}"
     source.write_text(text.replace(PREEMPTS, other, 1))
     compiled = compile_policy(
-        Form("shinjuku", HEADERS), source, trusted=bool(sandbox.missing_requirement())
+        PolicyForm("shinjuku", HEADERS), source, trusted=bool(sandbox.missing_requirement())
     )
-    workload = workload_files.read(WORKLOADS / "study4-mixed.json")
+    workload = workload_files.read_workload_file(WORKLOADS / "study4-mixed.json")
     test: LabTest = replace(lab.tests[0], workload=workload, cpus=8)
     return wasm_policy.run(test, compiled, folder / "apart.bin").trace.read_bytes()
 
@@ -134,7 +134,7 @@ def test_what_a_hook_asks_for_is_heard_though_no_answer_is_expected(
     ids=["task", "queue"],
 )
 def test_late_broken_rule_is_reported(lab: Lab, tmp_path: Path, act: str, reason: str) -> None:
-    with pytest.raises(wasm_policy.Broken, match=reason):
+    with pytest.raises(wasm_policy.PolicyBroken, match=reason):
         traced(lab, tmp_path, act)
 
 
@@ -147,8 +147,8 @@ def test_the_library_is_fetched_before_it_is_imported(monkeypatch: pytest.Monkey
 
     monkeypatch.setitem(sys.modules, "wasmtime", None)  # hides the module from imports
     monkeypatch.setattr(wasm_policy, "_engine", engine)
-    compiled = Compiled("rr", Path("x.c"), b"", b"")
-    with pytest.raises(Fetched), wasm_policy._policy(compiled, 1):
+    compiled = CompiledPolicy("rr", Path("x.c"), b"", b"")
+    with pytest.raises(Fetched), wasm_policy._policy_machine(compiled, 1):
         pass
     with pytest.raises(Fetched):
-        wasm_policy._module.__wrapped__(b"")
+        wasm_policy._compiled_module.__wrapped__(b"")

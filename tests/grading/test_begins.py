@@ -37,7 +37,7 @@ def with_run_time_of_32_bits() -> str:
     return text.replace("    uint64_t began;", "    uint32_t began;")
 
 
-def by_whole_run_time() -> str:
+def by_run_duration() -> str:
     text = (SHARES / "solution.c").read_text()
     old = "state->pass += (task->run_time - state->began) * ONE"
     assert old in text
@@ -49,11 +49,11 @@ def test_run_times_of_32_bits_lose_points_and_64_bits_none(tmp_path: Path) -> No
     some = replace(lab, tests=lab.tests[:2])
     wraps, sound = tmp_path / "wraps.c", tmp_path / "sound.c"
     wraps.write_text(with_run_time_of_32_bits())
-    sound.write_text(by_whole_run_time())
+    sound.write_text(by_run_duration())
     with grader(some, TRUSTED) as ready:
         lost = ready.grade(wraps)
-        assert [test.lost for test in lost.tests] == [False, True]
-        assert "run times at 98,784 s" in lost.tests[1].words()
+        assert [test.lost_points for test in lost.tests] == [False, True]
+        assert "run times at 98,784 s" in lost.tests[1].describe_losses()
         assert ready.grade(sound).points == some.points
 
 

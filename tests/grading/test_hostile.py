@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.tools import require_compiler
 from schedlab.courses.grading.grading import Grader, grader
 from schedlab.courses.grading.lab import read
 from schedlab.courses.grading.verdict import Verdict
 from schedlab.courses.submissions import sandbox, wasm_policy
-from schedlab.courses.submissions.compiling import NotCompiled, compile_policy
+from schedlab.courses.submissions.compiling import CompileError, compile_policy
 from schedlab.errors import MachineUnfit
 from submissions import PICK, SOLUTION, picking, small_lab, solution_with
 
@@ -88,6 +88,10 @@ BROKEN = {
         picking("while (true)\n        ;"),
         "pick(): it does not end within 10,000,000 instructions",
     ),
+    "a loop whose condition stays true": (
+        picking("uint32_t i = cpu;\n    while (i < 10)\n        queue->remark++;"),
+        "pick(): it does not end within 10,000,000 instructions",
+    ),
     "recursion": (
         picking(
             "deep(cpu);",
@@ -121,6 +125,13 @@ BROKEN = {
         picking("volatile uint32_t zero = cpu;\n    zero = 1 / zero;"),
         "divides by zero",
     ),
+    "the end of a structure's last array": (
+        picking(
+            "((struct few SHARED_MEMORY *)queue->state)->turns[queue->queued + 4]++;",
+            "struct few {\n    uint32_t turns[4];\n};",
+        ),
+        "beyond its end",
+    ),
     "what runs before all else": (
         solution_with(
             "POLICY_DEFINITION",
@@ -130,7 +141,7 @@ BROKEN = {
     ),
     "tasks that are ended": (
         solution_with("TICK_PREEMPT :", "TICK_KILL :"),
-        "2 processes with TICK_KILL",
+        "2 processes by returning TICK_KILL",
     ),
     "tasks that are held": (
         picking(
@@ -148,7 +159,7 @@ def test_what_is_no_policy_is_refused_with_the_compilers_words(
 ) -> None:
     text, words = REFUSED[attack]
     verdict = graded(ready, tmp_path, text, "mine.c")
-    assert verdict.points == 0 and verdict.most == 9
+    assert verdict.points == 0 and verdict.max_points == 9
     assert words in verdict.refused, verdict.refused
 
 
@@ -160,8 +171,8 @@ def test_a_policy_that_breaks_a_rule_has_no_points_and_the_reason(
     verdict = graded(ready, tmp_path, text)
     assert not verdict.refused
     assert verdict.points == 0
-    assert verdict.tests[0].broken
-    assert words in verdict.tests[0].broken or words == "small", verdict.tests[0].broken
+    assert verdict.tests[0].run_failure
+    assert words in verdict.tests[0].run_failure or words == "small", verdict.tests[0].run_failure
 
 
 def test_line_is_reported(ready: Grader, tmp_path: Path) -> None:
@@ -170,7 +181,7 @@ def test_line_is_reported(ready: Grader, tmp_path: Path) -> None:
         n for n, source_line in enumerate(text.splitlines(), 1) if "while (true)" in source_line
     )
     verdict = graded(ready, tmp_path, text)
-    assert f"in turns_pick() at mine.c:{line}" in verdict.tests[0].broken
+    assert f"in turns_pick() at mine.c:{line}" in verdict.tests[0].run_failure
 
 
 def test_a_policy_that_asks_for_itself_again_and_again_is_ended(
@@ -181,7 +192,7 @@ def test_a_policy_that_asks_for_itself_again_and_again_is_ended(
     text = picking("queue->alarm = queue->now;", alarm).replace(
         ".tick =", ".alarm = ring,\n    .tick ="
     )
-    assert "again and again" in graded(ready, tmp_path, text).tests[0].broken
+    assert "again and again" in graded(ready, tmp_path, text).tests[0].run_failure
 
 
 @in_sandbox
@@ -214,7 +225,7 @@ def test_nor_can_they_outside_of_the_sandbox(tmp_path: Path, trick: str) -> None
     lab = read(small_lab(tmp_path / "a small lab"))
     source = tmp_path / "mine.c"
     source.write_text(f"{trick}\n")
-    with pytest.raises(NotCompiled) as error:
+    with pytest.raises(CompileError) as error:
         compile_policy(lab.form, source, trusted=True)
     assert re.fullmatch(
         r"it includes \S+, which submissions cannot use|the preprocessor rejects it",
@@ -246,8 +257,8 @@ def test_the_sandbox_has_no_network_no_files_of_the_host_and_no_environment(
     out = tmp_path / "out"
     out.mkdir()
     done = sandbox.Sandbox(out, {"given": file}, trusted=False).run(
-        f"ls / {sandbox.WORK}; env; cat {sandbox.WORK}/given; echo made > {sandbox.OUT}/made;"
-        f" echo no > {sandbox.WORK}/given; echo no > /usr/bin/no; id -u"
+        f"ls / {sandbox.WORK_PATH}; env; cat {sandbox.WORK_PATH}/given; echo made > {sandbox.OUT_PATH}/made;"
+        f" echo no > {sandbox.WORK_PATH}/given; echo no > /usr/bin/no; id -u"
     )
     seen = done.output.split()
     assert (out / "made").read_text() == "made\n"
@@ -259,7 +270,7 @@ def test_the_sandbox_has_no_network_no_files_of_the_host_and_no_environment(
 
 @in_sandbox
 def test_what_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "_CPU_SECONDS", 1)
+    monkeypatch.setattr(sandbox, "_CPU_SECONDS_MAX", 1)
     assert sandbox.Sandbox(tmp_path, {}, trusted=False).run("while :; do :; done").status != 0
 
 
@@ -284,7 +295,7 @@ def test_libraries_are_located_in_any_folder(
 ) -> None:
     library = tmp_path / "some where" / "lib.so"
     listed = f"\tlinux-vdso.so.1 (0x1)\n\tlib.so => {library} (0x2)\n\t{tmp_path}/ld.so (0x3)"
-    monkeypatch.setattr(sandbox, "output", lambda *_: listed)
+    monkeypatch.setattr(sandbox, "program_output", lambda *_: listed)
     program = tmp_path / "program"
     shutil.copy("/usr/bin/true", program)
     expected = (program, library, tmp_path / "ld.so")
@@ -295,7 +306,7 @@ def test_a_folder_may_have_spaces_outside_of_the_sandbox(tmp_path: Path) -> None
     out, given = tmp_path / "o ut", tmp_path / "gi ven"
     out.mkdir()
     given.write_text("1")
-    copy = f"cp {sandbox.WORK}/given {sandbox.OUT}/made"
+    copy = f"cp {sandbox.WORK_PATH}/given {sandbox.OUT_PATH}/made"
     assert sandbox.Sandbox(out, {"given": given}, trusted=True).run(copy).status == 0
     assert (out / "made").read_text() == "1"
 
@@ -303,7 +314,7 @@ def test_a_folder_may_have_spaces_outside_of_the_sandbox(tmp_path: Path) -> None
 @in_sandbox
 def test_the_compiler_shows_nothing_else_of_its_folder(tmp_path: Path) -> None:
     """The compiler is in the user's cache folder."""
-    sibling_file = Path(compiler().clang[0]).with_name("__init__.py")
+    sibling_file = Path(require_compiler().clang[0]).with_name("__init__.py")
     assert sibling_file.is_file()
     lab = read(small_lab(tmp_path / "small"))
     source = tmp_path / "mine.c"
@@ -320,7 +331,7 @@ def test_what_cannot_be_started_is_the_hosts_fault(tmp_path: Path, trusted: bool
         sandbox.Sandbox(tmp_path, {}, trusted, programs=("no-such-program",))
     inside = sandbox.Sandbox(tmp_path, {}, trusted)
     (tmp_path / "no-program").touch()
-    for script in ("no-such-program", f"{sandbox.OUT}/no-program"):
+    for script in ("no-such-program", f"{sandbox.OUT_PATH}/no-program"):
         with pytest.raises(MachineUnfit, match=r"could not be started.*program"):
             inside.run(script)
     assert inside.run("exit 1").status == 1
@@ -332,7 +343,7 @@ def test_time_in_which_it_is_stopped_does_not_count(
     """The script waits for a fifo, which opens after four times as many polls as the script may
     run."""
     monkeypatch.setattr(sandbox, "_POLL_SECONDS", 0.02)
-    monkeypatch.setattr(sandbox, "_HOST_SECONDS", 0.1)
+    monkeypatch.setattr(sandbox, "_HOST_SECONDS_MAX", 0.1)
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     inside = sandbox.Sandbox(tmp_path, {}, trusted=True)

@@ -12,31 +12,32 @@ import pytest
 
 from schedlab.courses.grading.grading import Grader, grader
 from schedlab.courses.grading.lab import (
-    SOLUTION,
-    START,
-    TEXT,
+    SOLUTION_FILE,
+    START_FILE,
+    TEXT_FILE,
     Lab,
+    built_in_labs_folder,
     find_lab,
-    labs_folder,
-    mistakes,
     read,
+    read_mistakes,
 )
-from schedlab.courses.grading.lab_testing import with_mistake, without_kernel
+from schedlab.courses.grading.lab_testing import without_kernel_expectations, write_mistake
 from schedlab.courses.submissions import sandbox, wasm_policy
 from schedlab.courses.submissions.compiling import compile_policy
-from schedlab.courses.submissions.trial import BEGINS_NS
+from schedlab.courses.submissions.trial import INITIAL_TIMES_NS
 from schedlab.errors import FileRefused
 from submissions import LAB, small_lab
 
 pytestmark = pytest.mark.xdist_group("grading")
 
-NAMES = sorted(path.parent.name for path in labs_folder().glob("*/lab.json"))
+NAMES = sorted(path.parent.name for path in built_in_labs_folder().glob("*/lab.json"))
 
 
 @pytest.fixture(scope="module", params=NAMES)
 def ready(request: pytest.FixtureRequest) -> Iterator[Grader]:
     with grader(
-        without_kernel(find_lab(request.param)), trusted=bool(sandbox.missing_requirement())
+        without_kernel_expectations(find_lab(request.param)),
+        trusted=bool(sandbox.missing_requirement()),
     ) as made:
         yield made
 
@@ -54,25 +55,25 @@ def kernel_points(lab: Lab) -> dict[str, int]:
 
 
 def test_the_solution_has_all_points_and_the_beginning_has_not(ready: Grader) -> None:
-    assert ready.grade(ready.lab.folder / SOLUTION).to_dict()["points"] == ready.lab.points
-    start_verdict = ready.grade(ready.lab.folder / START)
+    assert ready.grade(ready.lab.folder / SOLUTION_FILE).to_dict()["points"] == ready.lab.points
+    start_verdict = ready.grade(ready.lab.folder / START_FILE)
     assert not start_verdict.refused
-    assert start_verdict.points < start_verdict.most / 2
-    assert (ready.lab.folder / TEXT).read_text().startswith(f"# {ready.lab.title}\n")
+    assert start_verdict.points < start_verdict.max_points / 2
+    assert (ready.lab.folder / TEXT_FILE).read_text().startswith(f"# {ready.lab.title}\n")
 
 
 def test_usual_mistakes_lose_what_they_are_to_lose(ready: Grader, tmp_path: Path) -> None:
-    expected = mistakes(ready.lab.folder)
+    expected = read_mistakes(ready.lab.folder)
     wrong = ready.lab.folder / "wrong"
     assert sorted(expected) == sorted(patch.stem for patch in wrong.glob("*.patch"))
     assert expected
     for name, points in expected.items():
-        verdict = ready.grade(with_mistake(wrong / f"{name}.patch", tmp_path))
-        assert verdict.points < verdict.most, name
+        verdict = ready.grade(write_mistake(wrong / f"{name}.patch", tmp_path))
+        assert verdict.points < verdict.max_points, name
         assert not verdict.refused, f"{name}: {verdict.refused}"
         with_kernel = {
             test.name: float(test.points)
-            + (0 if test.broken else kernel_points(ready.lab)[test.name])
+            + (0 if test.run_failure else kernel_points(ready.lab)[test.name])
             for test in verdict.tests
         }
         assert with_kernel == pytest.approx(points, abs=0.005), name
@@ -113,7 +114,7 @@ def test_a_solution_decides_the_same_from_every_clock_and_run_time(
     compiled = compile_policy(lab.form, lab.solution, trusted=bool(sandbox.missing_requirement()))
     for test in lab.tests:
         traces = set()
-        for clock_ns, run_time_ns in BEGINS_NS:
+        for clock_ns, run_time_ns in INITIAL_TIMES_NS:
             trial = replace(test, policy_clock_ns=clock_ns, policy_run_time_ns=run_time_ns)
             traces.add(wasm_policy.run(trial, compiled, tmp_path / "trace.bin").trace.read_bytes())
         assert len(traces) == 1, test.name

@@ -12,7 +12,7 @@ import pytest
 from conftest import Command
 from hostile_names import NAMES
 from schedlab.courses.grading import class_grading
-from schedlab.courses.grading.grading import LINK
+from schedlab.courses.grading.grading import LINK_REFUSED
 from schedlab.courses.grading.lab import read
 from schedlab.courses.submissions import sandbox
 from schedlab.errors import WrongUsage
@@ -48,9 +48,11 @@ def test_folder_of_submissions_has_rows_and_a_page(schedlab: Command, tmp_path: 
     (folder / "ben" / "mine.c").write_text(solution_with("ticks >= slice", "ticks > slice"))
     out = tmp_path / "graded"
     trust = ["--trust"] if sandbox.missing_requirement() else []
-    done = schedlab("grade", str(lab), str(folder), "--out", str(out), *trust)
-    assert done.returncode == 1, done.stderr
-    rows = {line.split()[0]: line.split()[1] for line in done.stdout.splitlines() if ".c " in line}
+    result = schedlab("grade", str(lab), str(folder), "--out", str(out), *trust)
+    assert result.returncode == 1, result.stderr
+    rows = {
+        line.split()[0]: line.split()[1] for line in result.stdout.splitlines() if ".c " in line
+    }
     assert rows == {"anna.c": "9", "ben/mine.c": "2"}
     page = (out / "class.html").read_text()
     assert "2 submissions; 5.50 of 9 points on the mean; 1 have all" in page
@@ -68,12 +70,14 @@ def test_one_whose_grading_breaks_down_has_no_verdict_and_the_others_go_on(
     for name in ("a.c", "b.c"):
         (folder / name).touch()
     stand_in(monkeypatch, tmp_path, "a.c", "SEGV")
-    reported_grades: list[class_grading.Graded] = []
+    reported_grades: list[class_grading.GradedSubmission] = []
     grades = class_grading.grade_all(lab, folder, tmp_path / "out", True, 2, reported_grades.append)
     assert [(grade.name, grade.points) for grade in grades] == [("a.c", 0), ("b.c", 9)]
-    assert "broke down (status -11)" in grades[0].note
+    assert "grading failed (status -11)" in grades[0].note
     assert [grade.is_graded for grade in grades] == [False, True]
-    assert "9.00 of 9 points on the mean; 1 have all" in class_grading.page(lab, grades, tmp_path)
+    assert "9.00 of 9 points on the mean; 1 have all" in class_grading.class_page(
+        lab, grades, tmp_path
+    )
     assert len(reported_grades) == 2
 
 
@@ -114,8 +118,8 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        (b"two\nlines.c", class_grading.UNPRINTABLE),
-        (b"bytes \xff.c", class_grading.UNPRINTABLE),
+        (b"two\nlines.c", class_grading.UNPRINTABLE_NAME),
+        (b"bytes \xff.c", class_grading.UNPRINTABLE_NAME),
         (b"n" * 253 + b".c", "File name too long"),
     ],
 )
@@ -132,7 +136,7 @@ def test_unusable_name_has_no_verdict_and_others_continue(
     assert (bad.verdict, good.points) == (None, 9)
     assert why in bad.note
     assert bad.name.isprintable()
-    class_grading.page(lab, [bad, good], tmp_path / "out").encode()
+    class_grading.class_page(lab, [bad, good], tmp_path / "out").encode()
 
 
 def test_no_submission_brings_a_verdict_along(tmp_path: Path) -> None:
@@ -144,8 +148,8 @@ def test_no_submission_brings_a_verdict_along(tmp_path: Path) -> None:
     (folder / "b.c").symlink_to("nowhere")
     grades = class_grading.grade_all(lab, folder, tmp_path / "out", True, 1, lambda _: None)
     assert [(grade.name, grade.points, grade.note) for grade in grades] == [
-        ("a.c", 0, LINK),
-        ("b.c", 0, LINK),
+        ("a.c", 0, LINK_REFUSED),
+        ("b.c", 0, LINK_REFUSED),
     ]
     for out in (folder, folder / "ben" / "graded"):
         with pytest.raises(WrongUsage, match="where a submission could replace its own verdict"):
@@ -160,6 +164,8 @@ def test_names_and_words_that_attack_are_texts_on_the_page(tmp_path: Path) -> No
         "expectations": [{"expected": "order", "points": 0, "most": 8, "why": HOSTILE}],
     }
     verdict = {"points": 0, "most": 9, "refused": "", "tests": [test]}
-    page = class_grading.page(lab, [class_grading.Graded(HOSTILE, verdict)], tmp_path)
+    page = class_grading.class_page(
+        lab, [class_grading.GradedSubmission(HOSTILE, verdict)], tmp_path
+    )
     assert "<script" not in page
     assert "\x1b" not in page

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from schedlab.courses.grading.grading import grader
-from schedlab.courses.grading.lab import find_lab, made_test, read
+from schedlab.courses.grading.lab import find_lab, parse_test, read
 from schedlab.courses.grading.lab_testing import try_lab
-from schedlab.courses.grading.mutants import mutants_of
+from schedlab.courses.grading.mutants import make_mutants
 from schedlab.courses.submissions import sandbox
 from submissions import small_lab
 from test_labs import NAMES
@@ -40,7 +40,7 @@ POLICY_DEFINITION policy_x = {
 
 
 def test_mutants_change_one_decision() -> None:
-    mutants = mutants_of(SOURCE)
+    mutants = make_mutants(SOURCE)
     assert {mutant.line for mutant in mutants} == {6, 7, 8, 15}
     assert len({mutant.source for mutant in mutants}) == len(mutants)
     changes = {mutant.after for mutant in mutants}
@@ -72,13 +72,13 @@ def test_survivor_has_a_test_that_kills_it(tmp_path: Path) -> None:
     survivor = tried.unkilled[0]
     assert survivor.example
     assert survivor.difference
-    better = replace(lab, tests=(*lab.tests, made_test(survivor.example)))
+    better = replace(lab, tests=(*lab.tests, parse_test(survivor.example)))
     source = tmp_path / "mutant.c"
     source.write_text(survivor.mutant.source)
     with grader(better, trusted=bool(sandbox.missing_requirement())) as made:
         assert made.grade(lab.solution).points == better.points
         verdict = made.grade(source)
-    assert [test.lost for test in verdict.tests] == [False, True]
+    assert [test.lost_points for test in verdict.tests] == [False, True]
 
 
 @pytest.mark.long

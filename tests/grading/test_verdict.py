@@ -27,17 +27,19 @@ def test_a_lost_point_is_shown_with_its_decision_and_its_picture(
     source.write_text(solution_with("ticks >= slice", "ticks > slice"))
     files = ["--gradescope", str(tmp_path / "results.json"), "--classroom", str(tmp_path / "class")]
     verdict_folder = tmp_path / "kept"
-    done = schedlab("grade", str(folder), str(source), "--out", str(verdict_folder), *files, *TRUST)
-    assert done.returncode == 1, done.stderr
-    assert "Small: 2 of 9 points for mine.c" in done.stdout
+    result = schedlab(
+        "grade", str(folder), str(source), "--out", str(verdict_folder), *files, *TRUST
+    )
+    assert result.returncode == 1, result.stderr
+    assert "Small: 2 of 9 points for mine.c" in result.stdout
     assert (
         "after 1 of 8 decisions that are right, CPU 0 turns to b (4) at 2.000 ms;"
-        " right is b (4) at 1.000 ms" in done.stdout
+        " right is b (4) at 1.000 ms" in result.stdout
     )
-    assert "right CPU 0  ABABAA\n" in done.stdout
-    assert "yours CPU 0  AABBAA\n                      ^\n" in done.stdout
+    assert "right CPU 0  ABABAA\n" in result.stdout
+    assert "yours CPU 0  AABBAA\n                      ^\n" in result.stdout
     picture = verdict_folder / "small" / "expectation-2.svg"
-    assert f"Picture: {picture}\n" in done.stdout
+    assert f"Picture: {picture}\n" in result.stdout
     lanes = re.split(r"(?:right|yours), CPU 0", picture.read_text())
     first = [re.findall(r"<title>(.*?) to ", lane)[:2] for lane in lanes[1:]]
     assert first == [["a (3): 0.000 ms", "b (4): 1.000 ms"], ["a (3): 0.000 ms", "b (4): 2.000 ms"]]
@@ -61,15 +63,15 @@ def test_of_hidden_tests_students_read_no_words(schedlab: Command, tmp_path: Pat
     (folder / "lab.json").write_text(LAB.replace('"workload"', '"hidden": true, "workload"', 1))
     source = tmp_path / "mine.c"
     source.write_text(picking("if (queue->queued)\n        return NULL;"))
-    place = tmp_path / "results.json"
+    path = tmp_path / "results.json"
     reported = tmp_path / "class"
-    done = schedlab(
-        *("grade", str(folder), str(source), "--json", "--gradescope", str(place)),
+    result = schedlab(
+        *("grade", str(folder), str(source), "--json", "--gradescope", str(path)),
         *("--classroom", str(reported), "--out", str(tmp_path / "kept"), *TRUST),
     )
-    assert done.returncode == 1
-    assert json.loads(done.stdout)["tests"][0]["broken"].startswith("policy turns broke a rule")
-    assert json.loads(place.read_text())["tests"][0]["visibility"] == "hidden"
+    assert result.returncode == 1
+    assert json.loads(result.stdout)["tests"][0]["broken"].startswith("policy turns broke a rule")
+    assert json.loads(path.read_text())["tests"][0]["visibility"] == "hidden"
     assert json.loads(base64.b64decode(reported.read_text()))["tests"][0]["message"] == ""
     logged = schedlab(
         *("grade", str(folder), str(source), "--classroom", str(tmp_path / "log")),
@@ -99,8 +101,8 @@ def test_the_kernel_is_to_do_what_the_simulator_does(schedlab: Command, tmp_path
         source = tmp_path / "mine.c"
         source.write_text(picking(body))
         options = ["--json", "--out", str(tmp_path / "kept"), *TRUST]
-        done = schedlab("grade", str(folder), str(source), *options)
-        assert done.returncode == (points < 12), done.stderr
-        verdict = json.loads(done.stdout)
+        result = schedlab("grade", str(folder), str(source), *options)
+        assert result.returncode == (points < 12), result.stderr
+        verdict = json.loads(result.stdout)
         assert verdict["points"] == points, verdict
         assert words in verdict["tests"][0]["expectations"][1]["why"]

@@ -12,9 +12,9 @@ import pytest
 
 from built_once import build_once
 from guest_machine import run_guest, sound_trace
-from schedlab.base.toolchain.build import IMAGE
+from schedlab.base.toolchain.build import DISK_IMAGE
 from schedlab.machines.outcome import PANIC
-from schedlab.paths import BUILD, ROOT
+from schedlab.paths import BUILD_FOLDER, ROOT
 from schedlab.trace import Kind
 
 MS = 1_000_000
@@ -103,12 +103,14 @@ def test_boot_takes_a_disk_and_a_table(tmp_path: Path) -> None:
     """Follows docs/course-programs.md: a disk with one more file, and `boot` with a table."""
     build_once("kernel", "image", "host-tools")
     program = tmp_path / "lab"
-    program.write_bytes((BUILD / "raw" / "xv6-course").read_bytes())
+    program.write_bytes((BUILD_FOLDER / "raw" / "xv6-course").read_bytes())
     disk = tmp_path / "lab.img"
-    subprocess.run([BUILD / "mkfs", disk, "--add", IMAGE, program], check=True, timeout=60)
+    subprocess.run(
+        [BUILD_FOLDER / "mkfs", disk, "--add", DISK_IMAGE, program], check=True, timeout=60
+    )
     before = disk.read_bytes()
     boot = [str(ROOT / "schedlab"), "boot", "--machine", "spike", "--tick", "1ms"]
-    done = subprocess.run(
+    result = subprocess.run(
         [*boot, "--disk", str(disk), "--arguments", ARGUMENTS],
         input="lab\npoweroff 7\n",
         capture_output=True,
@@ -116,8 +118,8 @@ def test_boot_takes_a_disk_and_a_table(tmp_path: Path) -> None:
         timeout=300,
         check=False,
     )
-    assert done.returncode == 7, done.stdout + done.stderr
-    assert "ok xv6-course" in done.stdout
+    assert result.returncode == 7, result.stdout + result.stderr
+    assert "ok xv6-course" in result.stdout
     assert disk.read_bytes() == before
 
 
@@ -132,14 +134,14 @@ def test_boot_takes_a_disk_and_a_table(tmp_path: Path) -> None:
     ],
 )
 def test_boot_refuses_what_it_cannot_pass_on(arguments: list[str], named: str) -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         [ROOT / "schedlab", "boot", *arguments],
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert named in done.stderr
-    assert "Traceback" not in done.stderr
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert named in result.stderr
+    assert "Traceback" not in result.stderr

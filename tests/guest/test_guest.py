@@ -10,9 +10,9 @@ import pytest
 
 from built_once import build_once
 from guest_machine import run_guest
-from schedlab.base.host.processor import host_processors
-from schedlab.base.toolchain.build import IMAGE
-from schedlab.paths import BUILD, ROOT
+from schedlab.base.host.processor import count_host_cpus
+from schedlab.base.toolchain.build import DISK_IMAGE
+from schedlab.paths import BUILD_FOLDER, ROOT
 from test_course_programs import ARGUMENTS as COURSE_ARGUMENTS
 
 PROGRAMS = sorted(path.stem for path in (ROOT / "tests" / "guest").rglob("*.c"))
@@ -51,9 +51,11 @@ def small_disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Disk with the same files as the usual disk, and less space."""
     build_once("image")
     image = tmp_path_factory.mktemp("disk") / "small.img"
-    programs = [*(BUILD / "programs").iterdir(), *(BUILD / "raw").iterdir()]
+    programs = [*(BUILD_FOLDER / "programs").iterdir(), *(BUILD_FOLDER / "raw").iterdir()]
     blocks = str(SMALL_DISK_BLOCKS)
-    subprocess.run([BUILD / "mkfs", image, blocks, *sorted(programs)], check=True, timeout=60)
+    subprocess.run(
+        [BUILD_FOLDER / "mkfs", image, blocks, *sorted(programs)], check=True, timeout=60
+    )
     return image
 
 
@@ -64,7 +66,7 @@ def check_guest_tests(
     cpus: int,
     *,
     memory_mib: int = MEMORY_MIB,
-    image: Path = IMAGE,
+    image: Path = DISK_IMAGE,
     arguments: str = "",
 ) -> str:
     """Returns the console of a run whose tests all passed."""
@@ -88,9 +90,9 @@ def check_first_process(
 ) -> None:
     """Runs the program as init, which adopts all orphans, and checks its tests for that role."""
     build_once("image")
-    (folder / "init").write_bytes((BUILD / "programs" / program).read_bytes())
+    (folder / "init").write_bytes((BUILD_FOLDER / "programs" / program).read_bytes())
     image = folder / "first.img"
-    subprocess.run([BUILD / "mkfs", image, "2000", folder / "init"], check=True, timeout=60)
+    subprocess.run([BUILD_FOLDER / "mkfs", image, "2000", folder / "init"], check=True, timeout=60)
     check_guest_tests(
         folder, "", "spike", 2, memory_mib=memory_mib, arguments=arguments, image=image
     )
@@ -109,7 +111,7 @@ def check_on_a_machine_of_its_size(
         machine,
         cpus,
         memory_mib=little_mib if used_up == "memory" else MEMORY_MIB,
-        image=small_disk if used_up == "disk" else IMAGE,
+        image=small_disk if used_up == "disk" else DISK_IMAGE,
         arguments=ARGUMENTS.get(program, ""),
     )
 
@@ -199,7 +201,7 @@ def test_on_qemu(tmp_path: Path, small_disk: Path, program: str) -> None:
 
     More CPUs than the host has would spin for locks of CPUs that do not run, and take minutes.
     """
-    cpus = min(4, max(2, host_processors()))
+    cpus = min(4, max(2, count_host_cpus()))
     check_on_a_machine_of_its_size(tmp_path, small_disk, program, "qemu", cpus)
 
 

@@ -631,6 +631,7 @@ static void a_task_is_ended_after_its_run_time(void)
 {
     struct model *model = model_new("priority", 1, 1);
     set(model, "kill_after", 10);
+    set(model, "exempt_pids", 0); /* governs aging only */
     for (int i = 0; i < 2; i++) {
         model_fork(model, NULL);
         model_ticks(model, 20);

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from schedlab.base.toolchain.build import build
-from schedlab.paths import BUILD, ROOT
+from schedlab.paths import BUILD_FOLDER, ROOT
 
 SOURCES = sorted((ROOT / "tests" / "host").glob("*_test.c"))
 
@@ -26,8 +26,8 @@ def test_all_crashes_of_the_file_system() -> None:
 
 
 def check(name: str, *arguments: str) -> None:
-    program = BUILD / "host-tests" / name
+    program = BUILD_FOLDER / "host-tests" / name
     build(str(program.relative_to(ROOT)))
     command = [str(program), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from conftest import ROOT
 from schedlab.commands.cli import cli
-from schedlab.commands.command_help import RENAMED
+from schedlab.commands.command_help import OLD_SPELLINGS
 
 if sys.version_info < (3, 11):
     pytest.skip("Sphinx needs Python 3.11", allow_module_level=True)
@@ -87,7 +87,7 @@ def test_commands_exist(document: Path) -> None:
         ("run [--polcy rr]", "--polcy"),
         ("run --policy rr NAME", ""),
         ("test --anything", ""),
-        *((old, old.split()[-1]) for old in RENAMED if "--" in old),
+        *((old, old.split()[-1]) for old in OLD_SPELLINGS if "--" in old),
     ],
 )
 def test_planted_mistake_in_a_command_is_detected(call: str, word: str) -> None:

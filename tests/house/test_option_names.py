@@ -21,7 +21,7 @@ ALLOWED = {
         "base/outputs/__init__.py base/toolchain/build.py base/toolchain/versions.py"
         " machines/linux/commands.py machines/linux/kernel.py machines/spike.py machines/spike_install.py"
         " monitor/demo/__main__.py monitor/demo/installation.py monitor/standalone/playground.py"
-        " studies/linux_experiments.py environment.py"
+        " recordings/recorder.py studies/linux_experiments.py environment.py"
     ),
     "options of schedlab-sim or schedlab-linux": (
         "machines/linux/live_guest.py machines/linux/machine.py monitor/recorder.py"

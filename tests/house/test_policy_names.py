@@ -11,13 +11,13 @@ from pathlib import Path
 
 from committed_policies import policies_in_progress
 from conftest import ROOT
-from schedlab.base.toolchain.policies import STANDARD, read_catalogue
+from schedlab.base.toolchain.policies import DEFAULT_POLICY, read_catalogue
 
 PACKAGE = ROOT / "python" / "schedlab"
 OF_STUDIES = re.compile(r"studies/|report/(studies/|study_|simulated)|base/outputs/")
 """Packages that may name policies, because they describe the studies' runs."""
 EXCEPTIONS = {
-    ("base/toolchain/policies.py", STANDARD): "the policy that is meant where none is named"
+    ("base/toolchain/policies.py", DEFAULT_POLICY): "the policy that is meant where none is named"
 }
 ATTRIBUTES = {"priority"}
 """Policy names that are also attributes: only `NAME` or a preset counts as a policy's name."""

@@ -14,7 +14,7 @@ import pytest
 
 from conftest import ROOT
 from schedlab.base.toolchain.needs import EXTRAS
-from schedlab.environment import LOCK, libraries_of
+from schedlab.environment import LOCK_FILE, read_extra_libraries
 
 C_FOLDERS = (
     "abi",
@@ -49,7 +49,7 @@ def sources(*suffixes: str) -> list[Path]:
 
 
 def check(*command: str) -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         command,
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
@@ -58,7 +58,7 @@ def check(*command: str) -> None:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, f"\n{done.stdout}"
+    assert result.returncode == 0, f"\n{result.stdout}"
 
 
 PYTHON_FOLDERS = ("python", "sim/python", "tools", "tests")
@@ -107,12 +107,12 @@ def test_no_macro_has_a_name_that_the_hosts_headers_reserve() -> None:
 
 
 def tracked_files() -> list[Path]:
-    done = subprocess.run(
+    result = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, text=True, check=False
     )
-    if done.returncode:
+    if result.returncode:
         pytest.skip("not a git checkout")
-    paths = (ROOT / name for name in done.stdout.split("\0") if name)
+    paths = (ROOT / name for name in result.stdout.split("\0") if name)
     return [path for path in paths if path.is_file()]
 
 
@@ -137,7 +137,7 @@ def wishes() -> dict[str, str]:
 
 def test_every_library_has_a_reason_and_hashes() -> None:
     """If this fails, run `python/update-lock`."""
-    locked = LOCK.read_text()
+    locked = LOCK_FILE.read_text()
     assert len(wishes()) > 20
     for library, why in wishes().items():
         assert why.strip(), f"say why {library} is needed"
@@ -149,9 +149,9 @@ def test_every_library_has_a_reason_and_hashes() -> None:
 
 def test_schedlab_needs_no_library_of_its_tests() -> None:
     """Only maintainers' tools need these libraries; the launcher fetches them on demand."""
-    taken = "".join(libraries_of(extra) for extra in ("", *EXTRAS) if extra != "test")
+    taken = "".join(read_extra_libraries(extra) for extra in ("", *EXTRAS) if extra != "test")
     names = re.compile(r"^([\w-]+)==", re.MULTILINE)
-    of_tests = {*names.findall(libraries_of("test"))} - {*names.findall(taken)}
+    of_tests = {*names.findall(read_extra_libraries("test"))} - {*names.findall(taken)}
     modules = packages_distributions()
     imported = {
         (str(path.relative_to(ROOT)), library)

@@ -12,7 +12,7 @@ import pytest
 from built_once import build_once
 from guest_machine import run_guest, sound_trace
 from schedlab import trace as traces
-from schedlab.base.toolchain.build import IMAGE, KERNEL
+from schedlab.base.toolchain.build import DISK_IMAGE, KERNEL_PROGRAM
 from schedlab.machines import machine_named
 from schedlab.machines.outcome import FAILED, PANIC
 
@@ -70,16 +70,16 @@ def test_the_initial_ramdisk_serves_on_qemu_too(tmp_path: Path) -> None:
     """It serves if there is no virtio disk."""
     image = tmp_path / "disk.img"
     build_once("kernel", "image")
-    shutil.copy(IMAGE, image)
+    shutil.copy(DISK_IMAGE, image)
     program = machine_named("qemu").release().path
     command = [program, "-M", "virt", "-m", "256M", "-bios", "none", "-nographic"]
-    command += ["-kernel", str(KERNEL), "-initrd", str(image)]
+    command += ["-kernel", str(KERNEL_PROGRAM), "-initrd", str(image)]
     command += ["-append", "tick=1ms limit=60s run=ls"]
-    done = subprocess.run(
+    result = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
     )
-    assert done.returncode == 0
-    assert "disk: initial ramdisk" in done.stdout
+    assert result.returncode == 0
+    assert "disk: initial ramdisk" in result.stdout
 
 
 SCRIPT = "".join(f"echo number {number}\n" for number in range(300)) + "poweroff 9\n"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from built_once import build_once
-from schedlab.base.toolchain.build import IMAGE
+from schedlab.base.toolchain.build import DISK_IMAGE
 
-BUILD = IMAGE.parent
+BUILD = DISK_IMAGE.parent
 BLOCK = 4096
 INODE_MAP_AT = 36
 """Field of the superblock: the first block of the bitmap of used inodes."""
@@ -34,8 +34,8 @@ def call(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def make(folder: Path, *files: str | Path, blocks: int = 1000) -> Path:
     """Makes an image in the folder, and requires that mkfs prints nothing."""
     image = folder / "disk.img"
-    done = call("mkfs", image, str(blocks), *files)
-    assert (done.returncode, done.stderr) == (0, "")
+    result = call("mkfs", image, str(blocks), *files)
+    assert (result.returncode, result.stderr) == (0, "")
     return image
 
 
@@ -47,7 +47,7 @@ def test_an_image_holds_files_and_is_clean(tmp_path: Path, size: int) -> None:
     image = make(tmp_path, tmp_path / "file", f"{tmp_path}/file=other")
     assert image.stat().st_size == 1000 * BLOCK
     data = image.read_bytes()
-    assert all(data.count(content[at : at + BLOCK]) >= 2 for at in range(0, size, BLOCK))
+    assert all(data.count(content[index : index + BLOCK]) >= 2 for index in range(0, size, BLOCK))
     assert call("fsck", image).returncode == 0
 
 
@@ -78,8 +78,8 @@ def test_files_that_are_added_later_make_no_difference(tmp_path: Path, count: in
     full_image = make(tmp_path, *first, *later, blocks=2000).read_bytes()
     old = make(tmp_path, *first, blocks=2000)
     new = tmp_path / "new.img"
-    done = call("mkfs", new, "--add", old, *later)
-    assert (done.returncode, done.stderr) == (0, "")
+    result = call("mkfs", new, "--add", old, *later)
+    assert (result.returncode, result.stderr) == (0, "")
     assert new.read_bytes() == full_image
     assert call("fsck", new).returncode == 0
 
@@ -99,12 +99,12 @@ def test_only_an_image_of_mkfs_is_added_to(tmp_path: Path) -> None:
         ("short", "not a disk image"),
         ("missing", "No such file"),
     ):
-        done = call("mkfs", tmp_path / "out.img", "--add", tmp_path / name)
-        assert done.returncode == 1
-        assert message in done.stderr
+        result = call("mkfs", tmp_path / "out.img", "--add", tmp_path / name)
+        assert result.returncode == 1
+        assert message in result.stderr
     assert not (tmp_path / "out.img").exists()
-    done = call("mkfs", tmp_path / "out.img", "--add")
-    assert done.returncode == 2
+    result = call("mkfs", tmp_path / "out.img", "--add")
+    assert result.returncode == 2
 
 
 def test_a_damaged_image_is_named(tmp_path: Path) -> None:
@@ -115,9 +115,9 @@ def test_a_damaged_image_is_named(tmp_path: Path) -> None:
     block_map = int.from_bytes(data[44:48], "little")
     data[block_map * BLOCK + first_data_block // 8] &= ~(1 << first_data_block % 8) & 0xFF
     image.write_bytes(data)
-    done = call("fsck", image)
-    assert done.returncode == 1
-    assert f"block {first_data_block}" in done.stdout
+    result = call("fsck", image)
+    assert result.returncode == 1
+    assert f"block {first_data_block}" in result.stdout
     image.write_bytes(bytes(len(data)))
     assert call("fsck", image).returncode == 1
 
@@ -144,7 +144,7 @@ def test_wrong_usage_of_mkfs(tmp_path: Path, arguments: list[str], status: int) 
         re.sub("IMAGE|FILE|NOTHING", lambda name: f"{tmp_path}/{places[name[0]]}", word)
         for word in arguments
     ]
-    done = call("mkfs", *words)
-    assert done.returncode == status
-    assert done.stderr
+    result = call("mkfs", *words)
+    assert result.returncode == status
+    assert result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

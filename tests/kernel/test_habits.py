@@ -40,7 +40,7 @@ def test_sleepers_are_woken_at_each_tick(tmp_path: Path) -> None:
     assert abs(woken["complete"] - plain["complete"]) <= 1
 
 
-def test_each_pick_is_counted(tmp_path: Path) -> None:
+def test_picks_are_counted(tmp_path: Path) -> None:
     """Processes compute alone for several ticks, so most picks keep the previous process."""
     switches = event_counts(tmp_path / "switches", "timingtests cpu-heavy -b 0")
     picks = event_counts(tmp_path / "picks", "timingtests cpu-heavy", "count-picks=1")

@@ -10,16 +10,16 @@ import pytest
 
 from built_once import build_once
 from schedlab.machines import Boot, kernel_machine
-from schedlab.paths import BUILD, ROOT
+from schedlab.paths import BUILD_FOLDER, ROOT
 
-PROGRAM = BUILD / "device_signal.elf"
-SLOW_LOCK = BUILD / "slow_lock.so"
+PROGRAM = BUILD_FOLDER / "device_signal.elf"
+SLOW_LOCK = BUILD_FOLDER / "slow_lock.so"
 NAMED_THREADS = ("-name", "guest,debug-threads=on")
 """SLOW_LOCK recognizes the threads of the guest's CPUs by name."""
 
 
 def check_signals(command: list[str], preloaded: str = "") -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         command,
         env={**os.environ, "LD_PRELOAD": preloaded},
         stdin=subprocess.DEVNULL,
@@ -29,8 +29,8 @@ def check_signals(command: list[str], preloaded: str = "") -> None:
         timeout=300,
         check=False,
     )
-    assert "100 signals, 0 lost, 0 kept" in done.stdout, done.stdout
-    assert done.returncode == 0
+    assert "100 signals, 0 lost, 0 kept" in result.stdout, result.stdout
+    assert result.returncode == 0
 
 
 def command_of(machine: str) -> list[str]:

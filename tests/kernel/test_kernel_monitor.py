@@ -19,7 +19,7 @@ import pytest
 from built_once import build_once
 from guest_machine import ROUND_NS, sound_trace
 from schedlab import metrics
-from schedlab.base.toolchain.build import IMAGE, KERNEL
+from schedlab.base.toolchain.build import DISK_IMAGE, KERNEL_PROGRAM
 from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.machines import Boot, kernel_machine
 from schedlab.machines.folder import TRACE_FILE
@@ -48,7 +48,9 @@ class Monitor:
     def __init__(self, folder: Path, cpus: int, arguments: str, machine: str = "spike") -> None:
         build_once("kernel", "image")
         words = f"{arguments} console-echo=0 trace={TRACE_FILE} run=steer"
-        command = kernel_machine(machine).command(Boot(KERNEL, IMAGE, cpus, 512, words))
+        command = kernel_machine(machine).command(
+            Boot(KERNEL_PROGRAM, DISK_IMAGE, cpus, 512, words)
+        )
         self.trace = folder / TRACE_FILE
         self.process = subprocess.Popen(
             command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0

@@ -29,7 +29,7 @@ from golden_stories import (
 )
 from guest_machine import ROUND_NS, TICK_NS, traced
 from schedlab import trace
-from schedlab.machines.spike import SPIKES_TURN, STANDARD_TURN
+from schedlab.machines.spike import DEFAULT_TURN, STOCK_TURN
 from schedlab.trace import AttributeKind, Kind
 from trace_levels import Inversion, Values, longest_inversion, pieces_of
 from trace_story import Record, records_of, role_names
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.spike
 
 TOGETHER = "stagger=0"
 """Boot argument: all CPUs have their ticks at the same time."""
-COARSE = (f"--turn={STANDARD_TURN}", f"--turn={SPIKES_TURN}")
+COARSE = (f"--turn={DEFAULT_TURN}", f"--turn={STOCK_TURN}")
 """Round lengths of Spike's original program."""
 
 

@@ -38,8 +38,8 @@ def idleness_cases() -> list[tuple[str, int, str]]:
     policies = [*read_catalogue(), "rr:table-scan"]
     return [
         (policy, cpus, command)
-        for place, policy in enumerate(policies)
-        for cpus, command in LOADS[place % len(LOADS)]
+        for index, policy in enumerate(policies)
+        for cpus, command in LOADS[index % len(LOADS)]
     ]
 
 

@@ -18,7 +18,7 @@ import pytest
 from built_once import build_once
 from guest_machine import ROUND_NS, run_guest, sound_trace
 from schedlab import metrics, trace
-from schedlab.paths import BUILD, ROOT
+from schedlab.paths import BUILD_FOLDER, ROOT
 
 TICK_NS = 100_000
 WORK = "-w 10000"
@@ -281,7 +281,7 @@ def test_experiments_of_study_4(tmp_path: Path) -> None:
     Each sleep takes 5 ticks.
     """
     ran = run(tmp_path, f"study4 trace {WORK}", 2)
-    check_group(ran, "cpu", Members(3, 350))
+    check_group(ran, "cpu", Members(3, 344))
     ran = run(tmp_path, f"study4 mixed -c 4 {WORK}", 2)
     check_group(ran, "cpu", Members(4, 61))
     check_group(ran, "inter", Members(2, sleeps=20, ticks=5))
@@ -329,19 +329,19 @@ NAMED = {"lotterytest", "study3", "study4"}
 """Programs that need the name of a test."""
 
 
-def linux(program: str, *words: str, status: int = 0) -> tuple[list[str], list[str]]:
+def linux(program: str, *arguments: str, status: int = 0) -> tuple[list[str], list[str]]:
     """Returns output and marks of a workload as a Linux program with a tick of 0.1 ms."""
     build_once("linux-workloads")
-    done = subprocess.run(
-        [BUILD / "linux" / program, *words],
+    result = subprocess.run(
+        [BUILD_FOLDER / "linux" / program, *arguments],
         env={**os.environ, "WORKLOAD_TICK_US": "100", "WORKLOAD_MARKS": "1"},
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
-    assert done.returncode == status, done.stderr
-    return done.stdout.splitlines(), done.stderr.splitlines()
+    assert result.returncode == status, result.stderr
+    return result.stdout.splitlines(), result.stderr.splitlines()
 
 
 def marked(marks: list[str]) -> Counter[str]:

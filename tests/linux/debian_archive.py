@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.tools import require_compiler
 
 
 @dataclass
@@ -57,12 +57,12 @@ class Archive:
         """Writes the lists for the current packages."""
         for suite, debs in self.suites.items():
             index = "".join(f"{self.entries[deb]}{described(deb)}\n" for deb in debs)
-            place = self.folder / "dists" / suite
-            (place / "main" / "binary-amd64").mkdir(parents=True, exist_ok=True)
-            (place / "main" / "binary-amd64" / "Packages").write_text(index)
+            path = self.folder / "dists" / suite
+            (path / "main" / "binary-amd64").mkdir(parents=True, exist_ok=True)
+            (path / "main" / "binary-amd64" / "Packages").write_text(index)
             late = "NotAutomatic: yes\nButAutomaticUpgrades: yes\n" if "backports" in suite else ""
             digest = hashlib.sha256(index.encode()).hexdigest()
-            (place / "Release").write_text(
+            (path / "Release").write_text(
                 f"Origin: Debian\nSuite: {suite}\nCodename: {suite}\n{late}"
                 "Date: Sat, 01 Jan 2022 00:00:00 UTC\nArchitectures: amd64\nComponents: main\n"
                 f"SHA256:\n {digest} {len(index)} main/binary-amd64/Packages\n"
@@ -80,7 +80,7 @@ def shared_library(path: Path, *needs: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     source = path.with_name(f"{path.name}.c")
     source.write_text("int one;\n")
-    command = [*compiler().host, "-nostdlib", "-shared"]
+    command = [*require_compiler().host, "-nostdlib", "-shared"]
     command += ["-Wl,--no-as-needed", f"-Wl,-soname,{path.name}", "-o", str(path), str(source)]
     subprocess.run([*command, *map(str, needs)], check=True)
     return path

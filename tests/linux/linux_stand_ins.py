@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from schedlab.base.files.atomic import file_hash
-from schedlab.machines.linux.elf import LOADER
+from schedlab.machines.linux.elf import LOADER_NAME
 from schedlab.machines.linux.image import BENCHMARKS
 from schedlab.machines.linux.packages import Packages
 from schedlab.paths import ROOT
@@ -24,8 +24,8 @@ echo "$@" | sed "s/--while $PPID /--while PARENT /" >>"$LOG"
 def stand_in_packages(tree: Path) -> Packages:
     """Returns files that contain their own names; sysbench needs a library that chrt does not
     need."""
-    needs = {"busybox": [], "chrt": [LOADER, "libc.so.6"], **{name: [] for name in BENCHMARKS}}
-    needs["sysbench"] = [LOADER, "libc.so.6", "libone.so.1"]
+    needs = {"busybox": [], "chrt": [LOADER_NAME, "libc.so.6"], **{name: [] for name in BENCHMARKS}}
+    needs["sysbench"] = [LOADER_NAME, "libc.so.6", "libone.so.1"]
     kernel = tree / "kernel" / "usr" / "lib" / "modules" / "7.3.4"
     places = [kernel / "vmlinuz"]
     places += [tree / "programs" / name for name in needs]
@@ -65,10 +65,10 @@ def run_script(
         "LOG": str(folder / "log"),
     }
     policy = "scx:it" if "SCHEDULER" in variables else "wrr"
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", ROOT / "linux/guest/run.sh", "7", "0.5", policy, command, "--set", "a=1"],
         env={**os.environ, **environment, **variables},
         cwd=folder,
         check=False,
     )
-    return done.returncode, (folder / "log").read_text().splitlines()
+    return result.returncode, (folder / "log").read_text().splitlines()

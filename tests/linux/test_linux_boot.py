@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from linux_guests import need_guests
-from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.tools import require_compiler
 from schedlab.machines.linux import guest
 from schedlab.machines.linux.guest import GuestJob, GuestOutcome, boot
 from schedlab.machines.outcome import LIMIT
@@ -52,7 +52,7 @@ def late_threads(folder: Path) -> Path:
     library = folder / "late_threads.so"
     source = Path(__file__).with_name("late_threads.c")
     flags = ("-std=c17", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")
-    subprocess.run([*compiler().host, *flags, str(source), "-o", str(library)], check=True)
+    subprocess.run([*require_compiler().host, *flags, str(source), "-o", str(library)], check=True)
     return library
 
 
@@ -69,7 +69,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[GuestOutcome]:
     # no CPU time.
     endless = "echo part >/result/part; sleep 1000 & sleep 1000"
     free = GuestJob({}, endless, cpus=2, repeatable=False, limit_s=20, memory_mib=512, programs=())
-    shown, preload = guest.device_options, guest.preload
+    shown, preload = guest.device_options, guest.preload_prefix
     late = late_threads(tmp_path_factory.mktemp("late"))
     disturbed = tmp_path_factory.mktemp("boot")
 
@@ -81,8 +81,8 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[GuestOutcome]:
         return [word.replace("LD_PRELOAD=", f"LD_PRELOAD=./{late.name}:") for word in words]
 
     with ThreadPoolExecutor(2) as pool, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(guest, "clean", lambda _: None)
-        patch.setattr(guest, "preload", preload_late)
+        patch.setattr(guest, "remove_temporary_files", lambda _: None)
+        patch.setattr(guest, "preload_prefix", preload_late)
         patch.setattr(
             guest,
             "device_options",

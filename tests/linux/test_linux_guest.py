@@ -53,13 +53,13 @@ def packed(folder: Path, *members: tuple[str, bytes], cut: int = 0) -> Path:
             if name.endswith("/"):
                 entry.type = tarfile.DIRTYPE
             tar.addfile(entry, io.BytesIO(content))
-    place = folder / "handed over"
-    place.write_bytes(made.getvalue()[: len(made.getvalue()) - cut])
-    return place
+    path = folder / "handed over"
+    path.write_bytes(made.getvalue()[: len(made.getvalue()) - cut])
+    return path
 
 
 def boot_with(qemu: Programs, folder: Path, body: str, job: GuestJob | None = None) -> GuestOutcome:
-    qemu(guest.PROGRAM, body)
+    qemu(guest.QEMU_PROGRAM, body)
     return boot(job or GuestJob(), folder / "boot")
 
 
@@ -111,8 +111,8 @@ def test_output_before_a_guest_failure_is_stored(qemu: Programs, tmp_path: Path)
 def test_a_guest_that_hangs_is_ended(
     qemu: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guest, "_STARTING_SECONDS", 0.5)
-    monkeypatch.setattr(guest, "_SLOWEST", 0)
+    monkeypatch.setattr(guest, "_BOOT_SECONDS_MAX", 0.5)
+    monkeypatch.setattr(guest, "_HOST_SECONDS_PER_GUEST_SECOND_MAX", 0)
     body = "echo $$ >pid; echo stuck; trap '' TERM; while :; do sleep 1; done"
     outcome = boot_with(qemu, tmp_path, body)
     assert "did not end within" in outcome.message
@@ -133,14 +133,16 @@ def test_a_guest_that_hangs_is_ended(
 def test_a_signal_ends_the_guest_with_schedlab(
     qemu: Programs, tmp_path: Path, number: signal.Signals
 ) -> None:
-    qemu(guest.PROGRAM, "echo $$ >pid; echo so far; exec sleep 60")
+    qemu(guest.QEMU_PROGRAM, "echo $$ >pid; echo so far; exec sleep 60")
     code = f"""
 import signal, sys
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from linux_stand_ins import stand_in_packages
+from schedlab.base.host.isolated import exit_on_signals
 from schedlab.machines.linux import guest
+exit_on_signals()
 guest.packages = lambda: stand_in_packages(Path({str(tmp_path / "tree")!r}))
 guest.boot(guest.GuestJob(), Path({str(tmp_path / "boot")!r}))
 """
@@ -178,11 +180,11 @@ def test_nothing_that_a_guest_hands_over_leaves_its_folder(qemu: Programs, tmp_p
 def test_a_host_without_a_qemu_that_serves(
     qemu: Programs, program: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program(guest.PROGRAM, "echo QEMU emulator version 6.2.0")
+    program(guest.QEMU_PROGRAM, "echo QEMU emulator version 6.2.0")
     with pytest.raises(MachineUnfit, match=r"7\.2 or newer"):
         guest.find_qemu()
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(WrongUsage, match=guest.PROGRAM):
+    with pytest.raises(WrongUsage, match=guest.QEMU_PROGRAM):
         guest.find_qemu()
 
 
@@ -206,7 +208,7 @@ def test_what_is_repeatable_goes_by_nothing_that_depends_on_the_hosts_time() -> 
     time."""
     for repeatable, is_expected in ((True, True), (False, False)):
         job = GuestJob(repeatable=repeatable, kvm=False)
-        words = guest.kernel_arguments(job, guest.mode_of(job)).split()
+        words = guest.kernel_arguments(job, guest.choose_mode(job)).split()
         assert ("damon_stat.enabled=N" in words) is is_expected
         assert ("transparent_hugepage=never" in words) is is_expected
 

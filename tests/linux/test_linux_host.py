@@ -22,8 +22,8 @@ from schedlab.errors import WrongUsage
 from schedlab.machines import HOST, machine_named
 from schedlab.machines.linux import host
 from schedlab.machines.linux.host import HostLinux
-from schedlab.machines.linux.host_fitness import need_fit_host
-from schedlab.machines.linux.parts import archive
+from schedlab.machines.linux.host_fitness import require_fit_host
+from schedlab.machines.linux.parts import make_archive
 from schedlab.machines.spec import RunSpec
 
 
@@ -72,17 +72,17 @@ def with_scheduler(root: Path) -> None:
     [
         (without(STATE), ["CONFIG_SCHED_CLASS_EXT", "6.15 or newer", "machine='linux'"]),
         (without(BTF), ["CONFIG_DEBUG_INFO_BTF", "6.15 or newer", "machine='linux'"]),
-        (without(FUSE), ["/dev/fuse is not there: `modprobe fuse`"]),
+        (without(FUSE), ["/dev/fuse is missing: run `modprobe fuse`"]),
         (with_scheduler, ["the scheduler rusty_1.2 is loaded already", "end the program"]),
     ],
 )
 def test_missing_programs_are_reported_in_a_line_with_the_fix(
     root: Path, change: Callable[[Path], object], messages: list[str]
 ) -> None:
-    need_fit_host(root)
+    require_fit_host(root)
     change(root)
     with pytest.raises(WrongUsage) as caught:
-        need_fit_host(root)
+        require_fit_host(root)
     assert caught.value.exit_status == 2
     error_text = str(caught.value)
     assert all(message in error_text for message in ["machine='host'", *messages]), error_text
@@ -129,7 +129,7 @@ def parts(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[s
     for name, text in (("schedlab-linux", SERVER), ("chrt", CHRT)):
         programs[name] = tmp_path / name
         programs[name].write_text(text)
-    (tmp_path / "programs.tar").write_bytes(archive(programs))
+    (tmp_path / "programs.tar").write_bytes(make_archive(programs))
     monkeypatch.setenv("STATE", str(root / STATE))
     monkeypatch.setenv("LOG", str(tmp_path / "log"))
     monkeypatch.setenv("WORKLOAD_CONTROL", str(tmp_path / "control"))
@@ -167,7 +167,7 @@ def test_remaining_scheduler_is_reported(
 ) -> None:
     monkeypatch.setattr(host, "_RESTORE_SECONDS", 0)
     with_scheduler(root)
-    (tmp_path / host.RESULTS).mkdir()
+    (tmp_path / host.RESULT_FOLDER).mkdir()
     (tmp_path / "console.log").write_text("")
     outcome = machine.outcome(0, tmp_path, tmp_path, tmp_path / "console.log")
     assert not outcome.succeeded

@@ -13,7 +13,7 @@ import pytest
 from linux_stand_ins import stand_in_packages
 from schedlab.errors import WrongUsage
 from schedlab.machines.linux import image
-from schedlab.machines.linux.elf import LOADER
+from schedlab.machines.linux.elf import LOADER_NAME
 from schedlab.machines.linux.packages import Packages
 
 
@@ -49,8 +49,8 @@ def test_an_image_holds_what_its_programs_need_and_no_more(
     libraries = root / "lib" / "x86_64-linux-gnu"
     assert {path.name for path in (root / "usr" / "bin").iterdir()} == {"chrt", "sysbench"}
     assert {path.name for path in libraries.iterdir()} == {"libc.so.6", "libone.so.1"}
-    assert (root / "lib64" / LOADER).read_text() == LOADER
-    assert (root / "init").read_bytes() == image.INIT.read_bytes()
+    assert (root / "lib64" / LOADER_NAME).read_text() == LOADER_NAME
+    assert (root / "init").read_bytes() == image.INIT_SCRIPT.read_bytes()
     assert os.access(root / "bin" / "busybox", os.X_OK)
     bare = unpacked(image.base_image(packages, []), tmp_path / "bare")
     assert {path.name for path in (bare / "usr" / "bin").iterdir()} == {"chrt"}
@@ -95,7 +95,7 @@ def test_image_is_rebuilt_only_after_changes(
     assert image.base_image(packages, []) != first
     init = tmp_path / "init"
     init.write_text("#!/bin/busybox sh\n")
-    monkeypatch.setattr(image, "INIT", init)
+    monkeypatch.setattr(image, "INIT_SCRIPT", init)
     assert image.base_image(packages, ["sysbench"]) != first
     assert first.exists()
 

@@ -19,10 +19,10 @@ from conftest import ROOT, Programs
 from linux_guests import forget_host
 from linux_stand_ins import stand_in_packages
 from processes import children_of, is_running, wait_until
-from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.tools import require_compiler
 from schedlab.machines.linux import guest, kvm
 from schedlab.machines.linux.guest import GuestJob
-from schedlab.machines.linux.kvm_fallback import Choice
+from schedlab.machines.linux.kvm_fallback import FallbackChoice
 from schedlab.monitor.systems.qemu_control import QemuControl
 
 STAND_IN = """
@@ -47,7 +47,7 @@ def qemu(
     monkeypatch.setattr(guest, "packages", lambda: stub_packages)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
-    monkeypatch.delenv(kvm.OFF, raising=False)
+    monkeypatch.delenv(kvm.NO_KVM_VARIABLE, raising=False)
     monkeypatch.setattr(kvm, "DEVICE", tmp_path / "bin")  # a readable and writable path
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     monkeypatch.setattr(kvm, "PROBE_SECONDS", 1.0)
@@ -55,7 +55,7 @@ def qemu(
     monkeypatch.chdir(tmp_path)
 
     def make(body: str) -> None:
-        program(guest.PROGRAM, STAND_IN + body)
+        program(guest.QEMU_PROGRAM, STAND_IN + body)
         forget_host()
 
     yield make
@@ -82,9 +82,9 @@ def test_a_guest_has_to_answer_before_others_run_under_kvm(
     qemu(body)
     assert problem in guest.kvm_problem() and bool(problem) == bool(guest.kvm_problem())
     expected = guest.FREE_RUNNING if problem else guest.KVM
-    assert guest.mode_of(GuestJob(repeatable=False)) == expected
-    assert guest.mode_of(GuestJob(repeatable=False, kvm=False)) == guest.FREE_RUNNING
-    assert guest.mode_of(GuestJob(repeatable=True)) == guest.REPEATABLE
+    assert guest.choose_mode(GuestJob(repeatable=False)) == expected
+    assert guest.choose_mode(GuestJob(repeatable=False, kvm=False)) == guest.FREE_RUNNING
+    assert guest.choose_mode(GuestJob(repeatable=True)) == guest.REPEATABLE
 
 
 def test_it_can_be_switched_off(
@@ -92,19 +92,19 @@ def test_it_can_be_switched_off(
 ) -> None:
     qemu(ANSWERS)
     for value, off in (("1", True), ("0", False), ("", False), ("yes", True)):
-        monkeypatch.setenv(kvm.OFF, value)
+        monkeypatch.setenv(kvm.NO_KVM_VARIABLE, value)
         assert bool(guest.kvm_problem()) is off
-        assert (guest.mode_of(GuestJob(repeatable=False)) == guest.FREE_RUNNING) is off
+        assert (guest.choose_mode(GuestJob(repeatable=False)) == guest.FREE_RUNNING) is off
 
 
 def test_the_bytes_that_a_guest_tries_are_those_of_their_source(tmp_path: Path) -> None:
-    tools = compiler()
+    tools = require_compiler()
     source, made = ROOT / "python/schedlab/machines/linux/alive.S", tmp_path / "alive"
     part = tmp_path / "alive.o"
     subprocess.run([*tools.clang, "--target=x86_64-none-elf", "-c", source, "-o", part], check=True)
     placed = ["--oformat=binary", "--image-base=0", "-Ttext=0", "--entry=0"]
     subprocess.run([*tools.linker, *placed, part, "-o", made], check=True)
-    assert made.read_bytes() == kvm.bios()
+    assert made.read_bytes() == kvm.build_bios()
 
 
 @pytest.mark.linux
@@ -113,13 +113,13 @@ def test_what_a_guest_tries_succeeds_on_a_processor_that_does_as_it_should(
 ) -> None:
     """The trial program also runs on emulated processors, with and without BMI2."""
     image = tmp_path / "alive"
-    image.write_bytes(kvm.bios())
+    image.write_bytes(kvm.build_bios())
     for cpu in ("max", "qemu64"):
-        words = [guest.find_qemu().path, *guest.BOARD, *kvm.guest_options(image)]
+        words = [guest.find_qemu().path, *guest.BOARD_OPTIONS, *kvm.guest_options(image)]
         words[words.index("kvm")] = "tcg,thread=single"
         words[words.index("host")] = cpu
-        done = subprocess.run(words, capture_output=True, timeout=60, check=False)
-        assert (done.stdout, done.returncode) == (kvm.ANSWER, kvm.ANSWERED), done.stderr
+        result = subprocess.run(words, capture_output=True, timeout=60, check=False)
+        assert (result.stdout, result.returncode) == (kvm.ANSWER, kvm.ANSWER_STATUS), result.stderr
 
 
 # --- the second start
@@ -190,8 +190,8 @@ def test_the_second_start_has_what_the_first_one_had(tmp_path: Path) -> None:
     parent_socket, child_socket = socket.socketpair()
     script = "import os, sys; os.write(int(sys.argv[1]), sys.stdin.readline().encode())"
     words = [sys.executable, "-c", script, str(child_socket.fileno())]
-    choice = Choice(["false"], words, "sign", 5, "mark")
-    done = subprocess.run(
+    choice = FallbackChoice(["false"], words, "sign", 5, "mark")
+    result = subprocess.run(
         choice.command(),
         cwd=tmp_path,
         input="a line\n",
@@ -199,7 +199,7 @@ def test_the_second_start_has_what_the_first_one_had(tmp_path: Path) -> None:
         pass_fds=[child_socket.fileno()],
         check=False,
     )
-    assert done.returncode == 0
+    assert result.returncode == 0
     assert parent_socket.recv(100) == b"a line\n"
     assert "status 1 before" in (tmp_path / "mark").read_text()
 
@@ -211,7 +211,7 @@ def test_qemu_that_was_started_twice_is_spoken_with() -> None:
 
     async def work() -> None:
         control = QemuControl()
-        theirs = control.theirs.dup()
+        theirs = control.qemu_socket.dup()
         theirs.setblocking(False)
         theirs.send(greeting + greeting)
         loop = asyncio.get_running_loop()

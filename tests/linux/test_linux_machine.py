@@ -18,19 +18,25 @@ from conftest import ROOT, Command
 from kept_runs import keep_simulated
 from linux_stand_ins import SERVER, run_script
 from schedlab.base.host.disk import TRACE_LIMIT_MIB
-from schedlab.base.toolchain.policies import FAIR, PolicyChoice
+from schedlab.base.toolchain.policies import FAIR_POLICY, PolicyChoice
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.machines import LINUX_MACHINES, machine_named
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.machines.linux.machine import _SERVER_ENDED, FreeLinux, Linux, command_of
-from schedlab.machines.linux.parts import archive
+from schedlab.machines.linux.machine import (
+    _SERVER_ENDED,
+    _TRACE_FULL,
+    FreeLinux,
+    Linux,
+    guest_command,
+)
+from schedlab.machines.linux.parts import make_archive
 from schedlab.machines.outcome import Outcome
 from schedlab.machines.spec import RunSpec
-from schedlab.paths import BUILD
+from schedlab.paths import BUILD_FOLDER
 from schedlab.runs.parts import check_user_part
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
-from schedlab.workload.workload_files import read
+from schedlab.workload.workload_files import read_workload_file
 
 RUN = RunSpec(
     workload="mixed -n 4",
@@ -53,7 +59,7 @@ def test_machine_gets_policy_seed_and_command() -> None:
     limit = f"--trace-limit {TRACE_LIMIT_MIB}"
     words = "7 90.5 wrr:linux 'mixed -n 4' --set quantum_us=2000"
     assert RUN.machine.arguments(RUN) == f"{words} {limit}"
-    fair = replace(RUN, policy=PolicyChoice(FAIR.name), settings=(), workload="hackbench")
+    fair = replace(RUN, policy=PolicyChoice(FAIR_POLICY.name), settings=(), workload="hackbench")
     assert fair.machine.arguments(fair) == f"7 90.5 fair 'measure hackbench' {limit}"
 
 
@@ -68,12 +74,12 @@ def test_machine_gets_policy_seed_and_command() -> None:
     ],
 )
 def test_programs_without_a_window_are_measured_completely(workload: str, command: str) -> None:
-    assert command_of(replace(RUN, workload=workload)) == command
+    assert guest_command(replace(RUN, workload=workload)) == command
 
 
 def test_a_workload_file_is_acted_out(tmp_path: Path) -> None:
-    run = replace(RUN, workload=str(FILE), file=read(FILE))
-    assert command_of(run) == "play workload"
+    run = replace(RUN, workload=str(FILE), file=read_workload_file(FILE))
+    assert guest_command(run) == "play workload"
     parts = {"linux_programs": tmp_path / "p"}
     job = Linux().job(run, parts, tmp_path, tmp_path)
     assert job.files == {"programs.tar": tmp_path / "p", "workload": tmp_path / "workload.steps"}
@@ -96,10 +102,10 @@ def test_a_job_is_the_run(tmp_path: Path) -> None:
 def test_programs_are_the_same_archive_for_the_same_contents(tmp_path: Path) -> None:
     for name in ("b", "a"):
         (tmp_path / name).write_text(name)
-    first = archive({"x/b": tmp_path / "b", "a": tmp_path / "a"})
+    first = make_archive({"x/b": tmp_path / "b", "a": tmp_path / "a"})
     os.utime(tmp_path / "a", (0, 0))
     (tmp_path / "a").chmod(0o700)
-    assert archive({"a": tmp_path / "a", "x/b": tmp_path / "b"}) == first
+    assert make_archive({"a": tmp_path / "a", "x/b": tmp_path / "b"}) == first
     with tarfile.open(fileobj=io.BytesIO(first)) as tar:
         assert [(member.name, member.mode) for member in tar] == [("a", 0o755), ("x/b", 0o755)]
 
@@ -133,7 +139,9 @@ def test_groups_are_refused_if_the_scheduler_does_not_know_them(tmp_path: Path) 
     path = tmp_path / "groups.json"
     path.write_text('{"tasks": {"a": {"taskgroup": "/a", "run": 1}}}')
     for choice in (PolicyChoice("fair"), PolicyChoice("scx", "bpfland")):
-        run = replace(RUN, policy=choice, settings=(), workload=str(path), file=read(path))
+        run = replace(
+            RUN, policy=choice, settings=(), workload=str(path), file=read_workload_file(path)
+        )
         with pytest.raises(WrongUsage, match=f"policy=.{choice}.* has groups of tasks"):
             Plan(tmp_path, (run,)).check()
 
@@ -158,10 +166,10 @@ def test_a_recording_under_the_fair_class_is_replayed_under_another(
 ) -> None:
     recorded = tmp_path / "recorded"
     keep_simulated(recorded, 1, policy="fair", machine="linux")
-    done = schedlab("replay", str(recorded))
-    assert done.returncode == 2
-    assert "recorded under fair" in done.stderr
-    assert "--policy" in done.stderr
+    result = schedlab("replay", str(recorded))
+    assert result.returncode == 2
+    assert "recorded under fair" in result.stderr
+    assert "--policy" in result.stderr
 
 
 def test_user_kernel_is_examined(tmp_path: Path) -> None:
@@ -211,8 +219,8 @@ def test_a_run_leaves_trace_and_console_and_nothing_else(tmp_path: Path) -> None
     ("word", "status", "console", "expected", "message"),
     [
         ("1", 0, "", "failed", "the workload failed"),
-        ("103", 0, "", "failed", "could not be brought to the kernel"),
-        ("104", 0, "", "failed", "threw the policy out"),
+        ("103", 0, "", "failed", "did not load the policy"),
+        ("104", 0, "", "failed", "unloaded the policy"),
         ("102", 0, "", "limit", "reached its time limit"),
         ("limit", 0, "", "hung", "time limit"),
         (None, 0, "boot\nKernel panic - not syncing: lost\n", "panic", "not syncing: lost"),
@@ -295,11 +303,11 @@ def test_the_script_ends_with_a_server_whose_trace_is_full(tmp_path: Path) -> No
 # --- workloads as Linux programs
 
 
-def workload(program: str, *words: str, control: Path | None = None, status: int = 0) -> str:
+def workload(program: str, *arguments: str, control: Path | None = None, status: int = 0) -> str:
     """Returns a workload's standard error, which includes its marks."""
     build_once(f"build/linux/{program}")
-    done = subprocess.run(
-        [BUILD / "linux" / program, *words],
+    result = subprocess.run(
+        [BUILD_FOLDER / "linux" / program, *arguments],
         env={
             **os.environ,
             "WORKLOAD_TICK_US": "100",
@@ -311,8 +319,8 @@ def workload(program: str, *words: str, control: Path | None = None, status: int
         timeout=60,
         check=False,
     )
-    assert done.returncode == status, done.stderr
-    return done.stderr
+    assert result.returncode == status, result.stderr
+    return result.stderr
 
 
 LADDER = ("-n", "1", "-i", "1000", "-f", "3")
@@ -341,3 +349,7 @@ def test_any_command_can_be_measured(tmp_path: Path) -> None:
     assert marks == ["group root", "begin", "group sleep", "end"]
     assert "1 processes failed" in workload("measure", "exit 3", status=1)
     assert "name one command" in workload("measure", status=2)
+
+
+def test_a_full_trace_is_known_by_the_words_of_the_server() -> None:
+    assert f'"{_TRACE_FULL} and ends' in (ROOT / "linux/loader/trace.c").read_text()

@@ -20,12 +20,12 @@ from debian_archive import Archive, shared_library
 from schedlab.base.files.atomic import file_hash
 from schedlab.errors import MachineUnfit
 from schedlab.machines.linux import apt, mirror, packages
-from schedlab.machines.linux.kernel import NEEDED, named_kernel
+from schedlab.machines.linux.kernel import NEEDED_OPTIONS, read_user_kernel
 
 needs_apt = pytest.mark.skipif(
     not all(map(shutil.which, ("apt-get", "dpkg-deb"))), reason="no apt-get and dpkg-deb are here"
 )
-GOOD = "".join(f"{name}=y\n" for name in NEEDED)
+GOOD = "".join(f"{name}=y\n" for name in NEEDED_OPTIONS)
 KERNELS = {"7.9.1": GOOD, "7.10.2": GOOD, "7.11.3": GOOD.replace("SCHED_CLASS_EXT=y", "EXT=n")}
 
 
@@ -82,11 +82,11 @@ def add_programs(made: Archive, built: Path) -> None:
 def cache(tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty cache of a user of that archive, whose packages are unsigned."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "ca che"))
-    monkeypatch.setenv(mirror.VARIABLE, archive.address)
-    monkeypatch.setattr(apt, "TRUST", "trusted=yes")
+    monkeypatch.setenv(mirror.MIRROR_VARIABLE, archive.address)
+    monkeypatch.setattr(apt, "TRUST_OPTION", "trusted=yes")
     monkeypatch.setattr(apt, "KEYRING", tmp_path)
     packages.packages.cache_clear()
-    yield packages.folder()
+    yield packages.packages_folder()
     packages.packages.cache_clear()  # other tests must not use these results
 
 
@@ -96,19 +96,19 @@ def fetched(archive: Archive, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("fetched")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(place))
-        patch.setenv(mirror.VARIABLE, archive.address)
-        patch.setattr(apt, "TRUST", "trusted=yes")
+        patch.setenv(mirror.MIRROR_VARIABLE, archive.address)
+        patch.setattr(apt, "TRUST_OPTION", "trusted=yes")
         patch.setattr(apt, "KEYRING", place)
         packages.packages.cache_clear()
         packages.packages()
-        return packages.folder()
+        return packages.packages_folder()
 
 
 @pytest.fixture
 def package_cache(cache: Path, fetched: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Cache of an earlier start, without a network."""
     shutil.copytree(fetched, cache)
-    monkeypatch.setenv(mirror.VARIABLE, "file:/there/is/none")
+    monkeypatch.setenv(mirror.MIRROR_VARIABLE, "file:/there/is/none")
     return cache
 
 
@@ -132,7 +132,7 @@ def test_the_newest_kernel_that_serves_and_all_that_goes_with_it(package_cache: 
 def test_what_a_shared_cache_has_is_not_fetched(
     cache: Path, fetched: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(mirror.VARIABLE, "file:/there/is/none")
+    monkeypatch.setenv(mirror.MIRROR_VARIABLE, "file:/there/is/none")
     monkeypatch.setenv("SCHEDLAB_SHARED_CACHE", str(fetched.parent.parent))
     package_set = packages.packages()
     assert package_set.tree.is_relative_to(fetched)
@@ -179,7 +179,7 @@ def test_what_is_damaged_is_fetched_again(
         (package_cache / "packages.lock.json").write_text('{"format": 1, "groups": {"kernel": [')
     with pytest.raises(MachineUnfit, match=r"could not be fetched.*SCHEDLAB_DEBIAN_MIRROR"):
         packages.packages()
-    monkeypatch.setenv(mirror.VARIABLE, archive.address)
+    monkeypatch.setenv(mirror.MIRROR_VARIABLE, archive.address)
     assert packages.packages().kernel.image.read_bytes() == before
     assert ("damaged or missing" in capsys.readouterr().err) == (damage == "file")
 
@@ -206,7 +206,7 @@ def test_package_with_another_hash_is_refused(
     shutil.copytree(archive.folder, copy, ignore=shutil.ignore_patterns("build", "built"))
     with next(copy.glob("pool/linux-base-7.11*")).open("r+b") as deb:
         deb.write(b"?")
-    monkeypatch.setenv(mirror.VARIABLE, f"file:{copy}")
+    monkeypatch.setenv(mirror.MIRROR_VARIABLE, f"file:{copy}")
     with pytest.raises(MachineUnfit, match="could not be fetched"):
         packages.packages()
     assert [path.name for path in cache.iterdir()] == ["lock"]
@@ -218,7 +218,7 @@ def test_starts_side_by_side_fetch_once_and_clear_up_after_a_killed_one(
 ) -> None:
     (cache / "fetch-killed" / "tree").mkdir(parents=True)
     (cache / "fetch-pins").write_text("half")
-    code = "from schedlab.machines.linux import apt, packages; apt.TRUST = 'trusted=yes'; "
+    code = "from schedlab.machines.linux import apt, packages; apt.TRUST_OPTION = 'trusted=yes'; "
     code += f"apt.KEYRING = packages.Path({str(tmp_path)!r}); print(packages.packages().tree)"
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/python"}
     starts = [
@@ -278,7 +278,7 @@ Components: main
 
 @pytest.fixture
 def etc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv(mirror.VARIABLE, raising=False)
+    monkeypatch.delenv(mirror.MIRROR_VARIABLE, raising=False)
     (tmp_path / "sources.list.d").mkdir()
     return tmp_path
 
@@ -287,7 +287,7 @@ def test_host_sources_in_both_forms(etc: Path) -> None:
     (etc / "sources.list").write_text(LINES)
     (etc / "sources.list.d" / "b.sources").write_text(STANZAS)
     (etc / "sources.list.d" / "c.list.save").write_text(LINES.replace("one.test", "old.test"))
-    assert mirror.mirrors(etc, ()) == [
+    assert mirror.list_mirrors(etc, ()) == [
         "http://one.test/debian",
         "http://two.test/debian",
         "mirror+file:/etc/apt/mirrors/debian.list",
@@ -300,14 +300,17 @@ def test_a_host_that_is_not_debian_asks_the_client_that_is_installed(etc: Path) 
     (etc / "script").write_text("mirror_style release\n  default_mirror http://four.test/debian\n")
     (etc / "program").write_text('DEF_MIRROR="http://five.test/debian"\n')
     client = (etc / "none", etc / "script", etc / "program")
-    assert mirror.mirrors(etc, client) == ["http://four.test/debian", "http://five.test/debian"]
+    assert mirror.list_mirrors(etc, client) == [
+        "http://four.test/debian",
+        "http://five.test/debian",
+    ]
 
 
 def test_without_any_the_fix_is_named(etc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MachineUnfit, match=r"install debootstrap.*SCHEDLAB_DEBIAN_MIRROR"):
-        mirror.mirrors(etc, ())
-    monkeypatch.setenv(mirror.VARIABLE, "http://mine.test/debian/")
-    assert mirror.mirrors(etc, ()) == ["http://mine.test/debian"]
+        mirror.list_mirrors(etc, ())
+    monkeypatch.setenv(mirror.MIRROR_VARIABLE, "http://mine.test/debian/")
+    assert mirror.list_mirrors(etc, ()) == ["http://mine.test/debian"]
 
 
 # --- a kernel that the user names -----------------------------------------------------------------
@@ -342,16 +345,17 @@ def test_a_named_kernel_is_checked_by_its_configuration(
     if place not in ("inside", "nowhere"):
         (tmp_path / place).write_text(config)
     if fuse_setting == "y" or place == "nowhere":
-        assert named_kernel(image).release == "7.3.4-mine"
+        assert read_user_kernel(image).release == "7.3.4-mine"
     else:
         with pytest.raises(MachineUnfit, match="CONFIG_FUSE_FS"):
-            named_kernel(image)
+            read_user_kernel(image)
 
 
 def test_the_manual_lists_the_same_options() -> None:
     manual = (ROOT / "docs" / "linux-guest.md").read_text()
     assert all(
-        re.search(rf"^ +{name} +{why}$", manual, re.MULTILINE) for name, why in NEEDED.items()
+        re.search(rf"^ +{name} +{why}$", manual, re.MULTILINE)
+        for name, why in NEEDED_OPTIONS.items()
     )
 
 
@@ -359,6 +363,6 @@ def test_the_manual_lists_the_same_options() -> None:
 def test_what_is_no_kernel(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(MachineUnfit, match="not a bootable x86-64 kernel"):
-        named_kernel(tmp_path / "file")
+        read_user_kernel(tmp_path / "file")
     with pytest.raises(MachineUnfit, match="cannot be read: No such file"):
-        named_kernel(tmp_path / "none")
+        read_user_kernel(tmp_path / "none")

@@ -14,11 +14,12 @@ from conftest import ROOT
 from schedlab import trace
 from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.machines.linux.guest import KVM, GuestJob, boot
-from schedlab.machines.linux.parts import build_linux, contents, programs
-from schedlab.paths import BUILD
+from schedlab.machines.linux.parts import archive_contents, build_linux, build_programs_archive
+from schedlab.paths import BUILD_FOLDER
 from schedlab.trace import AttributeKind, BlockReason, GroupField, Kind, MarkKind
 
-pytestmark = [pytest.mark.linux, pytest.mark.xdist_group("linux-policies")]
+pytestmark = [pytest.mark.long, pytest.mark.linux, pytest.mark.xdist_group("linux-policies")]
+"""tests/sched_ext/test_our_policies.py runs the same programs, without the kernel's verifier."""
 
 TURN = "0.15"
 """Seconds of guest time per policy."""
@@ -32,19 +33,14 @@ IDEAL = (0.25, 0.75, 1.0)
 
 
 @pytest.fixture(scope="module")
-def choices(request: pytest.FixtureRequest) -> list[str]:
-    """Policies that become active under load, then the fair class, then the first policy again.
-
-    There is one choice per BPF program, or all presets with --long.
-    """
+def choices() -> list[str]:
+    """Policies and presets that become active under load, then the fair class, then the first policy again."""
     names = [
         name
         for policy in read_catalogue().values()
         if policy.number is not None
         for name in (policy.name, *(f"{policy.name}:{preset}" for preset in policy.presets))
     ]
-    if not request.config.getoption("--long"):
-        names = list({source_of(name): name for name in names}.values())
     return [*names, "fair", names[0]]
 
 
@@ -55,14 +51,17 @@ def left(choices: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     Time is not emulated: when QEMU before 8.1 counts instructions, it may stop one of two CPUs for
     longer than the kernel tolerates.
     """
-    programs()
+    build_programs_archive()
     build_linux("linux-observed")
     loaded = {source_of(choice): choice for choice in choices if choice != "fair"}
     variables = (
         f"LOADED='{' '.join(loaded.values())}'\nPOLICIES='{' '.join(choices)}'\nTURN={TURN}\n"
     )
     job = GuestJob(
-        files={**contents(), **{name: BUILD / "linux-tests" / name for name in PROGRAMS}},
+        files={
+            **archive_contents(),
+            **{name: BUILD_FOLDER / "linux-tests" / name for name in PROGRAMS},
+        },
         script=variables + (ROOT / "tests" / "linux" / "policies.sh").read_text(),
         programs=(),
         cpus=2,
@@ -265,8 +264,8 @@ def test_groups_are_listed(left: Path) -> None:
         "Group 9: parent 0, weight 300, no quota",
         "Group 10: parent 0, weight 100, quota 20000 of 100000 us",
         *(
-            f"Group {8 + at} is the control group {n}"
-            for at, n in enumerate(("first", "second", "third"))
+            f"Group {8 + index} is the control group {n}"
+            for index, n in enumerate(("first", "second", "third"))
         ),
     ]
     events = trace.read(left / "trace.bin").events

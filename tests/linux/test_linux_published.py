@@ -13,11 +13,12 @@ from linux_stand_ins import SERVER, run_script
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import WrongUsage
 from schedlab.machines import machine_named
-from schedlab.machines.linux.elf import LOADER
-from schedlab.machines.linux.installed_schedulers import files_for_guest, installed, program_of
+from schedlab.machines.linux.elf import LOADER_NAME
+from schedlab.machines.linux.installed_schedulers import files_for_guest, find_scheduler_program
 from schedlab.machines.linux.kernel import Kernel
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
+from schedlab.sched_ext.extraction import installed_schedulers
 from test_linux_machine import RUN
 
 SIMPLE = PolicyChoice("scx", "simple")
@@ -37,9 +38,9 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_programs_on_the_path_are_present(program: Path) -> None:
-    assert "simple" in installed()
-    assert "text" not in installed()
-    assert program_of(SIMPLE) == program
+    assert "simple" in installed_schedulers()
+    assert "text" not in installed_schedulers()
+    assert find_scheduler_program(SIMPLE) == program
 
 
 @pytest.mark.parametrize(
@@ -57,10 +58,10 @@ def test_uninstalled_schedulers_are_refused_with_the_fix(
         check_policies({}, Plan(program, (run,)))
 
 
-def test_it_is_of_linux_alone_and_has_no_tunables(program: Path) -> None:
+def test_the_kernel_refuses_it_and_it_has_no_tunables(program: Path) -> None:
     run = replace(RUN, policy=SIMPLE, settings=())
     check_policies({}, Plan(program, (run,)))
-    with pytest.raises(WrongUsage, match="only Linux has this policy"):
+    with pytest.raises(WrongUsage, match="only the simulator and Linux have this policy"):
         check_policies({}, Plan(program, (replace(run, machine=machine_named("spike")),)))
     with pytest.raises(WrongUsage, match="scx_simple has no tunables"):
         check_policies({}, Plan(program, (replace(run, settings=(("slice", 1),)),)))
@@ -80,7 +81,7 @@ def test_a_guest_gets_it_with_the_libraries_of_this_host(tmp_path: Path) -> None
     files = files_for_guest(Path("/bin/true"), kernel)
     assert files["scheduler/program"] == Path("/bin/true")
     assert files["scheduler/config"] == b"CONFIG_HZ=250\n"
-    assert {f"scheduler/lib/{LOADER}", "scheduler/lib/libc.so.6"} < files.keys()
+    assert {f"scheduler/lib/{LOADER_NAME}", "scheduler/lib/libc.so.6"} < files.keys()
     start = files["scheduler/start"]
     assert isinstance(start, bytes)
     assert b"/boot/config-7.3.4" in start
@@ -101,10 +102,12 @@ while :; do sleep 0.05; done
 """
 
 
-def scripted(folder: Path, scheduler: str, command: str) -> tuple[int, list[str]]:
+def scripted(
+    folder: Path, scheduler: str, command: str, server: str = SERVER
+) -> tuple[int, list[str]]:
     """Runs run.sh; the file `state` contains the server's statement about the policy."""
     (folder / "state").write_text("fair\n")
-    programs = {"schedlab-linux": SERVER, scheduler: SCHEDULER, "sed": "#!/bin/sh\ncat state\n"}
+    programs = {"schedlab-linux": server, scheduler: SCHEDULER, "sed": "#!/bin/sh\ncat state\n"}
     path = str(folder / "bin" / scheduler)
     return run_script(folder, command, programs, "fair", SCHEDULER=path)
 
@@ -116,6 +119,20 @@ def test_the_workload_runs_while_the_scheduler_rules(tmp_path: Path) -> None:
     assert (tmp_path / "result" / "server").read_text() == "loaded\nasked to end\n"
     assert (tmp_path / "state").read_text() == "fair\n"
     assert len(log) == 2
+
+
+LATE_SERVER = f"""{SERVER}
+case $1 in
+serve) (until [ -e stopped ]; do sleep 0.02; done; echo the trace; touch done) & ;;
+stop) touch stopped; until [ -e done ]; do sleep 0.02; done ;;
+esac
+""".replace('|| exit "${SERVE:-0}"', "|| :")
+
+
+def test_the_server_does_not_overwrite_the_output_of_the_scheduler(tmp_path: Path) -> None:
+    status, _ = scripted(tmp_path, "rules", "true", LATE_SERVER)
+    assert status == 0
+    assert (tmp_path / "result" / "server").read_text() == "loaded\nasked to end\nthe trace\n"
 
 
 @pytest.mark.parametrize(("scheduler", "status"), [("fails", 103), ("leaves", 104)])

@@ -14,7 +14,7 @@ import pytest
 from conftest import Command
 from linux_guests import need_guests
 from schedlab import trace
-from schedlab.base.files.replacement import LIST
+from schedlab.base.files.replacement import LIST_NAME
 from schedlab.machines.folder import TRACE_FILE
 
 pytestmark = [pytest.mark.linux, pytest.mark.xdist_group("linux_boot")]
@@ -28,9 +28,9 @@ def test_linux_run_repeats_exactly(schedlab: Command, tmp_path: Path) -> None:
     need_guests()
 
     def run(out: Path) -> dict[str, Any]:
-        done = schedlab(*RUN, "--workload", COMMAND, "--out", str(out), timeout=600)
-        assert done.returncode == 0, done.stdout + done.stderr
-        (only,) = json.loads(done.stdout)["runs"]
+        result = schedlab(*RUN, "--workload", COMMAND, "--out", str(out), timeout=600)
+        assert result.returncode == 0, result.stdout + result.stderr
+        (only,) = json.loads(result.stdout)["runs"]
         assert isinstance(only, dict)
         return only
 
@@ -39,7 +39,7 @@ def test_linux_run_repeats_exactly(schedlab: Command, tmp_path: Path) -> None:
 
     folder = Path(first["folder"])
     assert {path.name for path in folder.iterdir()} == {
-        *("console.log", LIST, "manifest.json", "metrics"),
+        *("console.log", LIST_NAME, "manifest.json", "metrics"),
         TRACE_FILE,
     }
     assert (folder / TRACE_FILE).read_bytes() == (Path(second["folder"]) / TRACE_FILE).read_bytes()

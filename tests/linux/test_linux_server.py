@@ -15,7 +15,7 @@ from schedlab import __version__, trace
 from schedlab.machines.linux.guest import GuestJob, boot
 from schedlab.machines.linux.package import make_package
 from schedlab.machines.linux.parts import build_linux
-from schedlab.paths import BUILD
+from schedlab.paths import BUILD_FOLDER
 from schedlab.trace import Kind
 from schedlab.workload.shapes.model import Shape
 
@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.xdist_group("linux_server"),  # one boot for all
 ]
 
-PLACE = BUILD / "linux-tests"
+PLACE = BUILD_FOLDER / "linux-tests"
 SHAPE = Shape((0, 1), (0, 1), (0, 1), (0, 0), distances=((10, 21), (21, 10)))
 FAIR, OURS = "disabled", "enabled"
 """The kernel's sched_ext state."""
@@ -305,13 +305,13 @@ def configured(folder: Path, text: str) -> tuple[int, list[str]]:
     """Returns the program's status and output on this host for a configuration with this text."""
     path = folder / "it.conf"
     path.write_text(text)
-    done = subprocess.run(
+    result = subprocess.run(
         [PLACE / "schedlab-linux", "serve", "--config", path, "--dry-run"],
         capture_output=True,
         text=True,
         check=False,
     )
-    return done.returncode, done.stderr.replace(str(path), "FILE").splitlines()
+    return result.returncode, result.stderr.replace(str(path), "FILE").splitlines()
 
 
 @pytest.mark.usefixtures("left")

@@ -17,12 +17,12 @@ from conftest import ROOT
 from schedlab import trace
 from schedlab.machines.linux.guest import GuestJob, boot
 from schedlab.machines.linux.parts import build_linux
-from schedlab.paths import BUILD
+from schedlab.paths import BUILD_FOLDER
 from schedlab.trace import Kind
 
 pytestmark = [pytest.mark.linux, pytest.mark.xdist_group("linux-times")]
 
-PLACE = BUILD / "linux-tests"
+PLACE = BUILD_FOLDER / "linux-tests"
 CPUS = 2
 PERIOD_S, TICK_S = 0.04, 0.004
 BUDGET = 0.25

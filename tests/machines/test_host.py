@@ -64,7 +64,7 @@ def test_nothing_is_built_for_a_machine_that_is_not_to_be_had(
     monkeypatch.setattr("schedlab.machines.spike.find_spike", installed_spike)
     monkeypatch.setattr(perform, "check_policies", lambda *_: None)
     monkeypatch.setattr(perform, "read_catalogue", dict)
-    monkeypatch.setattr(perform, "supply", lambda *_: pytest.fail("it builds"))
+    monkeypatch.setattr(perform, "build_parts", lambda *_: pytest.fail("it builds"))
     with pytest.raises(MachineUnfit, match="Spike is available only for Linux on x86-64"):
         perform.perform(Plan(Path("x"), (run,)))
 
@@ -83,8 +83,8 @@ def test_linux_guests_are_refused_before_anything_is_fetched(
 
 @pytest.mark.usefixtures("aarch64")
 def test_doctor_calls_such_a_host_healthy_and_names_the_alternative() -> None:
-    (guests,) = doctor.linux_guest()
-    for finding in (doctor.spike(), guests):
+    (guests,) = doctor.examine_linux_guest()
+    for finding in (doctor.examine_spike(), guests):
         assert (finding.status, finding.healthy) == ("absent", True)
         assert "this host is aarch64" in finding.advice
         assert "machine='qemu'" in finding.advice

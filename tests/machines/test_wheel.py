@@ -41,7 +41,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def place(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns an environment with the wheel, which shares only the libraries of this
     environment.
     """
@@ -58,22 +58,22 @@ def started(*command: str | Path, cwd: Path, status: int = 0) -> str:
     """Returns a command's output; Python's path contains nothing of this checkout."""
     environment = {name: value for name, value in os.environ.items() if "PYTHON" not in name}
     environment |= {"PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    done = subprocess.run(
+    result = subprocess.run(
         command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    assert result.returncode == status, result.stdout + result.stderr
+    return result.stdout + result.stderr
 
 
-def schedlab(place: Path, *words: str, cwd: Path, status: int = 0) -> str:
+def schedlab(path: Path, *arguments: str, cwd: Path, status: int = 0) -> str:
     """Returns the output of the installed command, with an empty PATH."""
     command: tuple[str | Path, ...] = (
         "env",
         "-i",
         f"HOME={cwd}",
         f"PATH={cwd}",
-        place / "bin" / "schedlab",
-        *words,
+        path / "bin" / "schedlab",
+        *arguments,
     )
     return started(*command, cwd=cwd, status=status)
 
@@ -89,9 +89,9 @@ def test_it_is_for_all_pythons_of_this_platform(wheel: Path) -> None:
     assert not [name for name in names if "__pycache__" in name]
 
 
-def test_the_simulator_works_without_a_compiler(place: Path, tmp_path: Path) -> None:
+def test_the_simulator_works_without_a_compiler(path: Path, tmp_path: Path) -> None:
     output = schedlab(
-        place, "run", "--machine", "sim", "--policy", "rr,mlfq", "--cpus", "1", cwd=tmp_path
+        path, "run", "--machine", "sim", "--policy", "rr,mlfq", "--cpus", "1", cwd=tmp_path
     )
     (folder,) = (tmp_path / "runs").iterdir()
     run = str(folder / "rr-1cpu-seed1")
@@ -109,23 +109,23 @@ def test_the_simulator_works_without_a_compiler(place: Path, tmp_path: Path) -> 
         ("runs", "ls"),
         ("demo", "--help"),
     ):
-        assert schedlab(place, *words, cwd=tmp_path), words
+        assert schedlab(path, *words, cwd=tmp_path), words
     options = ("--workload", "mixed", "--policy", "rr", "--set", "slice=1,2", "--machine", "sim")
-    schedlab(place, "sweep", *options, "--out", "swept", cwd=tmp_path)
+    schedlab(path, "sweep", *options, "--out", "swept", cwd=tmp_path)
     assert (tmp_path / "swept").exists()
     assert (tmp_path / "report" / "index.html").exists()
 
 
-def test_checkout_commands_explain_themselves(place: Path, tmp_path: Path) -> None:
+def test_checkout_commands_explain_themselves(path: Path, tmp_path: Path) -> None:
     for words in (
         ("run", "--machine", "spike", "--policy", "rr"),
         ("check", "rr"),
         ("test",),
     ):
-        assert "checkout" in schedlab(place, *words, cwd=tmp_path, status=2), words
+        assert "checkout" in schedlab(path, *words, cwd=tmp_path, status=2), words
 
 
-def test_python_programs_use_it(place: Path, tmp_path: Path) -> None:
-    python = place / "bin" / "python"
+def test_python_programs_use_it(path: Path, tmp_path: Path) -> None:
+    python = path / "bin" / "python"
     assert started(python, "-c", BINDING, cwd=tmp_path) == "3000000\n"
     assert started(python, "-c", API, cwd=tmp_path).splitlines()[-1] == "2"

@@ -99,8 +99,8 @@ def test_what_is_owed_by_hand() -> None:
         (4077, Kind.END, 0, 0, 0),
     ]
     records = [
-        Record(time, at, process, kind, 0, first, second)
-        for at, (time, kind, process, first, second) in enumerate(story)
+        Record(time, index, process, kind, 0, first, second)
+        for index, (time, kind, process, first, second) in enumerate(story)
     ]
     lag_table = lags(load(records, Script(cpus=1))).join(
         pl.DataFrame({"life": [1, 2], "pid": [2, 3]}), on="life"

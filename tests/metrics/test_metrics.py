@@ -7,6 +7,7 @@ import io
 import json
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 from rich.console import Console
 
 from naive_metrics import Naive
 from schedlab import metrics
 from schedlab.commands.metric_tables import tables
+from schedlab.errors import FileRefused
 from schedlab.metrics import (
     NoResult,
     compute,
@@ -27,7 +30,8 @@ from schedlab.metrics import (
     jain_index,
     measure,
 )
-from schedlab.metrics.tails import NEEDED, QUANTILES, needed, tails
+from schedlab.metrics.model import TABLES
+from schedlab.metrics.tails import PROCESSES_NEEDED, QUANTILES, processes_needed, tails
 from schedlab.trace import AttributeKind, Kind, MarkKind, read, validate
 from trace_simulator import PATIENT, RANDOMS, Record, Script, load, simulate, write
 
@@ -238,8 +242,8 @@ FIRST_PROCESS: list[Happening] = [
 def recorded(story: list[Happening]) -> list[Record]:
     """Returns a trace of CPU 0, in order of time."""
     return [
-        Record(time, at, process, kind, 0, first, second)
-        for at, (time, kind, process, first, second) in enumerate(
+        Record(time, index, process, kind, 0, first, second)
+        for index, (time, kind, process, first, second) in enumerate(
             sorted(story, key=lambda happening: happening[0])
         )
     ]
@@ -320,13 +324,13 @@ def test_a_window_of_another_length_is_no_result(
         (99, Kind.MARK, 1, MarkKind.NAME, name),
         (99, Kind.MARK, 1, MarkKind.VALUE, requested_ns),
     ]
-    place = tmp_path / "trace.bin"
-    write(place, recorded([*marks, *before, (*end[:4], end[4] + len(marks))]), script)
+    path = tmp_path / "trace.bin"
+    write(path, recorded([*marks, *before, (*end[:4], end[4] + len(marks))]), script)
     if lasted is None:
-        assert measure(place).summary["elapsed_ns"].to_list() == [1000]
+        assert measure(path).summary["elapsed_ns"].to_list() == [1000]
         return
     with pytest.raises(NoResult, match=f"^the window lasted {lasted}$"):
-        measure(place)
+        measure(path)
 
 
 def test_those_who_go_on_ask_for_more() -> None:
@@ -355,7 +359,7 @@ def test_those_who_line_up_before_the_window_count() -> None:
         (record._replace(time=115) if record is mark else record for record in records),
         key=lambda record: record.time,
     )
-    trace = load([record._replace(sequence=at) for at, record in enumerate(order)], script)
+    trace = load([record._replace(sequence=index) for index, record in enumerate(order)], script)
     validate(trace)
     run_metrics = compute(trace)
     a, b = run_metrics.processes.filter(pl.col("role") == "workload").to_dicts()
@@ -378,7 +382,9 @@ def test_a_window_that_is_cut_is_one_that_begins_later() -> None:
             (record._replace(time=cut) if record is mark else record for record in records),
             key=lambda record: record.time,
         )
-        later = load([record._replace(sequence=at) for at, record in enumerate(order)], script)
+        later = load(
+            [record._replace(sequence=index) for index, record in enumerate(order)], script
+        )
         expected, actual = compute(later), compute(full_trace, since_ns=cut)
         assert actual.processes.equals(expected.processes)
         assert actual.groups.equals(expected.groups)
@@ -491,24 +497,70 @@ def test_truncated_traces_have_metrics(script: Script, source: random.Random) ->
 
 
 def test_metrics_survive_being_written(tmp_path: Path) -> None:
-    """A round trip through Parquet changes nothing."""
+    """A round trip changes nothing: no value, no type."""
     script = Script(cpus=2, steps=500)
     run_metrics = compute(load(simulate(random.Random(2), script), script))
     run_metrics.write(tmp_path / "metrics")
     again = metrics.load(tmp_path / "metrics")
-    assert again.to_dict() == run_metrics.to_dict()
+    many = metrics.load_many({7: tmp_path / "metrics", 9: tmp_path / "metrics"})
+    for name in TABLES:
+        table = getattr(run_metrics, name)
+        assert_frame_equal(getattr(again, name), table, check_exact=True)
+        runs = [table.select(pl.lit(run, pl.Int64).alias("run"), pl.all()) for run in (7, 9)]
+        assert_frame_equal(many[name], pl.concat(runs), check_exact=True)
     assert len(again.values) > 0
+
+
+def test_large_tables_are_parquet_files(tmp_path: Path) -> None:
+    """The other tables are in the same directory, and all are read together."""
+    script = Script(cpus=2, steps=500)
+    run_metrics = compute(load(simulate(random.Random(2), script), script))
+    small = replace(run_metrics, values=run_metrics.values.head(3))
+    many_values = pl.concat([run_metrics.values] * (1000 // len(run_metrics.values) + 1))
+    large = replace(run_metrics, values=many_values)
+    for name, written in (("small", small), ("large", large)):
+        written.write(tmp_path / name)
+        assert metrics.load(tmp_path / name).to_dict() == written.to_dict()
+    names = {path.name for path in (tmp_path / "large").iterdir()}
+    assert names == {"tables.json", "values.parquet"}
+    values = metrics.load_many({1: tmp_path / "large", 2: tmp_path / "small"})["values"]
+    assert values["run"].to_list() == [1] * len(many_values) + [2] * len(small.values)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"summary": {"policy": "rr"}},
+        {"summary": {"policy": [1]}},
+        {"summary": {"elapsed_ns": [1e999]}},
+        {"summary": {"policy": ["rr", "rr"], "cpus": [1]}},
+        {"processes": {"role": ["nobody"]}},
+        {"cpus": []},
+    ],
+)
+def test_damaged_tables_are_refused(tmp_path: Path, damage: dict[str, Any]) -> None:
+    """Whether one run or many are read, the message names the file."""
+    script = Script(cpus=2, steps=50)
+    run_metrics = compute(load(simulate(random.Random(2), script), script))
+    run_metrics.write(tmp_path / "sound")
+    run_metrics.write(tmp_path / "damaged")
+    path = tmp_path / "damaged" / "tables.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **damage}))
+    with pytest.raises(FileRefused, match=r"damaged/tables\.json"):
+        metrics.load(path.parent)
+    with pytest.raises(FileRefused, match=r"damaged/tables\.json"):
+        metrics.load_many({0: tmp_path / "sound", 1: path.parent})
 
 
 def test_metrics_before_printed_values_can_be_read(tmp_path: Path) -> None:
     """Metrics from before printed values lack them."""
     script = Script(cpus=2, steps=500)
     run_metrics = compute(load(simulate(random.Random(2), script), script))
-    run_metrics.write(tmp_path)
-    (tmp_path / "values.parquet").unlink()
+    for name in ("summary", "processes", "groups", "cpus"):
+        getattr(run_metrics, name).write_parquet(tmp_path / f"{name}.parquet")
     again = metrics.load(tmp_path)
     assert again.values.schema == run_metrics.values.schema
-    assert again.to_dict() == {**run_metrics.to_dict(), "values": []}
+    assert again.to_dict() == {**run_metrics.to_dict(), "values": [], "said": []}
 
 
 @pytest.mark.parametrize(
@@ -644,7 +696,7 @@ def test_tails_are_quantiles_of_processes(script: Script, chance: random.Random)
                 process[f"{name}_ns"] for process in workload if process[f"{name}_ns"] is not None
             ]
             for part, quantile in QUANTILES.items():
-                enough = len(values) >= NEEDED[part]
+                enough = len(values) >= PROCESSES_NEEDED[part]
                 expected = float(np.quantile(values, quantile)) if enough else None
                 assert_same(row[f"{name}_{part}_ns"], expected, name)
         slow = [
@@ -672,5 +724,5 @@ def test_percentile_needs_enough_processes() -> None:
             for part, quantile in QUANTILES.items():
                 expected = float(np.quantile(times, quantile)) if part in reported_parts else None
                 assert_same(row[f"{of}_{part}{unit}"], expected, part)
-                assert needed(f"{of}_{part}{unit}") == NEEDED[part]
-    assert needed("slowdown_mean") == needed("turnaround_mean_ns") == 1
+                assert processes_needed(f"{of}_{part}{unit}") == PROCESSES_NEEDED[part]
+    assert processes_needed("slowdown_mean") == processes_needed("turnaround_mean_ns") == 1

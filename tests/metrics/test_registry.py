@@ -32,25 +32,25 @@ sys.meta_path.insert(0, Changed())
 
 from rich.console import Console
 from schedlab import metrics, trace
-from schedlab.analysis.comparison.measures import BY_NAME, GROUP_MEASURES, measured
+from schedlab.analysis.comparison.measures import GROUP_MEASURES, MEASURES_BY_NAME, measure_values
 from schedlab.commands.metric_tables import tables
 from schedlab.courses.grading.lab import FIGURES
-from schedlab.report.workload_tables import metrics_table, workloads
+from schedlab.report.workload_tables import find_workloads, metrics_table
 from schedlab.runs import collection, results
 from schedlab.sweep import columns
 
 place = Path(sys.argv[2])
 found = metrics.compute(trace.read(place / "trace.bin"))
-found.write(place / results.METRICS)
+found.write(place / results.METRICS_FOLDER)
 console = Console(width=200, record=True, file=io.StringIO())
 for table in tables([("run", found)]):
     console.print(table)
-runs = collection.read([place.parent])
-compared = measured(runs)
-(report,) = (metrics_table(runs, each) for each in workloads(runs))
+runs = collection.read_collection([place.parent])
+compared = measure_values(runs)
+(report,) = (metrics_table(runs, each) for each in find_workloads(runs))
 print(json.dumps({
     "table": console.export_text().count("blocking"),
-    "better": BY_NAME["blocking"].better,
+    "better": MEASURES_BY_NAME["blocking"].better,
     "of groups": any(each.name == "blocking" for each in GROUP_MEASURES),
     "compared": compared.filter(compared["measure"] == "blocking")["value"].is_not_null().any(),
     "sweep": [each.meaning for each in columns.METRICS if each.name == "blocked_mean_ns"],
@@ -65,14 +65,14 @@ def test_a_metric_that_is_added_to_the_registry_is_everywhere(tmp_path: Path) ->
     source = Path(registry.__file__).read_text()
     changed = tmp_path / "registry.py"
     changed.write_text(source.replace("METRICS: tuple[Metric, ...] = (\n", ADDED))
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(changed), str(tmp_path / "runs" / "one")],
         env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
         capture_output=True,
         text=True,
         check=True,
     )
-    output = json.loads(done.stdout)
+    output = json.loads(result.stdout)
     assert output.pop("table") >= 2  # of the workload, and of its groups
     (title,) = output.pop("report")
     assert title.startswith("mean")

@@ -122,8 +122,8 @@ def test_groups_are_as_they_were_set_last() -> None:
     records = [
         Record(0, 0, 0, Kind.START, 0, 0, 0),
         *(
-            Record(1, 1 + place, number, Kind.TASK_GROUP, 0, field, value)
-            for place, (number, field, value) in enumerate(settings)
+            Record(1, 1 + index, number, Kind.TASK_GROUP, 0, field, value)
+            for index, (number, field, value) in enumerate(settings)
         ),
     ]
     trace = load(records, Script(cpus=1))

@@ -28,7 +28,7 @@ $B/mistaken/kernel.elf: $B/mistaken/first.elf $B/mistaken/symbols.o
 	@echo "  $@"
 	@$(LINK_KERNEL) $(filter %.S.o,$(MISTAKEN_OBJECTS)) $B/mistaken/symbols.o $B/mistaken/kernel.o -o $@
 
-# The simulator with that policy beside all others, as users have it: without sanitizers.
+# The simulator with that policy and all others, as users build it: without sanitizers.
 
 MISTAKEN_SIMULATOR := $(addprefix $B/sim/,$(filter-out policy_table.o engine_table.o,$(SIMULATOR_PARTS)) \
                         main.o crash_report.o)

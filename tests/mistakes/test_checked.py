@@ -11,7 +11,7 @@ import pytest
 
 from mistaken_policy import CHECKED, SOURCE, built, mistakes
 from schedlab.base.toolchain import source_lines
-from schedlab.base.toolchain.tools import compiler, output, system_compiler
+from schedlab.base.toolchain.tools import program_output, require_compiler, require_system_compiler
 from schedlab.errors import RuleBroken
 from schedlab.machines import checked_simulator
 from schedlab.paths import ROOT
@@ -24,8 +24,8 @@ def _built() -> None:
 
 
 def test_what_is_right_passes_and_a_kill_is_counted_but_is_no_mistake() -> None:
-    sound = checked_simulator.run(SOURCE, "mistake=0")
-    kills = checked_simulator.run(SOURCE, f"mistake={mistakes()['kill']}")
+    sound = checked_simulator.run_checks(SOURCE, "mistake=0")
+    kills = checked_simulator.run_checks(SOURCE, f"mistake={mistakes()['kill']}")
     assert (sound.setups, sound.kills) == (18, 0)
     assert sound.decisions > 1000
     assert sound.depends_on_time == 0
@@ -43,7 +43,7 @@ def test_what_is_right_passes_and_a_kill_is_counted_but_is_no_mistake() -> None:
 )
 def test_wrapping_clock_or_run_time_is_detected(mistake: str, value: str) -> None:
     with pytest.raises(RuleBroken) as error:
-        checked_simulator.run(SOURCE, f"mistake={mistakes()[mistake]}")
+        checked_simulator.run_checks(SOURCE, f"mistake={mistakes()[mistake]}")
     assert f"while clock and run times pass {value}: after" in str(error.value)
 
 
@@ -82,10 +82,10 @@ def test_a_source_that_has_passed_is_checked_again_only_after_a_change(
         tried.append(source)
         return checked_simulator.Passed(1, 1, 0, 0, 0, 1, 0, 0)
 
-    monkeypatch.setattr(checked_simulator, "BUILD", tmp_path)
-    for name in ("build", "check_source", "examine"):
+    monkeypatch.setattr(checked_simulator, "BUILD_FOLDER", tmp_path)
+    for name in ("build", "check_source", "estimate_hook_costs"):
         monkeypatch.setattr(checked_simulator, name, lambda *_, **__: [])
-    monkeypatch.setattr(checked_simulator, "run", run)
+    monkeypatch.setattr(checked_simulator, "run_checks", run)
     for _ in range(2):
         checked_simulator.check_once(source)
     assert len(tried) == 1
@@ -98,15 +98,15 @@ def test_another_file_of_the_same_policy_is_built_only_after_a_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both have one folder, and the second deletes what the first has built."""
-    monkeypatch.setattr(checked_simulator, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(checked_simulator, "BUILD_FOLDER", tmp_path / "build")
     sources = [tmp_path / folder / "twin.c" for folder in ("one", "other")]
     entered = Event()
 
     def check_other() -> None:
-        with checked_simulator.built_alone("checked", sources[1]):
+        with checked_simulator.build_exclusively("checked", sources[1]):
             entered.set()
 
-    with checked_simulator.built_alone("checked", sources[0]):
+    with checked_simulator.build_exclusively("checked", sources[0]):
         built_file = tmp_path / "build" / "checked" / "twin" / "schedlab-sim"
         built_file.touch()
         other = Thread(target=check_other)
@@ -126,10 +126,10 @@ def test_an_instruction_without_a_line_has_that_of_its_neighbour(tmp_path: Path)
         f"int count;\nvoid loop(void)\n{{\n    count++;\n    {jump}\n    count--;\n}}\n"
     )
     flags = ("-O1", "-gline-tables-only", "-gdwarf-5", "-shared", "-fPIC")
-    subprocess.run([*compiler().host, *flags, str(source), "-o", str(program)], check=True)
-    symbols = output(system_compiler().tool("llvm-nm"), str(program)).splitlines()
+    subprocess.run([*require_compiler().host, *flags, str(source), "-o", str(program)], check=True)
+    symbols = program_output(require_system_compiler().tool("llvm-nm"), str(program)).splitlines()
     address = next(int(line.split()[0], 16) for line in symbols if line.endswith(" jump"))
-    (place,) = source_lines._symbolized(program, [address])[address]
+    (place,) = source_lines._symbolize(program, [address])[address]
     assert place.line == 0
-    (place,) = source_lines.places_of(program, [address])[address]
+    (place,) = source_lines.find_places(program, [address])[address]
     assert place.line in (4, 5, 6)

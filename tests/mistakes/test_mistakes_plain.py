@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mistaken_policy import PLAIN, built, check_remark, line_of, mistakes
-from schedlab.machines.outcome import BROKEN_RULE, FAILED, outcome_of
+from schedlab.machines.outcome import BROKEN_RULE, FAILED, interpret_exit
 from schedlab.paths import ROOT
 from simulator_command import write_workload
 
@@ -19,7 +19,10 @@ RULES = {
     "loop": (BROKEN_RULE, "mistaken_pick() does not end: there is an endless loop"),
     "null": (BROKEN_RULE, "mistaken_pick() reads or writes address 0x48, where nothing is"),
     "division": (BROKEN_RULE, "mistaken_enqueue() divides by zero"),
-    "lost": (FAILED, "its pick() returned null while tasks are queued that may run"),
+    "lost": (
+        FAILED,
+        "its pick() returned null while tasks are queued that may run: pid 10, queued since 20.000 ms",
+    ),
     "verdict": (FAILED, "its tick() or turn_over() returned a verdict that does not exist"),
     "cpu": (FAILED, "its place(), push() or balance() named a CPU that does not exist"),
     "place": (FAILED, "its place() named a CPU on which the task may not run"),
@@ -32,7 +35,7 @@ def test_the_headline_is_the_rule(tmp_path: Path, mistake: str) -> None:
     scenario = write_workload(tmp_path, SCENARIO.read_text())
     status, rule = RULES[mistake]
     options = f"--policy mistaken --set mistake={mistakes()[mistake]} --costs none --cpus 4"
-    done = subprocess.run(
+    result = subprocess.run(
         [str(PLAIN), *options.split(), "--no-trace", str(scenario)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -40,8 +43,8 @@ def test_the_headline_is_the_rule(tmp_path: Path, mistake: str) -> None:
         timeout=120,
         check=False,
     )
-    outcome = outcome_of(done.returncode, done.stderr, program=PLAIN)
-    assert done.returncode == status
+    outcome = interpret_exit(result.returncode, result.stderr, program=PLAIN)
+    assert result.returncode == status
     assert outcome.message.startswith(f"policy mistaken broke a rule: {rule}")
     if mistake == "null":
         assert f"{FILE}:{line_of('tasks.first->level = 1')}" in outcome.message.splitlines()[0]

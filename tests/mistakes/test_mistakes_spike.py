@@ -11,10 +11,10 @@ import pytest
 from built_once import build_once
 from mistaken_policy import KERNEL, built, check_remark, line_of, mistakes
 from schedlab import trace as traces
-from schedlab.base.toolchain.build import IMAGE
+from schedlab.base.toolchain.build import DISK_IMAGE
 from schedlab.machines import Boot, kernel_machine
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.machines.outcome import FAILED, LIMIT, PANIC, Outcome, outcome_of
+from schedlab.machines.outcome import FAILED, LIMIT, PANIC, Outcome, interpret_exit
 
 FILE = "tests/mistakes/mistaken.c"
 RULES = {
@@ -38,8 +38,8 @@ def run(folder: Path, mistake: str, cpus: int) -> tuple[int, str, Outcome]:
         f"policy=mistaken tick=1ms set=mistake={mistakes()[mistake]} limit=2s trace={TRACE_FILE}"
     )
     words += ' run="mixed -n 8 -g 20"'
-    command = kernel_machine("spike").command(Boot(KERNEL, IMAGE, cpus, 512, words))
-    done = subprocess.run(
+    command = kernel_machine("spike").command(Boot(KERNEL, DISK_IMAGE, cpus, 512, words))
+    result = subprocess.run(
         command,
         cwd=folder,
         stdin=subprocess.DEVNULL,
@@ -48,7 +48,11 @@ def run(folder: Path, mistake: str, cpus: int) -> tuple[int, str, Outcome]:
         timeout=300,
         check=False,
     )
-    return done.returncode, done.stdout, outcome_of(done.returncode, done.stdout, LIMIT, KERNEL)
+    return (
+        result.returncode,
+        result.stdout,
+        interpret_exit(result.returncode, result.stdout, LIMIT, KERNEL),
+    )
 
 
 @pytest.mark.parametrize("mistake", RULES)

@@ -14,10 +14,10 @@ from mistake_table import NAME, AuthorsMistake, read_mistakes
 from mistaken_policy import CHECKED, SOURCE, built, mistakes
 from schedlab.base.toolchain.build import raise_failure
 from schedlab.base.toolchain.diagnosis import check_source
-from schedlab.base.toolchain.verifier import examine
+from schedlab.base.toolchain.verifier import estimate_hook_costs
 from schedlab.courses.submissions import sandbox
-from schedlab.courses.submissions.compiling import NotCompiled, compile_policy
-from schedlab.courses.submissions.trial import Form
+from schedlab.courses.submissions.compiling import CompileError, compile_policy
+from schedlab.courses.submissions.trial import PolicyForm
 from schedlab.errors import BuildFailed, RuleBroken
 from schedlab.machines import checked_simulator
 from schedlab.paths import ROOT
@@ -73,8 +73,10 @@ def test_one_verdict_everywhere(number: int, tmp_path: Path) -> None:
     with pytest.raises((BuildFailed, RuleBroken)) as error:
         check_source(source)
     headers = tuple(sorted(file.name for file in (ROOT / "policies").glob("*.h")))
-    with pytest.raises(NotCompiled) as refused:
-        compile_policy(Form(NAME, headers), source, trusted=bool(sandbox.missing_requirement()))
+    with pytest.raises(CompileError) as refused:
+        compile_policy(
+            PolicyForm(NAME, headers), source, trusted=bool(sandbox.missing_requirement())
+        )
     assert str(refused.value) in str(error.value).replace(str(source), source.name)
 
 
@@ -107,7 +109,7 @@ def test_the_checked_simulator_finds_it(entry: AuthorsMistake) -> None:
     """It is found within the stated machine time, with the hook's line and the last decisions."""
     built(CHECKED)
     with pytest.raises(RuleBroken) as error:
-        checked_simulator.run(SOURCE, f"mistake={mistakes()[entry.tunable]}")
+        checked_simulator.run_checks(SOURCE, f"mistake={mistakes()[entry.tunable]}")
     message = str(error.value)
     check_facts(message, SOURCE, entry)
     if not entry.hook:
@@ -124,7 +126,7 @@ def test_commands_are_detected_as_on_linux(entry: AuthorsMistake, tmp_path: Path
     source = entry.write(tmp_path)
     check_source(source)
     with pytest.raises((BuildFailed, RuleBroken)) as error:
-        examine(source)
+        estimate_hook_costs(source)
     check_facts(str(error.value), source, entry)
 
 
@@ -132,7 +134,7 @@ def test_a_lost_task_is_named_with_the_hook_that_had_it_last() -> None:
     """The line is also that hook's, not that of pick(), which only detected the loss."""
     built(CHECKED)
     with pytest.raises(RuleBroken) as error:
-        checked_simulator.run(SOURCE, f"mistake={mistakes()['forgotten']}")
+        checked_simulator.run_checks(SOURCE, f"mistake={mistakes()['forgotten']}")
     match = re.search(r"pid (\d+), which was last in enqueue\(\), at ([\d.]+) ms", str(error.value))
     assert match and int(match[1]) % 8 == 4 and float(match[2]) > BEGIN_MS
     assert "mistaken_enqueue() tests/mistakes/mistaken.c:" in str(error.value).splitlines()[2]

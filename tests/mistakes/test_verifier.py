@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from mistaken_policy import SOURCE, line_of
-from schedlab.base.toolchain.verifier import examine
+from schedlab.base.toolchain.verifier import estimate_hook_costs
 from schedlab.errors import RuleBroken
 
 
 def test_an_unguarded_loop_is_named_with_its_line() -> None:
     with pytest.raises(RuleBroken) as error:
-        examine(SOURCE)
+        estimate_hook_costs(SOURCE)
     assert "mistaken_search() has a loop without LOOP_GUARD, at tests/mistakes/mistaken.c:" in str(
         error.value
     )
@@ -40,7 +40,7 @@ def test_a_loop_within_a_loop_is_named_with_both_lines_and_costs_more(tmp_path: 
             text.index("POLICY_FUNCTION task_t *mistaken_pick"),
         )
         source.write_text(text[:begin] + inner + "}\n\n" + text[end:])
-        costs[name] = next(cost for cost in examine(source) if cost.hook == "pick")
+        costs[name] = next(cost for cost in estimate_hook_costs(source) if cost.hook == "pick")
     lines = (tmp_path / "nested.c").read_text().splitlines()
     outer = next(n for n, line in enumerate(lines, 1) if "each = each->next" in line)
     assert [int(place.rpartition(":")[2]) for place in costs["nested"].loops] == [outer, outer + 1]

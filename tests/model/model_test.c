@@ -150,28 +150,10 @@ static void there_is_room_for_so_many_processes(void)
     end(model);
 }
 
-/* Changes to one model do not affect the other. */
-static void a_copy_goes_its_own_way(void)
-{
-    struct model *model = begin();
-    feed(model, TRACE_FORK, 5, 0, 1, 0);
-    flush(model);
-    struct model *other = model_copy(pages(MEMORY), model);
-    feed(other, TRACE_FORK, 9, 0, 2, 0);
-    flush(other);
-    assert(find(frame(model), "processes.pid")->count == 1);
-    assert(find(frame(other), "processes.pid")->count == 2);
-    assert(model_now(model) == 5 && model_now(other) == 9);
-    assert(model_events(model) == 1 && model_events(other) == 2);
-    end(model);
-    end(other);
-}
-
 int main(void)
 {
     no_model_of_what_is_no_trace();
     the_window_becomes_shorter();
     there_is_room_for_so_many_processes();
-    a_copy_goes_its_own_way();
     return 0;
 }

@@ -24,7 +24,7 @@ from playwright._impl._driver import compute_driver_executable
 from conftest import ROOT
 from schedlab.base.toolchain.build import build
 from schedlab.monitor.model import Model
-from schedlab.paths import BUILD
+from schedlab.paths import BUILD_FOLDER
 from schedlab.trace import AttributeKind, Header, Kind, ProcessState
 from schedlab.trace.format import RECORD
 from schedlab.trace.writer import TraceWriter
@@ -33,14 +33,14 @@ from trace_simulator import Script, load, simulate, write
 
 def built(program: str) -> Path:
     build(f"build/{program}")
-    return BUILD / program
+    return BUILD_FOLDER / program
 
 
 def test_it_makes_do_with_little_memory() -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         [built("model-tests/model_test")], capture_output=True, timeout=120, check=False
     )
-    assert done.returncode == 0, done.stderr.decode()
+    assert result.returncode == 0, result.stderr.decode()
 
 
 def test_any_input_gives_a_picture(tmp_path: Path) -> None:
@@ -51,11 +51,11 @@ def test_any_input_gives_a_picture(tmp_path: Path) -> None:
     for number in range(10):
         (corpus / f"{number}").write_bytes(source.randbytes(3000))
     options = ("-runs=100", "-seed=1", "-len_control=0", "-max_len=3000")
-    done = subprocess.run(
+    result = subprocess.run(
         [built("model-fuzz/fuzz_model"), *options, f"-artifact_prefix={tmp_path}/", corpus],
         capture_output=True, timeout=300, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr.decode()[-3000:]
+    assert result.returncode == 0, result.stderr.decode()[-3000:]
 
 
 def as_json(value: object) -> Any:
@@ -72,12 +72,12 @@ def test_webassembly_agrees(policy: str, tmp_path: Path) -> None:
     write(tmp_path / "trace.bin", records, script)
     reader = ROOT / "python/schedlab/monitor/page/session/model_message.js"
     node, _ = compute_driver_executable()
-    done = subprocess.run(
+    result = subprocess.run(
         [node, ROOT / "tests/model/play_trace.mjs", reader, built("model/model.wasm"),
          tmp_path / "trace.bin", policy, "6"],
         capture_output=True, timeout=60, check=True,
     )  # fmt: skip
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
     model = Model(trace.header, policy, "equal")
     packed = np.frombuffer((tmp_path / "trace.bin").read_bytes()[64:], RECORD)
     fed = 0
@@ -133,8 +133,9 @@ def test_numbers_that_no_record_has_are_passed_over() -> None:
             (6, 6, 7, Kind.ATTRIBUTE, 0, AttributeKind.PRIORITY, 1 << 63)]  # fmt: skip
     model = Model(HEADER, "priority", "equal")
     model.feed(np.array(wild, RECORD))
-    assert model.frame()["processes"]["pid"].tolist() == [7]
-    assert model.now_ns == 6
+    frame = model.frame()
+    assert frame["processes"]["pid"].tolist() == [7]
+    assert frame["now_ns"] == 6
 
 
 def test_names_are_printed_visibly() -> None:

@@ -23,13 +23,13 @@ from kept_runs import keep_simulated
 from monitor_stand_ins import StandIn, recorded, setup
 from perf_recordings import imported
 from schedlab.analysis.explanation import Blames
-from schedlab.analysis.explanation.waits import KINDS, QUEUED
+from schedlab.analysis.explanation.waits import QUEUED_KINDS, WAIT_KINDS
 from schedlab.analysis.tables import TraceTables
 from schedlab.commands.cli import cli
 from schedlab.errors import WrongUsage
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.monitor import wait_breakdown
-from schedlab.monitor.commands import perform
+from schedlab.monitor.commands import perform_command
 from schedlab.monitor.model import Model
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Records, Refused
@@ -63,15 +63,17 @@ def answer_of(ask: Callable[[Ask], Awaitable[Any]]) -> Any:
         await watched.begin()
         for part in range(1, PARTS + 1):
             await watched.played.advance(end() * part // PARTS, 1.0)
-            watched.take()
+            watched.take_output()
 
         async def blame(pid: int, time_ns: int | None = None, **others: Any) -> dict[str, Any]:
             request = {
-                "kinds": list(QUEUED),
+                "kinds": list(QUEUED_KINDS),
                 "time_ns": end() if time_ns is None else time_ns,
                 **others,
             }
-            answer: dict[str, Any] = await perform(session, {"do": "blame", "pid": pid, **request})
+            answer: dict[str, Any] = await perform_command(
+                session, {"do": "blame", "pid": pid, **request}
+            )
             return answer
 
         try:
@@ -86,26 +88,26 @@ def answer_of(ask: Callable[[Ask], Awaitable[Any]]) -> Any:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns the same trace as a run."""
-    place = tmp_path_factory.mktemp("watched") / "one"
-    keep_simulated(place, 1)
+    path = tmp_path_factory.mktemp("watched") / "one"
+    keep_simulated(path, 1)
     header, records = played()
     begin = header_bytes(header.cpus, header.tick_ns, header.cycles_per_second, header.seed)
-    (place / TRACE_FILE).write_bytes(begin + records.tobytes())
-    return place
+    (path / TRACE_FILE).write_bytes(begin + records.tobytes())
+    return path
 
 
 def explained(run: Path, *options: str) -> dict[str, Any]:
-    done = CliRunner().invoke(cli, ["explain", str(run), *options, "--json"])
-    assert done.exit_code == 0, done.output
-    explanation: dict[str, Any] = json.loads(done.output)
+    result = CliRunner().invoke(cli, ["explain", str(run), *options, "--json"])
+    assert result.exit_code == 0, result.output
+    explanation: dict[str, Any] = json.loads(result.output)
     return explanation
 
 
-@pytest.mark.parametrize("kinds", [QUEUED, ("blocked",)])
+@pytest.mark.parametrize("kinds", [QUEUED_KINDS, ("blocked",)])
 def test_the_figures_are_those_of_explain(
     run: Path, kinds: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wait_breakdown, "_PARTS", 1_000)
+    monkeypatch.setattr(wait_breakdown, "_PARTS_MAX", 1_000)
     options = ("--kind", ",".join(kinds), "--worst", "10000", "--from", "0ns", "--to", f"{end()}ns")
     everything = explained(run, *options)
     pids = {wait["pid"] for wait in everything["longest"]}
@@ -158,7 +160,7 @@ def test_of_a_moment_before_the_end_no_later_one_is_known(run: Path) -> None:
 
 
 def test_few_parts_are_listed_and_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wait_breakdown, "_PARTS", 2)
+    monkeypatch.setattr(wait_breakdown, "_PARTS_MAX", 2)
 
     async def collect_waits(blame: Ask) -> list[dict[str, Any]]:
         return [wait for pid in range(3, 9) for wait in (await blame(pid))["longest"]]
@@ -187,7 +189,7 @@ def test_impossible_questions_are_refused(message: dict[str, Any], error: str) -
             await blame(**{"pid": 5, **message})
 
     answer_of(ask)
-    assert set(QUEUED) < set(KINDS)
+    assert set(QUEUED_KINDS) < set(WAIT_KINDS)
 
 
 # --- the panel: the breakdown of all waits of a process
@@ -205,7 +207,7 @@ def of_command(trace: Trace, pid: int, begin_ns: int) -> dict[str, Any]:
     life_waits = life_waits.filter(pl.col("end_ns") > pl.col("begin_ns")).sort("begin_row")
     begin, end = (life_waits[name].to_numpy() for name in ("begin_ns", "end_ns"))
     begin = np.maximum(begin, begin_ns)
-    before = blames.cpus.some_idle_before
+    before = blames.occupancy.some_idle_before
     waits = list(zip(begin.tolist(), end.tolist(), strict=True))
     parts_per_wait = [Parts() for _ in waits]
     for parts, (since, until) in zip(parts_per_wait, waits, strict=True):
@@ -252,8 +254,8 @@ def compare_panel(trace: Trace, policy: str, window_ns: int) -> int:
     model = Model(trace.header, policy, "equal", window_ns)
     for part in np.array_split(records, 3):
         model.feed(part)
-        model.frame()
-    begin_ns = max(int(records["time"].min()), model.now_ns - window_ns)
+        frame = model.frame()
+    begin_ns = max(int(records["time"].min()), frame["now_ns"] - window_ns)
     waited = 0
     for pid in sorted(set(TraceTables(trace).lives.pid.tolist())):
         should = of_command(trace, pid, begin_ns)

@@ -20,11 +20,11 @@ from schedlab.errors import WrongUsage
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.monitor.system import Refused, Setup
 from schedlab.monitor.systems.kernel import KernelSystem
-from schedlab.monitor.systems.live_branches import LENGTH_NS, typed_until
+from schedlab.monitor.systems.live_branches import BRANCH_LENGTH_NS, input_until
 from schedlab.monitor.systems.recorded import RecordedSystem, recorded_setup
 from schedlab.monitor.systems.simulator import SimulatorSystem
 from schedlab.runs import results
-from schedlab.runs.branches import past
+from schedlab.runs.branches import open_branch_source
 from schedlab.trace import Kind
 from test_monitor_past import Table, state, watched
 
@@ -41,17 +41,17 @@ def with_a_page(test: Any) -> Any:
 def run_folder(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns the directory of a run that does not end before it is paused."""
     out = tmp_path_factory.mktemp("kept")
-    done = schedlab(
+    result = schedlab(
         *("run", "--workload", "cpu-bound -n 6 -i 50000000", "--policy", "rr", "--tick", "1ms"),
         *("--cpus", "2", "--out", str(out)),
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     return results.find_run(out)
 
 
 @pytest.fixture(autouse=True)
 def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(paths, "RUNS_FOLDER", tmp_path / "runs")
     return tmp_path / "runs"
 
 
@@ -171,14 +171,14 @@ def test_systems_without_branches_give_a_reason(live_run_folder: Path, tmp_path:
         simulated = SimulatorSystem(Setup("sim", PolicyChoice("rr")), tmp_path)
         recorded = RecordedSystem(recorded_setup(live_run_folder), tmp_path)
         await simulated.end()
-        return [system.no_branches for system in (live, simulated, recorded)]
+        return [system.why_no_branches for system in (live, simulated, recorded)]
 
     live, simulated, recorded = asyncio.run(reasons())
     assert "cannot be repeated" in live
     assert "change it there" in simulated
     assert "was recorded live" in recorded
     with pytest.raises(WrongUsage, match="was recorded live"):
-        past(live_run_folder)
+        open_branch_source(live_run_folder)
 
 
 @pytest.mark.parametrize(
@@ -192,8 +192,8 @@ def test_systems_without_branches_give_a_reason(live_run_folder: Path, tmp_path:
 )
 def test_command_is_typed_completely_or_not_at_all(at_ns: int, expected_commands: str) -> None:
     text = "5 @@ 1 re\n8 ad\\x0a\n9 @@ 2 end\\x0a\n"
-    end = f"{at_ns + LENGTH_NS} @@ 1000000 end\\x0a\n"
-    assert typed_until(text, at_ns) == expected_commands + end
+    end = f"{at_ns + BRANCH_LENGTH_NS} @@ 1000000 end\\x0a\n"
+    assert input_until(text, at_ns) == expected_commands + end
 
 
 @pytest.fixture
@@ -203,7 +203,7 @@ def live_run_folder(tmp_path: Path) -> Path:
 
     folder = tmp_path / "live"
     keep_simulated(folder, 1, kind="monitor", recorded_from_ns=7)
-    manifest = json.loads((folder / results.MANIFEST).read_text())
+    manifest = json.loads((folder / results.MANIFEST_FILE).read_text())
     del manifest["limit_ns"]
-    (folder / results.MANIFEST).write_text(json.dumps(manifest))
+    (folder / results.MANIFEST_FILE).write_text(json.dumps(manifest))
     return folder

@@ -28,7 +28,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Session]:
     def watch(make: Any, front: Any) -> None:
         sessions.append(make())
 
-    monkeypatch.setattr(conduct, "watch", watch)
+    monkeypatch.setattr(conduct, "run_session", watch)
     return sessions
 
 
@@ -141,7 +141,7 @@ def test_lesson_states_what_runs(made: list[Session]) -> None:
     setup = watched.setup
     assert (setup.machine, str(setup.policy), setup.cpus) == ("sim", "mlfq", 1)
     assert setup.workloads == ("two-hogs", "interactive")
-    assert session.page_plays and session.begins_paused
+    assert session.page_runs_systems and session.begins_paused
     assert session.hello()["lesson"]["steps"]
     with pytest.raises(WrongUsage, match="leave out --cpus"):
         call("--lesson", "mlfq", "--cpus", "2")

@@ -23,7 +23,14 @@ from processes import is_running, wait_until
 from schedlab.monitor.system import Refused, StatusRow
 from schedlab.monitor.systems import console as console_module
 from schedlab.monitor.systems import steering as steering_module
-from schedlab.monitor.systems.console import Answer, Console, Done, Failed, Line, Ready
+from schedlab.monitor.systems.console import (
+    Answer,
+    CommandDone,
+    CommandFailed,
+    Console,
+    SteerReady,
+    TextLine,
+)
 from schedlab.monitor.systems.machine_process import MachineProcess
 from schedlab.monitor.systems.status_text import parse_status
 from schedlab.monitor.systems.steering import Steering
@@ -92,15 +99,15 @@ STREAM = (
     b"@@ 4 frobnicate\n@@ 5 |\n@@ 5 |it says @@ 1 ok\n@@ 6 error 5\n\xff\x1b[31m\n"
 )
 ANSWERS: list[Answer] = [
-    Ready(2, 32123),
-    Line(1, "NAME PID"),
-    Line(1, "a 1"),
-    Done(1, None),
-    Failed(2, 160, "nix: no such policy"),
-    Done(3, 17),
-    Line(5, ""),
-    Line(5, "it says @@ 1 ok"),
-    Failed(6, 5, ""),
+    SteerReady(2, 32123),
+    TextLine(1, "NAME PID"),
+    TextLine(1, "a 1"),
+    CommandDone(1, None),
+    CommandFailed(2, 160, "nix: no such policy"),
+    CommandDone(3, 17),
+    TextLine(5, ""),
+    TextLine(5, "it says @@ 1 ok"),
+    CommandFailed(6, 5, ""),
 ]
 LOG = [
     "disk: virtio",
@@ -137,9 +144,9 @@ def test_unfinished_line_is_shown_when_output_pauses() -> None:
 
 
 def test_log_is_bounded_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console_module, "_PARTIAL_MAX", 1000)
+    monkeypatch.setattr(console_module, "_PARTIAL_BYTES_MAX", 1000)
     console = Console()
-    most = console_module.LOG_MAX
+    most = console_module.LOG_LINES_MAX
     console.feed(b"".join(b"%d\n" % number for number in range(most + 3)))
     lines = console.take_log()
     assert len(lines) == most + 1
@@ -147,7 +154,7 @@ def test_log_is_bounded_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines[1] == "3"
     console.feed(b"x" * 5000)
     (line,) = console.take_log()
-    assert len(line) == console_module.LINE_MAX
+    assert len(line) == console_module.LINE_CHARACTERS_MAX
     assert len(console.tail) <= 1 << 16
 
 
@@ -171,7 +178,7 @@ class StandIn:
 
     def say(self, *lines: str) -> None:
         for line in lines:
-            asyncio.get_running_loop().call_soon(self.steering.heard, f"{line}\n".encode())
+            asyncio.get_running_loop().call_soon(self.steering.receive, f"{line}\n".encode())
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -194,13 +201,13 @@ def test_what_would_be_more_than_one_line_is_not_typed(command: str) -> None:
 def test_a_silent_guest_is_given_up_and_its_late_answer_let_go(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(steering_module, "PATIENCE_S", 0.3)
-    monkeypatch.setattr(steering_module, "_LOOK_S", 0.02)
+    monkeypatch.setattr(steering_module, "ANSWER_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(steering_module, "_POLL_S", 0.02)
 
     async def work() -> None:
         guest = StandIn(lambda _, __: [])
         guest.steering.explain_silence = lambda: "who has a better priority has the CPUs"
-        with pytest.raises(Refused, match=r"rr: it has not answered .*; who has a better priority"):
+        with pytest.raises(Refused, match=r"rr: no answer for .*; who has a better priority"):
             await guest.steering.execute("write sched_status rr", "rr")
         guest.answers = lambda number, _: [f"|{number}", "ok"]
         guest.say("@@ 1 |late", "@@ 1 ok")
@@ -212,15 +219,15 @@ def test_a_silent_guest_is_given_up_and_its_late_answer_let_go(
 def test_commands_do_not_pile_up_in_a_guest_that_does_not_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(steering_module, "PATIENCE_S", 0.02)
-    monkeypatch.setattr(steering_module, "_LOOK_S", 0.005)
+    monkeypatch.setattr(steering_module, "ANSWER_TIMEOUT_S", 0.02)
+    monkeypatch.setattr(steering_module, "_POLL_S", 0.005)
 
     async def work() -> None:
         guest = StandIn(lambda _, __: [])
         for _ in range(20):
             with pytest.raises(Refused):
                 await guest.steering.execute("kill 9", "kill 9")
-        assert len(guest.commands) == steering_module.UNANSWERED_MAX
+        assert len(guest.commands) == steering_module.UNANSWERED_COMMANDS_MAX
         guest.say(f"@@ {len(guest.commands)} ok")
         guest.answers = lambda _, __: ["ok"]
         await asyncio.sleep(0)

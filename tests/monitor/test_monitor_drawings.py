@@ -21,7 +21,7 @@ from page_waits import until
 from perfetto_stand_in import stand_in_for_perfetto
 from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.base.toolchain.tools import BROWSERS, find_browser
-from schedlab.monitor.files import PAGE
+from schedlab.monitor.files import PAGE_FOLDER
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -48,7 +48,9 @@ FRAME_PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8">
 STYLES
 <body data-enlarged=""><main><section class="system shown" id="content"></section></main>
 <p class="unseen" id="announcements"></p><script type="module" src="made-up.js"></script>"""
-STYLES = re.findall(r'<link rel="stylesheet" href="styles/.*>', (PAGE / "index.html").read_text())
+STYLES = re.findall(
+    r'<link rel="stylesheet" href="styles/.*>', (PAGE_FOLDER / "index.html").read_text()
+)
 
 
 @pytest.fixture(scope="module", autouse=True)

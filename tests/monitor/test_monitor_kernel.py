@@ -21,16 +21,17 @@ from processes import is_running, is_stopped
 from schedlab import trace
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.machines.folder import TRACE_FILE, TYPED
+from schedlab.machines.folder import TRACE_FILE, TYPED_FILE
 from schedlab.machines.kernel import KERNEL_PARTS
 from schedlab.monitor.system import Ability, Life, Records, Refused, Setup, Status, System
+from schedlab.monitor.system_factory import read_choices
 from schedlab.monitor.systems import kernel as kernel_module
 from schedlab.monitor.systems import steering as steering_module
 from schedlab.monitor.systems.kernel import KernelSystem
-from schedlab.runs.parts import supply
+from schedlab.runs.parts import build_parts
 from schedlab.trace.format import RECORD, AttributeKind, Kind
-from schedlab.workload.loading import TOOLS
-from schedlab.workload.palette import palette
+from schedlab.workload.loading import DISK_TOOLS
+from schedlab.workload.palette import read_palette
 
 pytestmark = pytest.mark.xdist_group("monitor_kernel")
 
@@ -75,7 +76,7 @@ class Live:
 
     def take(self) -> Records:
         """Returns the new records of the trace, and keeps them."""
-        records = self.system.take()
+        records = self.system.take_records()
         self.records.append(records)
         return records
 
@@ -122,7 +123,7 @@ def workload_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
     """Builds the image, without a time limit."""
-    supply((*KERNEL_PARTS, *TOOLS))
+    build_parts((*KERNEL_PARTS, *DISK_TOOLS))
 
 
 @pytest.fixture(scope="module", params=MACHINES)
@@ -236,9 +237,11 @@ def test_all_of_the_palette_exists(live: Live) -> None:
     system = live.system
     before = {row.pid for row in live.status().rows}
     assert system._prepared
-    assert system._prepared.disk.problems == {}
-    assert set(system._prepared.disk.files) == {*palette(), "endless"}
-    simple = {name for name, entry in palette().items() if entry.kind == "simple"} - {"fork-storm"}
+    assert system._prepared.workloads.problems == {}
+    assert set(system._prepared.workloads.files) == {*read_palette(), "endless"}
+    simple = {name for name, entry in read_palette().items() if entry.kind == "simple"} - {
+        "fork-storm"
+    }
     pids = {live.do(system.start_workload(name)) for name in sorted(simple)}
     assert len(pids) == len(simple) > 4
 
@@ -288,8 +291,8 @@ def test_a_machine_that_hangs(live: Live, monkeypatch: pytest.MonkeyPatch) -> No
     """Another process stops the machine: the monitor reports this and leaves the machine as
     it is.
     """
-    monkeypatch.setattr(steering_module, "PATIENCE_S", 1.5)
-    monkeypatch.setattr(kernel_module, "_SILENT_S", 1.0)
+    monkeypatch.setattr(steering_module, "ANSWER_TIMEOUT_S", 1.5)
+    monkeypatch.setattr(kernel_module, "_SILENCE_MAX_S", 1.0)
     system = live.system
     os.killpg(machine_pid(system), signal.SIGSTOP)
     try:
@@ -321,7 +324,7 @@ def test_a_machine_that_is_killed(live: Live) -> None:
     assert "SIGKILL" in live.refused(system.pause())
     live.take()
     assert is_contiguous(np.concatenate(live.records))
-    assert len(system.take()) == 0
+    assert len(system.take_records()) == 0
     live.do(system.end())
     assert live.life() is Life.FAILED
 
@@ -348,7 +351,7 @@ def test_session_ends_with_a_complete_trace(tmp_path: Path, machine: str) -> Non
     live.do(live.system.end())
     live.take()
     assert (live.life(), live.system.message) == (Life.ENDED, "it was ended")
-    assert {path.name for path in folder.iterdir()} - {TYPED} == {TRACE_FILE}
+    assert {path.name for path in folder.iterdir()} - {TYPED_FILE} == {TRACE_FILE}
     full_trace = trace.read(folder / TRACE_FILE)
     trace.validate(full_trace)
     assert not full_trace.truncated
@@ -377,18 +380,27 @@ def test_panic_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"cpus": 257}, "cpus=257.*out of range; choose 1 to 256"),
+        ({"cpus": 257}, "cpus=257.*qemu has 1 to 256 CPUs"),
         ({"policy": PolicyChoice("lotery")}, "did you mean 'lottery'"),
         ({"settings": (("slice", -1),)}, "settings=.*-1"),
         ({"workloads": ("mixt",)}, "did you mean 'mixed'"),
-        ({"tick_ns": 10}, "tick_ns=10"),
-        ({"memory_mib": 1}, "memory_mib=1"),
+        ({"tick_ns": 10}, "tick_ns="),
+    ],
+)
+def test_what_cannot_be_started(changes: dict[str, Any], why: str) -> None:
+    with pytest.raises(WrongUsage, match=why):
+        read_choices().check(replace(Setup("qemu", PolicyChoice("rr")), **changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"memory_mib": 1, "workloads": ("two-hogs",)}, "may need"),
         ({"files": (Path("nowhere.json"),)}, "the file does not exist"),
     ],
 )
-def test_what_cannot_be_started(tmp_path: Path, changes: dict[str, Any], why: str) -> None:
-    setup = replace(Setup("qemu", PolicyChoice("rr")), **changes)
-    live = Live(setup, tmp_path)
+def test_workloads_that_cannot_be_stored(tmp_path: Path, changes: dict[str, Any], why: str) -> None:
+    live = Live(replace(Setup("qemu", PolicyChoice("rr")), **changes), tmp_path)
     with pytest.raises(WrongUsage, match=why):
         live.do(live.system.begin())
     assert live.system.life is Life.ENDED
@@ -426,5 +438,5 @@ def test_nothing_is_given_behind_a_gap(tmp_path: Path, sequence: list[int], left
     live.system._last_sequence = 4
     records = np.zeros(len(sequence), RECORD)
     records["sequence"] = sequence
-    assert len(live.system._last_of(records)) == left
+    assert len(live.system._usable_records(records)) == left
     live.end()

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from page_waits import PATIENCE_S
-from schedlab.base.toolchain.build import machine_module
+from schedlab.base.toolchain.build import wasm_module
 from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.base.toolchain.tools import BROWSERS, find_browser
 from schedlab.errors import WrongUsage
-from schedlab.monitor.lesson import FOLDER, read_lesson, ready
+from schedlab.monitor.lesson import LESSONS_FOLDER, built_in_lessons, read_lesson
 from schedlab.monitor.standalone.build import page_of
 from schedlab.paths import ROOT
-from schedlab.workload.palette import palette
+from schedlab.workload.palette import read_palette
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -53,7 +53,7 @@ def test_a_lesson_of_a_file(tmp_path: Path) -> None:
     [
         ({"titel": "x"}, "titel: unknown: expected title"),
         ({"steps": []}, "at least one step"),
-        ({"steps": [{}]}, "a step with text"),
+        ({"steps": [{}]}, "`text` in it"),
         ({"steps": [STEP | {"until": {"event": "miracle"}}]}, "an event of demotion, boost"),
         ({"steps": [STEP | {"until": {"time": "3 apples"}}]}, "write a number and its unit"),
         ({"steps": [STEP | {"act": {"pace": "fast"}}]}, 'pace: "fast": expected a number'),
@@ -88,10 +88,10 @@ def test_ready_workloads_name_existing_parts() -> None:
     """
     catalogue = read_catalogue()
     words = (ROOT / "docs" / "monitor.md").read_text()
-    for name in ready():
+    for name in built_in_lessons():
         lesson = read_lesson(name)
         assert f"`{name}` (" in words
-        assert set(lesson.workloads) <= set(palette())
+        assert set(lesson.workloads) <= set(read_palette())
         for policy in lesson.policies:
             known = catalogue[policy.name].tunables_of(policy.preset)
             assert {setting for setting, _ in lesson.settings} <= set(known)
@@ -101,7 +101,7 @@ def test_ready_workloads_name_existing_parts() -> None:
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns the standalone page, with the simulator of this checkout."""
     file = tmp_path_factory.mktemp("page") / "schedlab.html"
-    file.write_text(page_of(machine_module()))
+    file.write_text(page_of(wasm_module()))
     return file
 
 
@@ -109,9 +109,9 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     not find_browser(),
     reason=f"NO BROWSER: lessons are NOT PLAYED. Install one of {BROWSERS}",
 )
-@pytest.mark.parametrize("name", ready())
+@pytest.mark.parametrize("name", built_in_lessons())
 def test_a_ready_lesson_is_played_to_its_end(browser: Browser, file: Path, name: str) -> None:
-    steps = json.loads((FOLDER / f"{name}.json").read_text())["steps"]
+    steps = json.loads((LESSONS_FOLDER / f"{name}.json").read_text())["steps"]
     page = browser.new_page(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
     page.set_default_timeout(PATIENCE_S * 1000)
     trouble: list[str] = []

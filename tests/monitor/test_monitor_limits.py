@@ -29,9 +29,9 @@ from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from schedlab import paths
 from schedlab.monitor import commands, limits
-from schedlab.monitor.browser_redirect import redirecting_file
-from schedlab.monitor.limits import PIECE_BYTES
-from schedlab.runs.parts import supply
+from schedlab.monitor.browser_redirect import redirect_file
+from schedlab.monitor.limits import FILE_PIECE_BYTES
+from schedlab.runs.parts import build_parts
 
 MIB = 1 << 20
 PROGRAM = """
@@ -39,7 +39,7 @@ import asyncio
 import sys
 
 from monitor_stand_ins import StandIn, choices, setup
-from schedlab.monitor.conduct import Page, page, watch
+from schedlab.monitor.conduct import PageOptions, page_front_end, run_session
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Status, StatusRow
 
@@ -49,7 +49,7 @@ class Long(StandIn):
         row = StatusRow("a name of some length", 1, "blocked", 5, None, 1)
         return Status("rr", {}, (row,) * 500, "")
 
-watch(lambda: Session([setup()], choices(), make=Long), page(Page("127.0.0.1", 0, False)))
+run_session(lambda: Session([setup()], choices(), make=Long), page_front_end(PageOptions("127.0.0.1", 0, False)))
 """
 
 
@@ -112,7 +112,7 @@ class Monitor:
 
 @pytest.fixture(scope="module")
 def monitor() -> Iterator[Monitor]:
-    supply(["simulator"])
+    build_parts(["simulator"])
     made = Monitor()
     assert made.answers()
     yield made
@@ -278,7 +278,9 @@ KEYS = (
     *("cpus", "seed", "tick_ns", "workloads", "speed", "seconds", "on", "label", "pids", "back"),
 )
 COMMANDS = [
-    command for command in (*commands._PER_SYSTEM, *commands._TOGETHER) if command != "restart"
+    command
+    for command in (*commands._SYSTEM_COMMANDS, *commands._SESSION_COMMANDS)
+    if command != "restart"
 ]
 
 
@@ -369,7 +371,7 @@ def test_page_leaving_during_a_message_is_ignored() -> None:
     async def ask(link: WebSocketClientConnection) -> None:
         for number in range(limits.QUESTIONS_MAX):
             await link.write_message(f'{{"id": {number}, "do": "status"}}')
-        while monitor.unread() < 2 * PIECE_BYTES:
+        while monitor.unread() < 2 * FILE_PIECE_BYTES:
             await asyncio.sleep(0.05)
         await asyncio.sleep(0.5)
 
@@ -461,6 +463,6 @@ def test_a_checkout_at_home_holds_the_file(tmp_path: Path, monkeypatch: pytest.M
     for name, holds in (("checkout", True), (".hidden", False)):
         build = tmp_path / name / "build"
         build.mkdir(parents=True)
-        monkeypatch.setattr(paths, "BUILD", build)
-        with redirecting_file("http://127.0.0.1:1/") as address:
+        monkeypatch.setattr(paths, "BUILD_FOLDER", build)
+        with redirect_file("http://127.0.0.1:1/") as address:
             assert Path(urlsplit(address).path).is_relative_to(build) == holds

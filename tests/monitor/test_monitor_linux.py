@@ -28,17 +28,22 @@ from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import MachineUnfit
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.linux.parts import build_linux
-from schedlab.monitor.system import Life, Records, Refused, Setup, Status, TunableNow
+from schedlab.monitor.system import Life, Records, Refused, Setup, Status, TunableState
 from schedlab.monitor.systems import linux_host
 from schedlab.monitor.systems.linux_guest import LinuxGuestSystem
 from schedlab.monitor.systems.linux_host import LinuxHostSystem
-from schedlab.monitor.systems.linux_server import ControlFiles, Places, _check_process, find_server
-from schedlab.monitor.systems.monitor_processes import Family
-from schedlab.paths import BUILD
+from schedlab.monitor.systems.linux_server import (
+    ControlFiles,
+    HostPaths,
+    _check_process,
+    find_server,
+)
+from schedlab.monitor.systems.monitor_processes import MonitorProcesses
+from schedlab.paths import BUILD_FOLDER
 from schedlab.trace.format import RECORD, AttributeKind, Kind
 from schedlab.trace.writer import header_bytes
 
-PLACE = BUILD / "linux-tests"
+PLACE = BUILD_FOLDER / "linux-tests"
 PATIENCE_S = 300
 """Sufficient for a busy host, in seconds."""
 
@@ -71,7 +76,7 @@ class Seen:
     records: list[Records] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
     status: dict[str, Status] = field(default_factory=dict)
-    tunables: tuple[TunableNow, ...] = ()
+    tunables: tuple[TunableState, ...] = ()
     refused: dict[str, str] = field(default_factory=dict)
     pids: list[int] = field(default_factory=list)
     """The workload's processes: the started one and all of its descendants."""
@@ -88,7 +93,7 @@ class Seen:
 
     def take(self, system: LinuxGuestSystem) -> int:
         """Returns the number of records that have arrived."""
-        records = system.take()
+        records = system.take_records()
         self.records.append(records)
         self.log += system.take_log()
         return len(records)
@@ -212,7 +217,7 @@ class TestGuest:
         assert "no such process" in seen.refused["process"]
         assert "No such process" in seen.refused["kill"]
         assert "the guest needs it" in seen.refused["own"]
-        assert "there are two-hogs" in seen.refused["workload"]
+        assert "choose from two-hogs" in seen.refused["workload"]
 
     def test_trace_contains_the_act(self, seen: Seen) -> None:
         """The events are in order, none is missing, and all are possible."""
@@ -263,9 +268,9 @@ def fork(parent: int, child: int, thread_of: int = 0) -> tuple[int, ...]:
 
 
 def test_monitor_pids_exclude_descendants_of_the_workload() -> None:
-    family = Family()
+    family = MonitorProcesses()
     family.feed(np.array([(0, 0, 1, Kind.FOUND, 0, 3, 0), fork(1, 5), fork(2, 6)], RECORD))
-    family.founder = 5
+    family.steer_pid = 5
     assert family.monitor_pids == {1, 5, 6}
     # a workload, its child and grandchild; a thread of `steer`; the child of another process
     family.feed(np.array([fork(5, 7), fork(7, 8), fork(8, 9), fork(5, 10, 5), fork(2, 11)], RECORD))
@@ -351,8 +356,8 @@ class Machine:
         return LinuxHostSystem(setup, system_folder, self.places)
 
     @property
-    def places(self) -> Places:
-        return Places(
+    def places(self) -> HostPaths:
+        return HostPaths(
             self.folder / "proc",
             self.folder / "kmsg",
             self.lock,
@@ -393,9 +398,9 @@ def test_who_serves_already_is_watched_and_steered(machine: Machine) -> None:
             4_000_000,
         )
         assert system.monitor_pids == {4711, 4712}
-        assert system.take()["kind"].tolist() == [Kind.START]
+        assert system.take_records()["kind"].tolist() == [Kind.START]
         machine.write_record(1, Kind.MARK)
-        assert system.take()["kind"].tolist() == [Kind.MARK]
+        assert system.take_records()["kind"].tolist() == [Kind.MARK]
         machine.write_kernel_log("3,2,6140900,-;sched_ext: words\n SUBSYSTEM=x\n")
         assert system.take_log() == ["[    6.140900] sched_ext: words"]
 
@@ -406,7 +411,7 @@ def test_who_serves_already_is_watched_and_steered(machine: Machine) -> None:
         await obey(system, machine)
 
         machine.write_record(2, Kind.END, 3)
-        await until(lambda: len(system.take()) == 0 and system.life is Life.ENDED)
+        await until(lambda: len(system.take_records()) == 0 and system.life is Life.ENDED)
         assert "the kernel's own class" in await refusal(system.set_policy("rr"))
         await system.end()
 

@@ -14,14 +14,14 @@ import pytest
 
 from page_waits import PATIENCE_S, until
 from schedlab import paths
-from schedlab.base.toolchain.build import machine_module
+from schedlab.base.toolchain.build import wasm_module
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.base.toolchain.tools import BROWSERS, find_browser
 from schedlab.monitor.server import Server
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Refused, Setup, Status, System
-from schedlab.monitor.system_factory import read_choices, software_of
-from schedlab.runs.parts import supply
+from schedlab.monitor.system_factory import read_choices, software_facts
+from schedlab.runs.parts import build_parts
 from test_monitor_page import panel, wait_for_frames
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Monitor:
         self.running = asyncio.run_coroutine_threadsafe(self.session.run(), self.loop)
 
     async def _begin(self, setup: Setup) -> tuple[Session, Server]:
-        session = Session([setup], read_choices(), software=software_of(setup))
+        session = Session([setup], read_choices(), software=software_facts(setup))
         return session, Server(session)
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
@@ -84,10 +84,10 @@ class Monitor:
 
 @pytest.fixture(scope="module")
 def monitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitor]:
-    supply(("kernel", "disk", "simulator", "mkfs"))
-    machine_module()
+    build_parts(("kernel", "disk", "simulator", "mkfs"))
+    wasm_module()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(paths, "RUNS", tmp_path_factory.mktemp("runs"))
+        patch.setattr(paths, "RUNS_FOLDER", tmp_path_factory.mktemp("runs"))
         monitor = Monitor(Setup("qemu", PolicyChoice("rr"), workloads=("two-hogs", "interactive")))
         try:
             yield monitor

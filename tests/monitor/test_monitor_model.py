@@ -38,7 +38,7 @@ from schedlab.trace import (
 from schedlab.trace.follow import Records
 from schedlab.trace.format import RECORD, is_kind
 from schedlab.workload import workload_files
-from schedlab.workload.text import text_of
+from schedlab.workload.text import format_workload
 from schedlab_simulator import Simulator
 from trace_simulator import PATIENT, RANDOMS, Record, Script, load, simulate
 
@@ -133,21 +133,21 @@ def assert_same_processes(frame: ModelFrame, trace: Trace) -> None:
     processes = compute(trace).processes
     last = {row["pid"]: row for row in processes.to_dicts()}
     columns = frame["processes"]
-    for place, pid in enumerate(columns["pid"]):
+    for index, pid in enumerate(columns["pid"]):
         row = last[pid]
         if row["exit_ns"] is not None:
             continue
-        assert columns["name"][place] == row["name"]
+        assert columns["name"][index] == row["name"]
         # The monitor does not know the end: a process that has not run yet is in the group that it
         # would inherit.
-        assert row["group"] in (columns["group"][place], NEVER_RAN)
-        assert columns["run_ns"][place] == row["running_ns"]
-        assert columns["waiting_ns"][place] == row["waiting_ns"]
-        assert columns["selections"][place] == row["selections"]
+        assert row["group"] in (columns["group"][index], NEVER_RAN)
+        assert columns["run_ns"][index] == row["running_ns"]
+        assert columns["waiting_ns"][index] == row["waiting_ns"]
+        assert columns["selections"][index] == row["selections"]
         if row["share"] is not None:
-            assert columns["share"][place] == row["share"]
+            assert columns["share"][index] == row["share"]
         if row["ideal_share"] is not None:
-            assert columns["ideal"][place] == row["ideal_share"]
+            assert columns["ideal"][index] == row["ideal_share"]
 
 
 @settings(PATIENT, max_examples=20)
@@ -238,7 +238,7 @@ def assert_sliding(frame: ModelFrame, naive: Sliding) -> None:
         expected["overhead"] = None if None in overheads else sum(overheads) / naive.cpus
     for name, value in expected.items():
         assert frame["metrics"][name] == pytest.approx(value, rel=1e-9, abs=1e-9), name  # type: ignore[literal-required]
-    shown = {pid: place for place, pid in enumerate(frame["processes"]["pid"])}
+    shown = {pid: index for index, pid in enumerate(frame["processes"]["pid"])}
     for row in rows:
         if row["exit_ns"] is None:
             place = shown[row["pid"]]
@@ -419,11 +419,11 @@ def test_memory_stays_the_same_however_long_it_goes_on() -> None:
         records["second"] = np.where(place == 6, ProcessState.ZOMBIE, 0)
         for part in np.array_split(records, 10):
             model.feed(part)
-            model.frame(max_runs=20)
+            frame = model.frame(max_runs=20)
         gc.collect()
         memory.append(psutil.Process().memory_info().rss)
     assert max(memory[2:]) - memory[1] < 1_000_000
-    assert model.events == turns * 7 * lives
+    assert frame["events"] == turns * 7 * lives
 
 
 @pytest.mark.parametrize("name", ["perf-7.3.txt", "ftrace.txt"])
@@ -495,8 +495,10 @@ def test_what_lifts_tasks_that_wait_lifts_them_in_the_picture_too(
     path = tmp_path / "trace.bin"
     tick_ns = 1_000_000
     with Simulator(
-        text_of(
-            workload_files.read(ROOT / "workloads" / "files" / "study4-trace.json"), 1, tick_ns
+        format_workload(
+            workload_files.read_workload_file(ROOT / "workloads" / "files" / "study4-trace.json"),
+            1,
+            tick_ns,
         ),
         policy=policy,
         tunables={tunable: ticks},
@@ -509,14 +511,15 @@ def test_what_lifts_tasks_that_wait_lifts_them_in_the_picture_too(
     records = records_of(trace)
     model = Model(trace.header, policy, "equal", FOREVER_NS)
     shown = lifted = 0
-    for at in range(0, len(records), 31):
-        model.feed(records[at : at + 31])
-        columns = model.frame()["processes"]
-        epoch = model.now_ns // (ticks * tick_ns)
+    for index in range(0, len(records), 31):
+        model.feed(records[index : index + 31])
+        frame = model.frame()
+        columns = frame["processes"]
+        epoch = frame["now_ns"] // (ticks * tick_ns)
         for pid, state, level in zip(
             columns["pid"], columns["state"], columns["level"], strict=True
         ):
-            next_record = next_word(records[at + 31 :], pid)
+            next_record = next_word(records[index + 31 :], pid)
             if (
                 state != 0
                 or next_record is None
@@ -526,7 +529,7 @@ def test_what_lifts_tasks_that_wait_lifts_them_in_the_picture_too(
             if next_record["kind"] == Kind.DECISION:
                 assert int(next_record["second"]) == level
                 shown += 1
-                queued = records[: at + 31]
+                queued = records[: index + 31]
                 last = queued[(queued["process"] == pid) & (queued["kind"] == Kind.QUEUED)][-1]
                 lifted += int(last["second"]) != level
     assert shown > 20

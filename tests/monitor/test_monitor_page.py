@@ -20,9 +20,9 @@ from contrast import CONTRAST_SCRIPT
 from hostile_names import NAMES
 from page_site import served
 from page_waits import PATIENCE_S, until
-from schedlab.base.toolchain.build import machine_module
+from schedlab.base.toolchain.build import wasm_module
 from schedlab.base.toolchain.tools import BROWSERS, find_browser
-from schedlab.monitor.files import PAGE
+from schedlab.monitor.files import PAGE_FOLDER
 from schedlab.monitor.standalone.build import workloads
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def site() -> Iterator[str]:
     """Returns the address of the page, with a session in it."""
     files = {
         "session_connection.js": Path(__file__).with_name("page_lab.js").read_bytes(),
-        "machine.wasm": machine_module(),
+        "machine.wasm": wasm_module(),
         "palette.json": json.dumps(list(workloads())).encode(),
     }
     with served(files) as address:
@@ -421,10 +421,15 @@ def test_the_policy_and_its_tunables_are_set(opened: Any) -> None:
         assert sent(page, "tunable") == expected
         policy.get_by_label("Reset levels").click()
         assert sent(page, "tunable", 2) == expected | {"value": 4}
-        levels.fill("99")
-        levels.press("Enter")
         error = policy.locator("#tunable-b-levels-error")
-        error.wait_for()
+
+        def is_refused() -> bool:
+            """Enters a wrong value, which the answer to the reset may overwrite."""
+            levels.fill("99")
+            levels.press("Enter")
+            return error.is_visible()
+
+        until(page, is_refused)
         assert "1 to" in error.inner_text()
         assert levels.get_attribute("aria-invalid") == "true"
         assert len(requests_of(page, "tunable")) == 2
@@ -588,7 +593,7 @@ def test_waits_are_explained(opened: Any) -> None:
         assert waits_panel.get_by_text("Take apart").is_hidden()
         waits_panel.locator(".waits-list .waits-moment").first.wait_for()
         parts = waits_panel.locator(".waits-content .blame-parts").inner_text()
-        assert re.search(r"CPU \d", parts), "what the CPU did is told"
+        assert re.search(r"CPU \d", parts), "what the CPU did is reported"
         assert waits_panel.locator(".waits-moment.link").count() == 0
         touch(page, "hello?.systems.forEach((each) => { each.no_blame = ''; })")
         answer(page, "blame", blamed())
@@ -804,7 +809,7 @@ def test_it_fits_any_screen(opened: Any, size: tuple[int, int], policies: str) -
 
 def test_nothing_in_the_page_runs_that_is_not_a_file() -> None:
     """So a rule (Content-Security-Policy) may forbid injected scripts."""
-    html = (PAGE / "index.html").read_text()
+    html = (PAGE_FOLDER / "index.html").read_text()
     assert " style=" not in html
     assert "<style" not in html
     assert re.findall(r" on\w+=", html) == []

@@ -16,16 +16,21 @@ import pytest
 from live_page import LivePage, another_page, live_page
 from monitor_stand_ins import StandIn, setup
 from schedlab import paths
-from schedlab.base.toolchain.build import machine_module
+from schedlab.base.toolchain.build import wasm_module
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.base.toolchain.tools import find_browser
 from schedlab.errors import WrongUsage
-from schedlab.monitor.commands import perform
-from schedlab.monitor.page_socket import Socket
+from schedlab.monitor.commands import perform_command
+from schedlab.monitor.page_socket import PageSocket
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Refused, Setup
-from schedlab.monitor.system_factory import Maker, make_ready, make_system, read_choices
-from schedlab.monitor.terminal_frames import Picture
+from schedlab.monitor.system_factory import (
+    SystemMaker,
+    build_requirements,
+    make_system,
+    read_choices,
+)
+from schedlab.monitor.terminal_frames import FrameMaker
 from schedlab.runs import results
 from schedlab.trace import read, validate
 
@@ -78,7 +83,7 @@ def watched(
     setups: list[Setup],
     test: Callable[[Table], Awaitable[None]],
     speed: float,
-    make: Maker = make_system,
+    make: SystemMaker = make_system,
     begun: bool = True,
 ) -> None:
     """Runs a test next to a page of a session of these systems; systems from another maker are not
@@ -86,10 +91,10 @@ def watched(
 
     `begun`: waits until there is something to see.
     """
-    machine_module()
+    wasm_module()
     plays = make is make_system
     if plays:
-        make_ready(setups[0])
+        build_requirements(setups[0])
 
     async def run() -> None:
         session = Session(setups, read_choices(), make=make, speed=speed, page_plays=plays)
@@ -104,7 +109,7 @@ def watched(
 
 @pytest.fixture(autouse=True)
 def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(paths, "RUNS_FOLDER", tmp_path / "runs")
 
 
 TICK_NS = 10_000_000
@@ -150,15 +155,15 @@ def test_server_moves_to_the_page(runs: Path) -> None:
             shown = await table.page.frame(lambda frame: frame["paused"])
             assert system.tape and blamed["end_ns"] == system.now_ns
             assert system.tape.state.count == shown["events"]
-            picture = Picture(system, table.session.choices)
-            while picture.feed(table.session.window_ns):
+            frame_maker = FrameMaker(system, table.session.choices)
+            while frame_maker.feed(table.session.window_ns):
                 pass
             ours, theirs = (
                 {name: plain(frame["processes"][name]) for name in ("pid", "run_ns", "selections")}
-                for frame in (picture.frame(1, table.session.window_ns), shown)
+                for frame in (frame_maker.frame(1, table.session.window_ns), shown)
             )
             assert ours == theirs
-            assert picture.frame(1, table.session.window_ns)["policy"] == shown["policy"]
+            assert frame_maker.frame(1, table.session.window_ns)["policy"] == shown["policy"]
             return int(shown["events"])
 
         await table.do("start", workload="mixed")
@@ -186,7 +191,7 @@ def test_server_moves_to_the_page(runs: Path) -> None:
             await table.step("tick")
         await agrees()
         with pytest.raises(WrongUsage, match="acts: expected texts such as"):
-            await perform(table.session, {"do": "follow", "acts": ["5 fly"], "time_ns": 5})
+            await perform_command(table.session, {"do": "follow", "acts": ["5 fly"], "time_ns": 5})
 
     watched([SIMULATED], test, speed=1)
 
@@ -200,13 +205,13 @@ def test_early_questions_of_a_page_are_sent_after_connecting(
 ) -> None:
     """On a busy host the page's module is ready before the socket opens."""
     connected = asyncio.Event()
-    connect = Socket.get
+    connect = PageSocket.get
 
-    async def late(socket: Socket, *words: Any, **named: Any) -> None:
+    async def late(socket: PageSocket, *words: Any, **named: Any) -> None:
         await connected.wait()
         await connect(socket, *words, **named)
 
-    monkeypatch.setattr(Socket, "get", late)
+    monkeypatch.setattr(PageSocket, "get", late)
 
     async def test(table: Table) -> None:
         asking = asyncio.ensure_future(table.do("pause"))

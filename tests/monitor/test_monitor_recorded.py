@@ -17,8 +17,9 @@ import pytest
 from kept_runs import keep_simulated
 from schedlab.errors import SchedlabError
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.monitor.system import Life, Played, Records
+from schedlab.monitor.system import Life, Records
 from schedlab.monitor.systems import recorded
+from schedlab.monitor.systems.driven_system import PlayedSystem
 from schedlab.monitor.systems.recorded import RecordedSystem, recorded_setup
 from schedlab.trace.format import HEADER, RECORD
 from trace_simulator import Record, Script, simulate, write
@@ -57,9 +58,9 @@ def played(run: Path, act: Callable[[RecordedSystem], Awaitable[Result]]) -> Res
     return asyncio.run(play())
 
 
-def taken(system: Played) -> Records:
+def taken(system: PlayedSystem) -> Records:
     pieces = [np.empty(0, RECORD)]
-    while len(piece := system.take()):
+    while len(piece := system.take_records()):
         pieces.append(piece)
     return np.concatenate(pieces)
 
@@ -72,7 +73,7 @@ def records() -> list[Record]:
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Splits a short trace into many pieces."""
-    monkeypatch.setattr(recorded, "PIECE", 97)
+    monkeypatch.setattr(recorded, "RECORDS_PER_READ", 97)
 
 
 def test_it_plays_from_its_beginning_to_its_end(tmp_path: Path, records: list[Record]) -> None:
@@ -80,13 +81,8 @@ def test_it_plays_from_its_beginning_to_its_end(tmp_path: Path, records: list[Re
     begin, end = int(ordered_records["time"].min()), int(ordered_records["time"].max())
 
     async def play(system: RecordedSystem) -> Records:
-        played_system: Played = system  # for the type checker
-        assert (
-            played_system.life is Life.RUNNING
-            and played_system.message == ""
-            and played_system.header
-        )
-        assert (played_system.header.cpus, played_system.now_ns, played_system.end_ns) == (
+        assert system.life is Life.RUNNING and system.message == "" and system.header
+        assert (system.header.cpus, system.now_ns, system.end_ns) == (
             3,
             begin,
             end,
@@ -101,7 +97,7 @@ def test_it_plays_from_its_beginning_to_its_end(tmp_path: Path, records: list[Re
             pieces.append(piece)
         assert len(pieces) > 50 and sum(len(piece) > 0 for piece in pieces) > 50
         await system.advance(end + 1, 0.01)
-        assert system.now_ns == end and not len(system.take())
+        assert system.now_ns == end and not len(system.take_records())
         return np.concatenate(pieces)
 
     assert played(keep(tmp_path, records), play).tobytes() == ordered_records.tobytes()

@@ -15,11 +15,11 @@ import pytest
 
 from monitor_stand_ins import recorded, setup
 from schedlab import metrics, trace
-from schedlab.machines.folder import CONSOLE
+from schedlab.machines.folder import CONSOLE_FILE
 from schedlab.machines.outcome import Outcome
-from schedlab.monitor.recorder import Recorder, facts_of
+from schedlab.monitor.recorder import Recorder, manifest_facts
 from schedlab.monitor.system import Records
-from schedlab.monitor.trace_file import Recent, TraceFile
+from schedlab.monitor.trace_file import RecentRecords, TraceFile
 from schedlab.monitor.trace_state import TraceState
 from schedlab.runs import results
 from schedlab.trace.format import RECORD, Kind
@@ -84,14 +84,18 @@ def state_facts(snapshot: TraceState, without_groups: set[int]) -> dict[str, obj
         pid: replace(person, group=0) if pid in without_groups else person
         for pid, person in snapshot.processes.items()
     }
-    waiting = {pid: place[1:] for pid, place in snapshot.queued.items() if snapshot.state[pid] == 1}
+    waiting = {
+        pid: place[1:]
+        for pid, place in snapshot.queued.items()
+        if snapshot.process_states[pid] == 1
+    }
     return {
         "people": {
             pid: (p.name, p.thread_of, p.group, p.attributes) for pid, p in processes.items()
         },
-        "state": snapshot.state,
+        "state": snapshot.process_states,
         "running": snapshot.running.tolist(),
-        "deciding": snapshot.deciding.tolist(),
+        "deciding": snapshot.is_deciding.tolist(),
         "policy": (snapshot.policy, snapshot.shares_by, snapshot.tunables),
         "waiting": waiting,
     }
@@ -161,7 +165,7 @@ def test_monitor_processes_are_not_in_the_workload(tmp_path: Path) -> None:
     assert once_more.processes[monitor_pid].name == f"[{name}]"
 
 
-def everything(recent: Recent) -> Iterator[Records]:
+def everything(recent: RecentRecords) -> Iterator[Records]:
     """Yields all records kept, in pieces of any length."""
     at = recent.begin
     while at < recent.end:
@@ -173,7 +177,7 @@ def everything(recent: Recent) -> Iterator[Records]:
 
 def test_last_records_are_buffered(tmp_path: Path) -> None:
     header, records = recorded()
-    recent = Recent(header, most=2000)
+    recent = RecentRecords(header, records_max=2000)
     for part in pieces(records, random.Random(3), 300):
         recent.add(part)
         assert recent.end - recent.begin <= 2000
@@ -188,7 +192,7 @@ def test_last_records_are_buffered(tmp_path: Path) -> None:
     assert read.end_ns == int(records["time"].max())
     with pytest.raises(ValueError, match="is no longer stored"):
         recent.since(0, 1)
-    short = Recent(header)
+    short = RecentRecords(header)
     for part in pieces(records, random.Random(3), 300):
         short.add(part)
     short.write(tmp_path / "short.bin", frozenset(), span_ns=5_000_000)
@@ -202,7 +206,7 @@ def test_a_recording_is_a_run_as_every_other(tmp_path: Path) -> None:
     place = tmp_path / "runs" / "mine"
 
     async def record() -> Path:
-        facts = facts_of(
+        facts = manifest_facts(
             setup(), "two-hogs", "", snapshot, {"commit": None, "machine_version": "1"}
         )
         recorder = Recorder(place, header, facts, snapshot, {1})
@@ -212,12 +216,12 @@ def test_a_recording_is_a_run_as_every_other(tmp_path: Path) -> None:
         return await recorder.stop(Outcome("success"), {"repeatable": False})
 
     assert asyncio.run(record()) == place
-    manifest = json.loads((place / results.MANIFEST).read_text())
+    manifest = json.loads((place / results.MANIFEST_FILE).read_text())
     assert (manifest["status"], manifest["message"]) == ("success", "")
     assert manifest["kind"] == "monitor"
     assert manifest["cpus"] == 2
-    assert (place / CONSOLE).read_text() == "a line\n"
+    assert (place / CONSOLE_FILE).read_text() == "a line\n"
     trace.validate(trace.read(place / "trace.bin"))
-    stored_metrics = metrics.load(place / results.METRICS)
+    stored_metrics = metrics.load(place / results.METRICS_FOLDER)
     assert stored_metrics.summary.equals(metrics.compute(trace.read(place / "trace.bin")).summary)
     assert [path.name for path in place.parent.iterdir()] == ["mine"]

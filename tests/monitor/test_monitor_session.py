@@ -16,12 +16,12 @@ from monitor_stand_ins import SECOND, StandIn, Watching, choices, setup, until
 from schedlab import metrics, paths, trace
 from schedlab.base.host import disk
 from schedlab.errors import SchedlabError
-from schedlab.monitor.commands import perform
+from schedlab.monitor.commands import perform_command
 from schedlab.monitor.rates import HostClock
 from schedlab.monitor.recorder import Recorder
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Refused, Setup
-from schedlab.monitor.terminal_frames import Picture
+from schedlab.monitor.terminal_frames import FrameMaker
 from schedlab.runs import results
 from schedlab.trace.format import Kind
 
@@ -36,11 +36,11 @@ class Bench:
 
     async def do(self, do: str, **message: Any) -> Any:
         if do == "explain":
-            return self.picture().explain(message["pid"])
-        return await perform(self.session, {"do": do, **message})
+            return self.frame_maker().explain(message["pid"])
+        return await perform_command(self.session, {"do": do, **message})
 
-    def picture(self, letter: str = "a") -> Picture:
-        return self.watching.screen.picture(letter)
+    def frame_maker(self, letter: str = "a") -> FrameMaker:
+        return self.watching.screen.frame_maker(letter)
 
     def system(self, letter: str = "a") -> StandIn:
         stand_in = self.session.systems[letter].system
@@ -93,7 +93,7 @@ def free(setup: Setup, folder: Path) -> StandIn:
 
 @pytest.fixture(autouse=True)
 def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(paths, "RUNS_FOLDER", tmp_path / "runs")
     return tmp_path / "runs"
 
 
@@ -133,7 +133,7 @@ def in_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
         ({"do": "branch", "settings": " "}, "nothing to change"),
         ({"do": "branch", "settings": "slice"}, "expected NAME=NUMBER"),
         ({"do": "branch", "settings": "slice=3 slice=4"}, "more than once"),
-        ({"do": "follow", "acts": [], "time_ns": 0}, "it advances by itself"),
+        ({"do": "follow", "acts": [], "time_ns": 0}, "sets its own time"),
         ({"do": "text", "workload": "hogs"}, "unknown workload 'hogs'"),
         ({"do": "text", "workload": "hog", "seed": 1, "tick_ns": 1}, "tick_ns: "),
         ({"do": "record", "on": "yes"}, "true or false"),
@@ -145,7 +145,7 @@ def test_impossible_commands_are_reported(message: dict[str, Any], expected_mess
     async def ask() -> None:
         async with bench() as table:
             with pytest.raises(SchedlabError, match=expected_message):
-                await perform(table.session, message)
+                await perform_command(table.session, message)
 
     asyncio.run(ask())
 
@@ -186,7 +186,7 @@ async def test_a_free_system_that_is_ahead_waits() -> None:
         await until(lambda: "resume" in table.system("a").commands)
         frame = table.watching.last("a")
         assert (frame["paused"], frame["pace"]) == (False, -1)
-        with pytest.raises(Refused, match="its pace cannot be set"):
+        with pytest.raises(Refused, match="runs in real time"):
             await table.do("pace", speed=2)
         # While it waits for the others, it still answers requests.
         await until(lambda: table.session.systems["a"].waits_for_others)
@@ -319,9 +319,9 @@ def test_silent_clock_advances_and_stops_with_its_system() -> None:
     clock = HostClock()
     assert clock.time_ns(0) == 0
     clock.start(10)
-    clock.heard(11, 1_900_000_000)
-    clock.heard(12, 3_000_000_000)  # arrived with less delay
-    clock.heard(13, 3_500_000_000)
+    clock.note_record(11, 1_900_000_000)
+    clock.note_record(12, 3_000_000_000)  # arrived with less delay
+    clock.note_record(13, 3_500_000_000)
     assert clock.time_ns(14) == 5_000_000_000
     clock.stop(14)
     assert clock.time_ns(20) == 5_000_000_000
@@ -329,7 +329,7 @@ def test_silent_clock_advances_and_stops_with_its_system() -> None:
     assert clock.time_ns(21) == 6_000_000_000
     # It was stopped externally: earlier measurements expire after some seconds.
     for second in range(22, 30):
-        clock.heard(second, (second - 18) * 1_000_000_000)
+        clock.note_record(second, (second - 18) * 1_000_000_000)
     assert clock.time_ns(30) == 12_000_000_000
 
 
@@ -362,4 +362,4 @@ async def test_a_disk_that_fills_up_ends_systems_and_keeps_recordings(
         await until(lambda: all(stand_in.ended for stand_in in table.made))
         assert "Free some space" in table.session.systems["b"].failure
         (run_folder,) = table.session.recorded_folders
-        assert (run_folder / results.MANIFEST).exists()
+        assert (run_folder / results.MANIFEST_FILE).exists()

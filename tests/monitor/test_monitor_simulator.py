@@ -16,8 +16,9 @@ import pytest
 from schedlab import trace
 from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.monitor.system import Ability, Life, Played, Records, Refused, Setup
+from schedlab.monitor.system import Ability, Life, Records, Refused, Setup
 from schedlab.monitor.systems import simulator
+from schedlab.monitor.systems.driven_system import PlayedSystem
 from schedlab.monitor.systems.simulator import SimulatorSystem
 from schedlab.trace import Kind
 from schedlab.trace.format import RECORD, AttributeKind
@@ -44,10 +45,10 @@ def setup(policy: str = "rr", **others: object) -> Setup:
     return Setup("sim", PolicyChoice(name, preset), **others)  # type: ignore[arg-type]
 
 
-def taken(system: Played) -> Records:
+def taken(system: PlayedSystem) -> Records:
     """Returns all records of its trace after the last time."""
     pieces = [np.empty(0, RECORD)]
-    while len(piece := system.take()):
+    while len(piece := system.take_records()):
         pieces.append(piece)
     return np.concatenate(pieces)
 
@@ -74,8 +75,12 @@ def with_system(
 def test_session_starts_with_its_processes_and_ends_with_a_sound_trace(tmp_path: Path) -> None:
     async def run() -> tuple[SimulatorSystem, Records]:
         system = SimulatorSystem(setup("mlfq", cpus=3), tmp_path)
-        played: Played = system  # for the type checker
-        assert played.life is Life.STARTING and played.header is None and not len(played.take())
+        life_before = system.life
+        assert (
+            life_before is Life.STARTING
+            and system.header is None
+            and not len(system.take_records())
+        )
         await system.begin()
         assert system.life is Life.RUNNING and system.now_ns == TICK
         rows = (await system.read_status()).rows
@@ -159,7 +164,7 @@ def test_failing_machine_gives_its_reason_and_a_sound_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fork bomb fills the machine's process table."""
-    monkeypatch.setattr(simulator, "PROCESSES", 50)
+    monkeypatch.setattr(simulator, "PROCESSES_MAX", 50)
     bomb = tmp_path / "bomb.json"
     bomb.write_text('{"starter": {"fork": "a"}, "tasks": {"a": {"fork": "a", "run": "1ms"}}}')
 
@@ -247,14 +252,14 @@ def test_the_same_acts_are_done_when_their_times_come(tmp_path: Path) -> None:
     ]
 
     async def follow(system: SimulatorSystem) -> Records:
-        assert system.is_past(acts)
-        system.expect(acts[:3])
+        assert system.has_performed(acts)
+        system.schedule(acts[:3])
         await system.advance(100 * MS, FOREVER)
-        assert system.is_past(acts) and not system.is_past(acts[:2])
-        assert not system.is_past([*acts[:3], f"{99 * MS} policy rr"])
-        system.expect(acts)
+        assert system.has_performed(acts) and not system.has_performed(acts[:2])
+        assert not system.has_performed([*acts[:3], f"{99 * MS} policy rr"])
+        system.schedule(acts)
         await system.advance(700 * MS, FOREVER)
-        assert system.is_past(acts) and not system.is_past(acts[:-1])
+        assert system.has_performed(acts) and not system.has_performed(acts[:-1])
         return taken(system)
 
     followed = with_system(places[1], setup("mlfq"), follow)

@@ -17,6 +17,7 @@ from textual.binding import Binding
 from textual.pilot import Pilot
 from textual.widgets import Input, Static, TabbedContent
 
+from conftest import without_progress
 from hostile_names import NAMES, UNSAFE, hostile_run
 from schedlab.base.host.interpreter import module_command
 from schedlab.base.toolchain.policies import PolicyChoice
@@ -26,10 +27,10 @@ from schedlab.monitor.system_factory import read_choices
 from schedlab.monitor.systems.recorded import recorded_setup
 from schedlab.monitor.terminal import pictures
 from schedlab.monitor.terminal.app import MonitorApp
-from schedlab.monitor.terminal.dialogs import Ask
+from schedlab.monitor.terminal.dialogs import TextEntryDialog
 from schedlab.monitor.terminal.process_table import COLUMNS, ProcessTable
 from schedlab.monitor.terminal.views import SystemView
-from schedlab.runs.parts import supply
+from schedlab.runs.parts import build_parts
 
 Story = Callable[[MonitorApp, Pilot[None]], Awaitable[None]]
 PATIENCE_S = 30
@@ -41,7 +42,7 @@ def setup(policy: str) -> Setup:
 
 def play(story: Story, *policies: str) -> None:
     """Runs a session of simulated systems behind an invisible terminal."""
-    supply(("simulator",))
+    build_parts(("simulator",))
 
     async def run() -> None:
         session = Session([setup(policy) for policy in policies], read_choices(), speed=2.0)
@@ -107,13 +108,15 @@ def test_every_tab_shows_the_system() -> None:
             await pilot.pause(0.5)
             assert app.query_one(TabbedContent).active == name
             if name == "timeline":
-                text = str(pictures.time_line(app.current_view, 150, 1_000_000_000))
+                text = str(pictures.draw_timeline(app.current_view, 150, 1_000_000_000))
                 assert re.search(r"L[0-3] ", text)
                 assert "typist" in text
             elif name == "metrics":
-                assert [column.header for column in pictures.figures([app.current_view]).columns]
+                assert [
+                    column.header for column in pictures.metrics_table([app.current_view]).columns
+                ]
             elif name == "decisions":
-                assert pictures.decisions(app.current_view, 10).row_count > 0
+                assert pictures.decisions_table(app.current_view, 10).row_count > 0
             else:
                 assert word in picture(app, f"{name}-picture")
 
@@ -141,7 +144,7 @@ def test_questions_are_answered() -> None:
         await pilot.press("t")
         await pilot.pause(0.5)
         await choose(pilot, "slice")
-        await until(pilot, lambda: isinstance(app.screen, Ask))
+        await until(pilot, lambda: isinstance(app.screen, TextEntryDialog))
         await choose(pilot, "7")
         await pilot.pause(0.5)
         tunable_values = {tunable.name: tunable.value for tunable in await system.read_tunables()}
@@ -149,11 +152,11 @@ def test_questions_are_answered() -> None:
 
         table = app.query_one(ProcessTable)
         await pilot.press("end")
-        pid = table.chosen
+        pid = table.chosen_pid
         assert pid in table.pids()
         await pilot.press("a")
         await choose(pilot, "tickets")
-        await until(pilot, lambda: isinstance(app.screen, Ask))
+        await until(pilot, lambda: isinstance(app.screen, TextEntryDialog))
         await choose(pilot, "42")
         await until(pilot, lambda: table.value_of(pid, "tickets") == 42)
         assert {row.pid: row.tickets for row in (await system.read_status()).rows}[pid] == 42
@@ -185,7 +188,7 @@ def test_the_table_is_sorted_filtered_and_draws_what_can_be_seen() -> None:
         assert table.pids() == sorted(everyone, reverse=True)
         await pilot.press("slash")
         await pilot.pause(0.1)
-        await until(pilot, lambda: isinstance(app.screen, Ask))
+        await until(pilot, lambda: isinstance(app.screen, TextEntryDialog))
         await choose(pilot, "typist")
         await pilot.pause(0.2)
         assert 0 < len(table.pids()) < len(everyone)
@@ -206,7 +209,7 @@ def test_without_a_terminal_the_need_is_named() -> None:
             check=False,
         )
         assert completed.returncode == 2
-        message = (completed.stderr or os.read(ours, 4096)).decode()
+        message = without_progress((completed.stderr or os.read(ours, 4096)).decode())
         assert "top: standard input and standard error are not a terminal" in message
         assert len(message.splitlines()) == 1
     os.close(ours)
@@ -250,7 +253,7 @@ def test_hostile_names_are_shown_and_not_obeyed(tmp_path: Path) -> None:
             assert f"own{number}" in seen(app)
         await pilot.press("escape")
         with mock.patch.object(app, "notify", wraps=app.notify) as notify:  # they disappear
-            await app.ask("start", workload="\x1b[31mno\u2028")
+            await app.perform("start", workload="\x1b[31mno\u2028")
             app.show_message("kept in \x07here")
             await until(pilot, lambda: notify.call_count == 2)
         notifications = [call.args[0] for call in notify.call_args_list]

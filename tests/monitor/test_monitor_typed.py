@@ -16,14 +16,13 @@ import pytest
 from processes import wait_until
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.machines import Boot, kernel_machine
-from schedlab.machines.folder import TRACE_FILE, TYPED
+from schedlab.machines.folder import TRACE_FILE, TYPED_FILE
 from schedlab.machines.kernel import KERNEL_PARTS
 from schedlab.monitor.system import Setup
-from schedlab.monitor.systems.kernel import boot_arguments
-from schedlab.monitor.systems.live_disk import DISK
-from schedlab.runs.parts import supply
+from schedlab.monitor.systems.kernel import DISK_FILE, boot_arguments
+from schedlab.runs.parts import build_parts
 from schedlab.trace.format import AttributeKind
-from schedlab.workload.loading import TOOLS
+from schedlab.workload.loading import DISK_TOOLS
 from test_monitor_kernel import Live
 
 pytestmark = [pytest.mark.spike, pytest.mark.xdist_group("monitor_kernel")]
@@ -44,14 +43,14 @@ def hogs_of(live: Live) -> list[int]:
 
 
 def test_repeated_commands_give_the_same_run(tmp_path: Path) -> None:
-    parts = supply((*KERNEL_PARTS, *TOOLS))
+    parts = build_parts((*KERNEL_PARTS, *DISK_TOOLS))
     (tmp_path / "live").mkdir()
     (tmp_path / "again").mkdir()
     live = Live(SETUP, tmp_path / "live")
     live.system.keep_trace = True
     live.do(live.system.begin())
     disk = tmp_path / "disk"
-    shutil.copy(tmp_path / "live" / DISK, disk)
+    shutil.copy(tmp_path / "live" / DISK_FILE, disk)
     wait_until(lambda: hogs_of(live), "no hog has begun")
     hog = hogs_of(live)[0]
     live.do(live.system.set_attribute(hog, AttributeKind.TICKETS, 7))
@@ -61,7 +60,7 @@ def test_repeated_commands_give_the_same_run(tmp_path: Path) -> None:
     live.do(live.system.set_policy("mlfq"))
     live.now_ns()
     live.end()
-    typed = tmp_path / "live" / TYPED
+    typed = tmp_path / "live" / TYPED_FILE
     lines = typed_lines(typed)
     assert f"set {hog} tickets 7" in lines
     assert "write sched_status mlfq" in lines
@@ -69,8 +68,8 @@ def test_repeated_commands_give_the_same_run(tmp_path: Path) -> None:
     boot = Boot(parts["kernel"], disk, SETUP.cpus, SETUP.memory_mib, boot_arguments(SETUP))
     boot = replace(boot, keeps_typed=True, typed=typed)
     command = kernel_machine("spike").command(boot)
-    done = subprocess.run(command, cwd=tmp_path / "again", capture_output=True, check=False)
-    assert done.returncode == 0
-    for name in (TRACE_FILE, TYPED):
+    result = subprocess.run(command, cwd=tmp_path / "again", capture_output=True, check=False)
+    assert result.returncode == 0
+    for name in (TRACE_FILE, TYPED_FILE):
         actual = (tmp_path / "again" / name).read_bytes()
         assert actual == (tmp_path / "live" / name).read_bytes()

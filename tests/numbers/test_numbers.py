@@ -32,13 +32,13 @@ def test_python_writes_the_cases() -> None:
 @pytest.mark.browser
 def test_the_page_writes_the_cases() -> None:
     node, _ = compute_driver_executable()
-    done = subprocess.run(
+    result = subprocess.run(
         [node, "--input-type=module", "-e", SCRIPT, str(WORDS), json.dumps(CASES)],
         check=True,
         capture_output=True,
         text=True,
     )
-    assert json.loads(done.stdout) == CASES
+    assert json.loads(result.stdout) == CASES
 
 
 def test_times_of_the_host() -> None:
@@ -50,7 +50,7 @@ def test_times_of_the_host() -> None:
 
 
 def test_sizes_and_changes() -> None:
-    assert [numbers.size(count) for count in (1500, 2_500_000)] == ["2 kB", "2 MB"]
+    assert [numbers.format_size(count) for count in (1500, 2_500_000)] == ["2 kB", "2 MB"]
     assert [numbers.percent_change(change) for change in (None, 0.0321, -0.5)] == [
         "–",
         "+3.2 %",

@@ -19,7 +19,7 @@ import pytest
 
 from conftest import ROOT
 from schedlab.monitor.demo import __main__ as demo
-from schedlab.monitor.demo.__main__ import PAGE
+from schedlab.monitor.demo.__main__ import PAGE_FILE
 from schedlab.monitor.demo.installation import Installation
 
 COMMAND = [str(ROOT / "schedlab"), "demo"]
@@ -31,10 +31,10 @@ def bare(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def started(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def started(folder: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Returns the command, and the address that it prints."""
     process = subprocess.Popen(
-        [*COMMAND, *words],
+        [*COMMAND, *arguments],
         env=bare(folder),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -52,9 +52,9 @@ def started(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], 
         process.wait()
 
 
-def answer(address: str, path: str) -> tuple[int, bytes]:
+def answer(address: str, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes]:
     connection = HTTPConnection(urlsplit(address).netloc, timeout=10)
-    connection.request("GET", path)
+    connection.request(method, path, headers=headers)
     got = connection.getresponse()
     return got.status, got.read()
 
@@ -62,7 +62,8 @@ def answer(address: str, path: str) -> tuple[int, bytes]:
 def test_it_serves_the_page_and_installs_nothing(tmp_path: Path) -> None:
     with started(tmp_path) as (_, address):
         assert urlsplit(address).hostname == "127.0.0.1"
-        assert answer(address, "/") == (200, PAGE.read_bytes())
+        status, page = answer(address, "/")
+        assert (status, page.replace(b' data-editor="/edit"', b"")) == (200, PAGE_FILE.read_bytes())
         assert answer(address, "/schedlab") == (404, b"")
     assert list(tmp_path.iterdir()) == []
 
@@ -79,33 +80,33 @@ def test_it_ends_in_order(tmp_path: Path, number: signal.Signals) -> None:
 def test_a_port_that_is_taken_is_refused(tmp_path: Path) -> None:
     with started(tmp_path, "--no-browser") as (_, address):
         port = str(urlsplit(address).port)
-        done = subprocess.run(
+        result = subprocess.run(
             [*COMMAND, "--no-browser", "--port", port],
             env=bare(tmp_path),
             capture_output=True,
             text=True,
             check=False,
         )
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"schedlab: --port {port}: ")
-    assert "choose another" in done.stderr
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"schedlab: --port {port}: ")
+    assert "choose another" in result.stderr
 
 
 @contextmanager
-def installing(folder: Path, script: str) -> Iterator[tuple[Installation, str]]:
-    """Returns the demo's server, with a stand-in for the launcher."""
+def served(folder: Path, script: str, installs: bool) -> Iterator[tuple[demo._Demo, str]]:
+    """Returns the demo and its address, with a stand-in for the launcher."""
     launcher = folder / "launcher"
     launcher.write_text(f"#!/bin/sh\n{script}\n")
     launcher.chmod(0o755)
-    installation = Installation(launcher)
-    server = demo._server(0)
-    server.RequestHandlerClass = partial(demo._Page, b"the page", installation)
+    shown = demo._Demo(b"<html lang=en>", launcher, installs)
+    server = demo._open_server(0)
+    server.RequestHandlerClass = partial(demo._PageHandler, shown)
     thread = Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield installation, f"http://127.0.0.1:{server.server_address[1]}/"
+        yield shown, f"http://127.0.0.1:{server.server_address[1]}/"
     finally:
-        installation.end()
+        shown.end()
         server.shutdown()
         thread.join()
         server.server_close()
@@ -123,13 +124,42 @@ def progress_at(address: str, awaited: str) -> dict[str, object]:
 
 def test_installation_shows_progress_and_ends_with_the_demo(tmp_path: Path) -> None:
     script = 'echo "$@" >"${0%/*}/words"; echo installing one >&2; sleep 1000'
-    with installing(tmp_path, script) as (installation, address):
-        assert progress_at(address, "installing one") == {"line": "installing one", "status": None}
+    with served(tmp_path, script, installs=True) as (shown, address):
+        progress = progress_at(address, "installing one")
+        assert progress == {"line": "installing one", "status": None, "result": ""}
         status, frame = answer(address, "/")
         assert (status, b'src="/page#lesson=tour"' in frame) == (200, True)
-        assert answer(address, "/page") == (200, b"the page")
+        assert answer(address, "/page") == (200, b"<html lang=en>")
         assert answer(address, "/other")[0] == 404
+    installation = shown.command
+    assert isinstance(installation, Installation)
     assert installation.progress()["status"] == -signal.SIGINT
     words = (tmp_path / "words").read_text()
     assert words.startswith("run --cpus 1 --workload cpu-bound -n 1 --out ")
-    assert not Path(installation.place.name).exists()
+    assert not Path(installation.folder.name).exists()
+
+
+def test_the_demo_builds_the_playground_when_its_own_page_asks(tmp_path: Path) -> None:
+    script = 'echo "$@" >>"${0%/*}/words"; echo fetching >&2; echo http://127.0.0.1:1/; sleep 1000'
+    with served(tmp_path, script, installs=False) as (shown, address):
+        own = address.rstrip("/")
+        assert answer(address, "/") == (200, b'<html data-editor="/edit" lang=en>')
+        assert answer(address, "/edit")[0] == 200
+        assert answer(address, "/progress")[0] == 404
+        renamed = f"example.org:{urlsplit(address).port}"  # a name that leads to this machine
+        for origin, host in (("http://example.org", renamed), (f"http://{renamed}", renamed)):
+            assert answer(address, "/edit", "POST", Origin=origin, Host=host)[0] == 404
+        assert answer(address, "/edit", "POST", Origin="null")[0] == 404
+        assert shown.command is None
+        for _ in range(2):  # it is started once
+            assert answer(address, "/edit", "POST", Origin=own)[0] == 200
+        progress = progress_at(address, "fetching")
+        for _ in range(200):
+            if progress["result"]:
+                break
+            progress = json.loads(answer(address, "/progress")[1])
+            time.sleep(0.05)
+        assert progress == {"line": "fetching", "status": None, "result": "http://127.0.0.1:1/"}
+    assert shown.command
+    assert shown.command.progress()["status"] == -signal.SIGINT
+    assert (tmp_path / "words").read_text() == "page --serve --no-browser\n"

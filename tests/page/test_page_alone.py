@@ -21,9 +21,9 @@ from page_waits import PATIENCE_S
 from schedlab.analysis.explanation.explained_waits import WaitQuery, explain
 from schedlab.base.display.numbers import duration, milliseconds
 from schedlab.base.toolchain import committed
-from schedlab.base.toolchain.build import MODULE, SIMULATOR, build
+from schedlab.base.toolchain.build import SIMULATOR_PROGRAM, WASM_MODULE, build
 from schedlab.base.toolchain.policies import known_policies
-from schedlab.monitor.standalone.build import make_policy, page_of
+from schedlab.monitor.standalone.build import page_of, write_policy_module
 from schedlab.report.charts import theme
 from simulator_command import write_workload
 
@@ -34,9 +34,9 @@ MANY = "#policy=rr&policy=mlfq&policy=lottery&policy=stride" + SLOW
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns the page, built from this checkout."""
-    build(*(str(path.relative_to(ROOT)) for path in (MODULE, SIMULATOR)))
+    build(*(str(path.relative_to(ROOT)) for path in (WASM_MODULE, SIMULATOR_PROGRAM)))
     file = tmp_path_factory.mktemp("page") / "schedlab.html"
-    file.write_text(page_of(MODULE.read_bytes()))
+    file.write_text(page_of(WASM_MODULE.read_bytes()))
     return file
 
 
@@ -97,13 +97,13 @@ def test_a_catalogue_that_cannot_be_read_serves_nobody(
     file = tmp_path / "catalogue.json"
     file.write_text(text)
     monkeypatch.setattr(committed, "CATALOGUE", file)
-    for cached_function in (committed._serves, committed._catalogue):
+    for cached_function in (committed._is_up_to_date, committed._catalogue):
         cached_function.cache_clear()
     try:
-        assert committed.committed_listing() is None
+        assert committed.committed_policy_list() is None
         assert committed.committed_policies() == ()
     finally:
-        for cached_function in (committed._serves, committed._catalogue):
+        for cached_function in (committed._is_up_to_date, committed._catalogue):
             cached_function.cache_clear()
 
 
@@ -113,12 +113,12 @@ def test_compiled_policies_are_reused_while_sources_are_unchanged(
     module = committed.committed_module()
     assert module and module[:4] == b"\0asm"
     monkeypatch.setattr(committed, "sources_hash", lambda: "another")
-    committed._serves.cache_clear()
+    committed._is_up_to_date.cache_clear()
     try:
         assert committed.committed_module() is None
-        assert committed.committed_listing() is None
+        assert committed.committed_policy_list() is None
     finally:
-        committed._serves.cache_clear()
+        committed._is_up_to_date.cache_clear()
 
 
 def test_all_sources_count(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_recording_opens_full_and_is_sought(page: Page, file: Path, tmp_path: 
     trace = tmp_path / "trace.bin"
     played = write_workload(tmp_path, GROUPED, 10_000_000)
     words = ["--policy", "mlfq", "--tick", "10000000", "--trace", str(trace), "--trace-queues"]
-    subprocess.run([SIMULATOR, *words, played], check=True, capture_output=True)
+    subprocess.run([SIMULATOR_PROGRAM, *words, played], check=True, capture_output=True)
     read = schedlab.trace.read(trace)
     opened(page, file)
     page.click("text=Setup")
@@ -258,7 +258,7 @@ def test_a_trace_is_dropped_on_the_page_with_its_manifest(
 
 
 def test_user_policy_can_be_chosen(page: Page, file: Path, tmp_path: Path) -> None:
-    made = make_policy("stride", tmp_path / "of-mine.wasm")
+    made = write_policy_module("stride", tmp_path / "of-mine.wasm")
     opened(page, file)
     page.click("text=Setup")
     page.set_input_files("input[type=file]", str(made))
@@ -278,8 +278,8 @@ def test_the_address_holds_the_setup(page: Page, file: Path) -> None:
     page.fill("dialog.setup textarea", "program root\n  loop\n    run 3ms\n  end\n")
     page.click("dialog.setup button[type=submit]")
     page.wait_for_function("() => document.querySelectorAll('.strip').length === 1")
+    page.wait_for_url("**/*policy=stride%2Cslice%3D3*")
     link = page.url
-    assert "policy=stride%2Cslice%3D3" in link
     page.goto("about:blank")
     page.goto(link)
     page.wait_for_function(
@@ -378,6 +378,12 @@ def test_setup_has_the_tick_and_names_workloads_bound_to_another(page: Page, fil
     page.click("dialog.setup button[type=submit]")
     page.wait_for_selector("text=tick 4.00 ms")
     assert "tick=4&" in page.url
+
+
+def test_a_file_says_how_to_edit_policies(page: Page, file: Path) -> None:
+    opened(page, file)
+    page.get_by_role("button", name="Edit a policy's source").click()
+    page.get_by_text("./schedlab page --serve").wait_for()
 
 
 def test_nothing_is_shown_that_needs_a_server(page: Page, file: Path) -> None:

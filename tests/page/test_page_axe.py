@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page
 
 from kept_runs import keep_simulated
 from page_waits import PATIENCE_S
-from schedlab.base.toolchain.build import machine_module
+from schedlab.base.toolchain.build import wasm_module
 from schedlab.monitor.standalone.build import page_of
 
 pytestmark = pytest.mark.long
@@ -34,9 +34,9 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
         pytest.skip("there is no npm, which downloads axe-core")
     folder = tmp_path_factory.mktemp("axe")
     words = [npm, "pack", AXE]
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"npm cannot download {AXE}: {done.stderr[-200:]}")
+    result = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    if result.returncode:
+        pytest.skip(f"npm cannot download {AXE}: {result.stderr[-200:]}")
     with tarfile.open(next(folder.glob("*.tgz"))) as archive:
         script = archive.extractfile("package/axe.min.js")
         assert script
@@ -47,7 +47,7 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns the page, built from this checkout."""
     file = tmp_path_factory.mktemp("page") / "schedlab.html"
-    file.write_text(page_of(machine_module()))
+    file.write_text(page_of(wasm_module()))
     return file
 
 

@@ -14,12 +14,12 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from conftest import ROOT
-from schedlab.base.toolchain.build import SIMULATOR, build
-from schedlab.base.toolchain.policies import kinds_of_policies
+from schedlab.base.toolchain.build import SIMULATOR_PROGRAM, build
+from schedlab.base.toolchain.policies import distinct_policies
 from schedlab.monitor.standalone.modules import bundled
-from schedlab.paths import BUILD
+from schedlab.paths import BUILD_FOLDER
 from schedlab.workload import workload_files
-from schedlab.workload.text import bytes_of, text_of
+from schedlab.workload.text import encode_workload, format_workload
 
 MODULE = "build/page/machine.wasm"
 SESSION = ROOT / "python" / "schedlab" / "monitor" / "page" / "session"
@@ -47,7 +47,7 @@ RUN = """async ({ policy, cpus, text, seed, tick, limit }) => {
 @pytest.fixture(scope="module")
 def page(browser: Browser) -> Iterator[Page]:
     """Returns a page with the module of this checkout."""
-    build(MODULE, str(SIMULATOR.relative_to(ROOT)))
+    build(MODULE, str(SIMULATOR_PROGRAM.relative_to(ROOT)))
     page = browser.new_page()
     script = bundled(SESSION / "words.js", {})
     for module, name in (("module2", "instances"), ("module3", "words")):
@@ -84,19 +84,19 @@ def native(policy: str, cpus: int, played: Path, seed: int, trace: Path) -> byte
     """Returns the trace of the command's run."""
     words = ["--policy", policy, "--cpus", cpus, "--seed", seed, "--tick", TICK_NS]
     words += ["--limit", LIMIT_NS, "--trace-queues", "--trace", trace, played]
-    subprocess.run([str(SIMULATOR), *map(str, words)], capture_output=True, check=False)
+    subprocess.run([str(SIMULATOR_PROGRAM), *map(str, words)], capture_output=True, check=False)
     return trace.read_bytes()
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_traces_are_the_native_simulators(page: Page, tmp_path: Path, workload: str) -> None:
     """This covers each policy, on one CPU and on four."""
-    file = workload_files.read(ROOT / "workloads" / "files" / f"{workload}.json")
+    file = workload_files.read_workload_file(ROOT / "workloads" / "files" / f"{workload}.json")
     played = tmp_path / "workload.steps"
-    played.write_bytes(bytes_of(file, 1, TICK_NS))
-    text = text_of(file, 1, TICK_NS)
+    played.write_bytes(encode_workload(file, 1, TICK_NS))
+    text = format_workload(file, 1, TICK_NS)
     seed = 7
-    for policy in map(str, kinds_of_policies()):
+    for policy in map(str, distinct_policies()):
         for cpus in (1, 4):
             expected = native(policy, cpus, played, seed, tmp_path / "trace.bin")
             options = {"policy": policy, "cpus": cpus, "text": text, "seed": seed}
@@ -108,8 +108,10 @@ def test_traces_are_the_native_simulators(page: Page, tmp_path: Path, workload: 
 def test_module_lists_its_policies(page: Page) -> None:
     """The list equals the native catalogue."""
     build("build/policy_list")
-    done = subprocess.run([BUILD / "policy_list"], capture_output=True, text=True, check=True)
-    assert page.evaluate("new Instance(compiled).printed('print_policies')") == done.stdout
+    result = subprocess.run(
+        [BUILD_FOLDER / "policy_list"], capture_output=True, text=True, check=True
+    )
+    assert page.evaluate("new Instance(compiled).printed('print_policies')") == result.stdout
 
 
 def test_what_cannot_be_simulated_is_refused_with_the_cause(page: Page) -> None:

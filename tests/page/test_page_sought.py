@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import Browser
 
-from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build, machine_module
+from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build, wasm_module
 from schedlab.monitor.model import Model
 from schedlab.monitor.standalone.modules import bundled
 from schedlab.trace import read_records
@@ -63,7 +63,7 @@ def test_moments_equal_the_native_model(browser: Browser, tmp_path: Path) -> Non
     answer = page.evaluate(
         "(given) => sought(given)",
         {
-            "module": base64_of(machine_module()),
+            "module": base64_of(wasm_module()),
             "trace": base64_of(in_blocks(trace)),
             "policy": SCENE.policy,
             "stretch": 700,  # so that copies exist to start from

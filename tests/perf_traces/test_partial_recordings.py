@@ -15,7 +15,7 @@ from schedlab.recordings.convert import Imported, convert
 from schedlab.recordings.coverage import Coverage, coverage_of
 from schedlab.recordings.events import Seen
 from schedlab.recordings.text import parse
-from schedlab.runs.recording import recording
+from schedlab.runs.recording import read_recording
 
 
 def switch(time: int, cpu: int, previous: int, state: str, following: int) -> str:
@@ -77,7 +77,7 @@ def test_a_cpu_that_was_not_recorded_does_not_idle(tmp_path: Path) -> None:
 
 def test_a_thread_out_of_sight_sleeps_in_the_replay_until_it_is_back(tmp_path: Path) -> None:
     back = " gamma 103 [001] 5.060000: sched_switch: gamma:103 [120] S ==> swapper/1:0 [120]\n"
-    text = recording(made_of(ONE_CPU + back, tmp_path).folder).replayed.text
+    text = read_recording(made_of(ONE_CPU + back, tmp_path).folder).replayed.text
     assert "sleep until 60000000ns" in text
 
 
@@ -213,6 +213,6 @@ def test_blocked_thread_continues_in_the_replay(tmp_path: Path) -> None:
     begin = switch(1, 1, 6, "S", 5) + switch(2, 1, 5, "S", 7)
     woken = " p7 7 [001] 3.000000: sched_waking: comm=p8 pid=8 prio=120 target_cpu=001\n"
     text = begin + woken + switch(4, 1, 7, "S", 5) + switch(6, 1, 5, "S", 0)
-    lines = recording(made_of(text, tmp_path).folder).replayed.text.split("program ")
+    lines = read_recording(made_of(text, tmp_path).folder).replayed.text.split("program ")
     (program,) = [block.split("\n") for block in lines if block.startswith("p5\n")]
     assert [line.split()[0] for line in program if line][2:5] == ["run", "sleep", "run"]

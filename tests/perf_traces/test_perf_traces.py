@@ -25,15 +25,15 @@ from schedlab.recordings import reader
 from schedlab.recordings.convert import convert
 from schedlab.recordings.events import Loss, Switch, Wakeup
 from schedlab.recordings.text import parse
-from schedlab.recordings.trace_builder import Story
-from schedlab.runs.recording import recording
+from schedlab.recordings.trace_builder import TraceBuilder
+from schedlab.runs.recording import read_recording
 from schedlab.trace import BlockReason, Kind, PreemptReason, ProcessState, Trace
 from trace_simulator import PATIENT
 
 
 def trace_of(text: str, folder: Path) -> Trace:
     """Returns the sound trace of a text of events."""
-    story = Story(parse(text), 2, TICK_NS, "fair")
+    story = TraceBuilder(parse(text), 2, TICK_NS, "fair")
     story.write(folder / "trace.bin")
     read = trace.read(folder / "trace.bin")
     trace.validate(read)
@@ -349,7 +349,7 @@ def test_replay_has_the_nice_values_of_threads(tmp_path: Path) -> None:
         + line(5, 0, "sched_switch", f"{one} S ==> {idle}")
     )
     made = convert(path, tmp_path / "run", "fair", TICK_NS)
-    lines = recording(made.folder).replayed.text.splitlines()
+    lines = read_recording(made.folder).replayed.text.splitlines()
     assert [line.strip() for line in lines if "nice" in line] == ["nice 5", "nice -10"]
 
 
@@ -443,10 +443,10 @@ def test_the_program_of_another_kernel_is_passed_over(
 
 def test_the_command_makes_a_run_like_any_other(schedlab: Command, tmp_path: Path) -> None:
     path, out = unpacked("perf-7.3.txt", tmp_path), tmp_path / "out"
-    done = schedlab("import", str(path), "-o", str(out), "--tick", "1ms")
-    assert done.returncode == 0, done.stderr
-    assert "hog ==> two" in done.stdout
-    assert f"Kept in {out}" in done.stdout
+    result = schedlab("import", str(path), "-o", str(out), "--tick", "1ms")
+    assert result.returncode == 0, result.stderr
+    assert "hog ==> two" in result.stdout
+    assert f"Kept in {out}" in result.stdout
     exported = schedlab("trace", str(out), "--format", "csv")
     assert exported.returncode == 0, exported.stderr
     assert "FOUND" in (out / "trace.csv").read_text()

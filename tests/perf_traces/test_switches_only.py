@@ -16,7 +16,7 @@ from schedlab.analysis.tables import TraceTables
 from schedlab.commands.metric_tables import tables
 from schedlab.metrics.unknown import NEED_WAKEUPS
 from schedlab.recordings.convert import Imported, convert
-from schedlab.runs.recording import recording
+from schedlab.runs.recording import read_recording
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_waits_of_those_that_lost_their_cpu_are_explained(
 
 
 def test_replay_lists_what_it_lacks(both: tuple[Imported, Imported]) -> None:
-    assert any("counts as sleep" in note for note in recording(both[1].folder).notes)
+    assert any("counts as sleep" in note for note in read_recording(both[1].folder).notes)
 
 
 def test_reports_and_explanations_are_made_of_it(

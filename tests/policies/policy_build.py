@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import subprocess
 
-from schedlab.base.toolchain.tools import compiler, system_compiler
+from schedlab.base.toolchain.tools import require_compiler, require_system_compiler
 from schedlab.paths import ROOT
 
 POLICIES = [
@@ -14,8 +14,8 @@ POLICIES = [
     *sorted((ROOT / "tests/policies").glob("test_*.c")),
 ]
 
-CLANG = compiler().clang
-HOST = compiler().host
+CLANG = require_compiler().clang
+HOST = require_compiler().host
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 
 
@@ -28,7 +28,7 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
 
 def llvm(tool: str) -> str:
     """Returns the path of an LLVM tool."""
-    return system_compiler().tool(f"llvm-{tool}")
+    return require_system_compiler().tool(f"llvm-{tool}")
 
 
 def output_of(*command: str) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from typing import Any
 
 import pytest
@@ -14,9 +15,10 @@ import pytest
 from committed_policies import policies_in_progress
 from conftest import Command
 from schedlab.paths import ROOT
-from schedlab_tools.documents import costs as cost_table
+from schedlab_tools.benchmarks.simulator import decision_instructions
+from schedlab_tools.budgets import DECISION, exceeded, read_budgets
 
-pytestmark = [pytest.mark.spike, pytest.mark.long, pytest.mark.xdist_group("policy-cost")]
+pytestmark = [pytest.mark.spike, pytest.mark.xdist_group("policy-cost")]
 
 GROWTH_ALLOWED = {
     "rr": 1.02,
@@ -37,9 +39,9 @@ def benchmark(schedlab: Command) -> dict[str, Any]:
     """Returns the command's output and status. It runs once, because the policies take 20 CPU
     seconds.
     """
-    done = schedlab("dev", "bench", "--json", timeout=600)
-    output: dict[str, Any] = json.loads(done.stdout)
-    return {**output, "status": done.returncode}
+    result = schedlab("dev", "bench", "--json", timeout=600)
+    output: dict[str, Any] = json.loads(result.stdout)
+    return {**output, "status": result.returncode}
 
 
 @pytest.fixture(scope="module")
@@ -101,18 +103,35 @@ def test_study_5_shows_what_each_operation_costs(benchmark: dict[str, Any]) -> N
         assert stored[name] == pytest.approx(cost, rel=0.01), name
 
 
-def test_the_page_has_what_a_decision_costs(costs: Costs) -> None:
-    """SCHEDLAB_GOLDEN=write rewrites it, including its picture."""
-    # The page has the built-in policies and their presets.
-    policies = dict.fromkeys(
-        policy for policy, _ in costs if policy.partition(":")[0] not in policies_in_progress()
+def test_kernel_and_policies_keep_to_their_budgets(benchmark: dict[str, Any], costs: Costs) -> None:
+    """If this fails, make it faster, or decide for the new counts: `./schedlab dev bench --write`,
+    then `./schedlab dev docs costs`.
+    """
+    kernel = {("kernel", row["name"], 0): row["instructions"] for row in benchmark["operations"]}
+    decisions = {(policy, DECISION, tasks): count for (policy, tasks), count in costs.items()}
+    simulator = {key: count for key, count in read_budgets().items() if key[0] == "simulator"}
+    assert simulator
+    assert exceeded(kernel | decisions | simulator, policies_in_progress()) == []
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="no valgrind")
+def test_the_simulator_keeps_to_its_budgets() -> None:
+    budgets = read_budgets()
+    measured = decision_instructions()
+    assert measured.keys() == {key for key in budgets if key[0] == "simulator"}
+    assert exceeded(budgets | measured) == []
+
+
+def test_a_count_that_changes_by_more_than_a_hundredth_is_named() -> None:
+    budgets = read_budgets()
+    key = ("kernel", "fork-exit-wait", 0)
+    allowed = budgets[key] // 100
+    for change in (allowed, -allowed):
+        assert exceeded(budgets | {key: budgets[key] + change}) == []
+    for change in (allowed + 1, -allowed - 1):
+        assert "fork-exit-wait" in exceeded(budgets | {key: budgets[key] + change})[0]
+    assert "no before" in exceeded(budgets | {("kernel", "other", 0): 1})[0].replace(
+        "instructions, ", ""
     )
-    costs_by_policy = {
-        policy: [costs[policy, tasks] for tasks in cost_table.TASKS] for policy in policies
-    }
-    if os.environ.get("SCHEDLAB_GOLDEN") == "write":
-        cost_table.make(costs_by_policy)
-    printed = cost_table.printed()
-    assert printed.keys() == costs_by_policy.keys()
-    for policy, row in costs_by_policy.items():
-        assert printed[policy] == pytest.approx(row, rel=0.01), policy
+    without = {other: count for other, count in budgets.items() if other != key}
+    assert "no instructions" in exceeded(without)[0]

@@ -11,7 +11,7 @@ import pytest
 
 from policy_build import CLANG, POLICIES, WARNINGS, llvm, output_of, run
 from schedlab.base.toolchain.bpf_object import read_object
-from schedlab.base.toolchain.verifier import compiled, examine
+from schedlab.base.toolchain.verifier import compile_for_bpf, estimate_hook_costs
 
 KERNEL = [
     *("--target=riscv64-unknown-elf", "-march=rv64imac_zicsr_zicntr_zifencei", "-mabi=lp64"),
@@ -70,9 +70,9 @@ def test_source(policy: Path) -> None:
 
 def test_bpf(policy: Path, tmp_path: Path) -> None:
     """Linux's verifier would refuse writable data and addresses in data; no policy has them."""
-    assert len(examine(policy)) == 13
+    assert len(estimate_hook_costs(policy)) == 13
     output = tmp_path / "policy.o"
-    compiled(policy, output)
+    compile_for_bpf(policy, output)
     program = read_object(output)
     writable = [name for name, flags in program.sections.items() if "W" in flags]
     assert not writable, "writable data"

@@ -145,8 +145,8 @@ def report_of_small_runs() -> tuple[Path, subprocess.CompletedProcess[str]]:
 
 def run_kept(out: Path, *arguments: str, status: int = 0) -> None:
     """Runs `./schedlab run`, which must end with this status."""
-    done = command("run", "--out", str(out), *arguments)
-    assert done.returncode == status, done.stderr
+    result = command("run", "--out", str(out), *arguments)
+    assert result.returncode == status, result.stderr
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -22,7 +22,7 @@ from schedlab.base.toolchain import versions
 from schedlab.errors import FileRefused
 from schedlab.report import artifact_check
 from schedlab.report.artifact import write_artifact
-from schedlab.report.command import report
+from schedlab.report.command import report_runs
 from schedlab.runs import collection
 from schedlab.runs.results import write_sequential_checks
 
@@ -41,13 +41,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory, schedlab: Command) -> Path:
         ("one", "rr,lottery", FILE),
         ("two", "rr", {"tasks": {"b": {"loop": 3, "run": 500}}}),
     ):
-        place = folder / name
-        place.mkdir()
-        (place / "own.json").write_text(json.dumps(content))
+        path = folder / name
+        path.mkdir()
+        (path / "own.json").write_text(json.dumps(content))
         what = ("--workload", "own.json", "--policy", policies, "--runs", "2", "--cpus", "1")
-        done = schedlab("run", "--machine", "sim", *what, "--out", str(place / "runs"), cwd=place)
-        assert done.returncode == 0, done.stderr
-        (place / "own.json").unlink()
+        result = schedlab("run", "--machine", "sim", *what, "--out", str(path / "runs"), cwd=path)
+        assert result.returncode == 0, result.stderr
+        (path / "own.json").unlink()
     return folder
 
 
@@ -57,15 +57,15 @@ def made(runs: Path, schedlab: Command) -> Path:
     doubtful = runs / "two/runs/rr-1cpu-seed1"
     change(doubtful, repeatable=False)
     file = runs / "all.zip"
-    done = schedlab("report", str(runs), "--out", str(runs / "report"), "--artifact", str(file))
-    assert done.returncode == 0, done.stderr
-    assert f"to check it, run ./schedlab verify {file}" in done.stdout
+    result = schedlab("report", str(runs), "--out", str(runs / "report"), "--artifact", str(file))
+    assert result.returncode == 0, result.stderr
+    assert f"to check it, run ./schedlab verify {file}" in result.stdout
     return file
 
 
 def change(run: Path, **members: Any) -> None:
-    place = run / "manifest.json"
-    place.write_text(json.dumps({**json.loads(place.read_text()), **members}))
+    path = run / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **members}))
 
 
 def changed(file: Path, to: Path, name: str, content: bytes | None) -> Path:
@@ -106,7 +106,7 @@ def test_it_holds_what_the_figures_are_made_of(made: Path, runs: Path) -> None:
 
 def test_the_same_runs_make_the_same_bytes(made: Path, runs: Path, tmp_path: Path) -> None:
     again = tmp_path / made.name
-    write_artifact(again, collection.read([runs]), runs / "report", ())
+    write_artifact(again, collection.read_collection([runs]), runs / "report", ())
     assert again.read_bytes() == made.read_bytes()
 
 
@@ -114,10 +114,10 @@ def test_it_is_proved_elsewhere_byte_for_byte(
     made: Path, schedlab: Command, tmp_path: Path
 ) -> None:
     file = Path(shutil.copy(made, tmp_path))
-    done = schedlab("verify", str(file), "--out", str(tmp_path / "out"))
-    assert done.returncode == 0, done.stderr
+    result = schedlab("verify", str(file), "--out", str(tmp_path / "out"))
+    assert result.returncode == 0, result.stderr
     count = len(listing_of(made)["figures"])
-    assert done.stdout.splitlines()[:2] == [
+    assert result.stdout.splitlines()[:2] == [
         "5 of 5 runs are the same, byte for byte.",
         f"{count} of {count} figures and tables have the same data, byte for byte.",
     ]
@@ -140,12 +140,12 @@ def test_changed_results_are_reported_with_the_reason(
     file = changed(made, tmp_path / "a.zip", f"figures/{NAME}.csv", data)
     file = changed(file, tmp_path / "b.zip", "artifact.json", json.dumps(listing).encode())
     out = tmp_path / "out"
-    done = schedlab("verify", str(file), "--out", str(out), "--json")
-    assert done.returncode == 1
-    output = json.loads(done.stdout)
+    result = schedlab("verify", str(file), "--out", str(out), "--json")
+    assert result.returncode == 1
+    output = json.loads(result.stdout)
     assert [run["folder"] for run in output["runs"] if not run["same"]] == ["runs/1"]
     assert [figure["name"] for figure in output["figures"] if not figure["same"]] == [NAME]
-    assert "it was made at commit 0000" in done.stderr
+    assert "it was made at commit 0000" in result.stderr
     (mismatch,) = [
         candidate for candidate in held_again(file, output, tmp_path) if not candidate.same
     ]
@@ -156,9 +156,9 @@ def test_changed_results_are_reported_with_the_reason(
 def held_again(
     file: Path, output: dict[str, Any], scratch: Path
 ) -> list[artifact_check.FigureCheck]:
-    with artifact_check.opened(file) as artifact:
+    with artifact_check.unpacked_artifact(file) as artifact:
         again = {artifact.folder / run["folder"]: Path(run["again"]) for run in output["runs"]}
-        return artifact_check.hold(artifact, again, scratch / "held")
+        return artifact_check.compare_figures(artifact, again, scratch / "held")
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_what_is_no_artifact_is_refused(
     name: str, content: bytes | None, words: str, made: Path, tmp_path: Path
 ) -> None:
     file = changed(made, tmp_path / "bad.zip", name, content)
-    with pytest.raises(FileRefused, match=words), artifact_check.opened(file):
+    with pytest.raises(FileRefused, match=words), artifact_check.unpacked_artifact(file):
         pass
 
 
@@ -191,14 +191,14 @@ def test_a_command_refuses_it_with_one_line_and_status_2(
 ) -> None:
     with zipfile.ZipFile(tmp_path / "climbs.zip", "w") as packed:
         packed.writestr("../climbed", "x")
-    done = schedlab("verify", str(tmp_path / "climbs.zip"))
-    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    result = schedlab("verify", str(tmp_path / "climbs.zip"))
+    assert (result.returncode, len(result.stderr.splitlines())) == (2, 1), result.stderr
     assert {path.name for path in tmp_path.iterdir()} == {"climbs.zip"}
     manifest = json.dumps({**json.loads(read(made, "runs/1/manifest.json")), "policy": "none-such"})
     file = changed(made, tmp_path / "policy.zip", "runs/1/manifest.json", manifest.encode())
-    done = schedlab("verify", str(file), "--out", str(tmp_path / "out"))
-    assert done.returncode == 2
-    assert "none-such" in done.stderr
+    result = schedlab("verify", str(file), "--out", str(tmp_path / "out"))
+    assert result.returncode == 2
+    assert "none-such" in result.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -210,7 +210,9 @@ def read(file: Path, name: str) -> bytes:
 def test_a_figure_alone_takes_the_runs_of_its_page(runs: Path, made: Path, tmp_path: Path) -> None:
     file = tmp_path / "one.zip"
     label = next(e["label"] for e in listing_of(made)["figures"] if e["name"] == NAME)
-    (figure,) = write_artifact(file, collection.read([runs]), runs / "report", (label.lower(),))
+    (figure,) = write_artifact(
+        file, collection.read_collection([runs]), runs / "report", (label.lower(),)
+    )
     listing = listing_of(file)
     assert (
         [listed_figure["label"] for listed_figure in listing["figures"]]
@@ -227,7 +229,7 @@ def test_changes_are_a_patch_that_another_checkout_takes(
 ) -> None:
     """The patch includes new files; the repository's index and objects stay untouched."""
     one, other = tmp_path / "one", tmp_path / "other"
-    for name in versions.SOURCES:
+    for name in versions.AFFECTING_SOURCES:
         (one / name).mkdir(parents=True)
         (one / name / "x").write_text("x\n")
     git = ("git", "-c", "user.name=x", "-c", "user.email=x@x", "-C")
@@ -235,19 +237,19 @@ def test_changes_are_a_patch_that_another_checkout_takes(
         subprocess.run([*git, str(one), *words], check=True)
     subprocess.run(["git", "clone", "--quiet", str(one), str(other)], check=True)
     monkeypatch.setattr(versions, "ROOT", one)
-    assert versions.changes() == b""
+    assert versions.uncommitted_patch() == b""
     (one / "policies/mine.c").write_text("int x;\n")
     (one / "kernel/x").write_bytes(b"\0\xff")
     (one / "notes").write_text("none of the sources")
     before = sorted(one.rglob(".git/**/*"))
-    patch, commit = versions.changes(), versions.commit()
+    patch, commit = versions.uncommitted_patch(), versions.commit_facts()
     assert sorted(one.rglob(".git/**/*")) == before
     subprocess.run(["git", "-C", str(other), "apply"], input=patch, check=True)
     assert (other / "policies/mine.c").read_text() == "int x;\n"
     assert (other / "kernel/x").read_bytes() == b"\0\xff"
     assert not (other / "notes").exists()
     monkeypatch.setattr(versions, "ROOT", other)
-    assert versions.commit() == commit
+    assert versions.commit_facts() == commit
     assert len(commit["changes_sha256"]) == 64
 
 
@@ -255,7 +257,7 @@ def test_change_within_the_commit_second_is_detected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The size stays the same: git inspects files as old as its index."""
-    file, *others = (tmp_path / name / "x" for name in versions.SOURCES)
+    file, *others = (tmp_path / name / "x" for name in versions.AFFECTING_SOURCES)
     for path in (file, *others):
         path.parent.mkdir(parents=True)
         path.write_text("1\n")
@@ -270,7 +272,7 @@ def test_change_within_the_commit_second_is_detected(
     for changed in (file, tmp_path / ".git" / "index"):
         os.utime(changed, then)
     monkeypatch.setattr(versions, "ROOT", tmp_path)
-    assert b"+2\n" in versions.changes()
+    assert b"+2\n" in versions.uncommitted_patch()
 
 
 def test_it_holds_how_often_it_was_looked_at_the_runs(runs: Path, tmp_path: Path) -> None:
@@ -278,7 +280,7 @@ def test_it_holds_how_often_it_was_looked_at_the_runs(runs: Path, tmp_path: Path
     some = tmp_path / "runs"
     shutil.copytree(runs / "one/runs", some)
     write_sequential_checks(some, 4)
-    report([some], tmp_path / "report", ("html",), from_traces=False)
-    write_artifact(tmp_path / "a.zip", collection.read([some]), tmp_path / "report", ())
+    report_runs([some], tmp_path / "report", ("html",), from_traces=False)
+    write_artifact(tmp_path / "a.zip", collection.read_collection([some]), tmp_path / "report", ())
     with zipfile.ZipFile(tmp_path / "a.zip") as packed:
         assert json.loads(packed.read("runs/looks.json")) == {"looks": 4}

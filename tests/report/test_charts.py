@@ -10,7 +10,9 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib import import_module
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -23,12 +25,12 @@ from feedback_reference import ALLOTMENT_BOOST, FOUR_QUANTA, Rules, schedule
 from schedlab.metrics import compute, state_intervals
 from schedlab.report import charts
 from schedlab.report.charts import theme
-from schedlab.report.charts.levels import boosts, stays_of
+from schedlab.report.charts.levels import find_boosts, find_stays
 from schedlab.report.charts.parts import NothingToDraw
-from schedlab.report.charts.processes import processes_of
-from schedlab.report.charts.schedules import measured_turns
+from schedlab.report.charts.processes import chart_processes
+from schedlab.report.charts.schedules import find_measured_slices
 from schedlab.report.model import Chart
-from schedlab.report.specifications import VEGA_LITE, for_page, for_paper
+from schedlab.report.specifications import VEGA_LITE, page_specification, paper_specification
 from schedlab.trace import Kind, MarkKind, ProcessState, Trace
 from trace_simulator import PATIENT, Record, Script, load, simulate
 
@@ -134,10 +136,7 @@ def published() -> pl.DataFrame:
 
 
 MAKERS: dict[str, Callable[[], Chart]] = {
-    "gantt": lambda: charts.gantt("gantt", simulated(), **WORDS),
-    "gantt-whole": lambda: charts.gantt(
-        "gantt-whole", simulated(), end_ns=simulated().end_ns, **WORDS
-    ),
+    "gantt": lambda: charts.gantt("gantt", simulated(), colour="group", **WORDS),
     "lanes": lambda: charts.lanes("lanes", simulated(), **WORDS),
     "lanes-levels": lambda: charts.lanes(
         "lanes-levels", feedback_trace(ALLOTMENT_BOOST, 600)[0], **WORDS
@@ -184,7 +183,7 @@ def made(name: str) -> Chart:
 
 def embedded(chart: Chart) -> list[list[dict[str, Any]]]:
     """Returns all tables in a specification as rows, after its transforms."""
-    specification = for_page(chart)
+    specification = page_specification(chart)
     tables = []
     for part in parts_of(specification):
         if "name" in part.get("data", {}) and "transform" in part:
@@ -220,17 +219,17 @@ def test_a_chart_is_drawn(name: str) -> None:
     assert chart.caption.startswith(WORDS["caption"])
     assert len(chart.description) > 40 and "None" not in chart.description
     assert len(chart.data) > 0
-    for specification in (for_page(chart), for_paper(chart)):
+    for specification in (page_specification(chart), paper_specification(chart)):
         vl_convert.vegalite_to_vega(specification, vl_version=VEGA_LITE)
-    svg = vl_convert.vegalite_to_svg(for_paper(chart), vl_version=VEGA_LITE)
+    svg = vl_convert.vegalite_to_svg(paper_specification(chart), vl_version=VEGA_LITE)
     assert svg.count("<path") >= 10
     assert "NaN" not in svg and "undefined" not in svg and "Infinity" not in svg
     sizes = {float(part.partition("px")[0]) for part in svg.split('font-size="')[1:]}
     assert min(sizes) >= 11, "text can be read"
-    text = json.dumps(for_page(chart))
+    text = json.dumps(page_specification(chart))
     assert len(text) <= SIZE_MOST
-    assert text == json.dumps(for_page(MAKERS[name]())), "it is always the same"
-    config = json.dumps(for_page(chart)["config"])
+    assert text == json.dumps(page_specification(MAKERS[name]())), "it is always the same"
+    config = json.dumps(page_specification(chart)["config"])
     assert '"currentColor"' in config and "white" not in config and "black" not in config
 
 
@@ -317,7 +316,9 @@ def test_a_gantt_chart_shows_all_time_of_the_window(trace: Trace) -> None:
     window = metrics.summary.row(0, named=True)
     if window["elapsed_ns"] == 0:
         return
-    chart = charts.gantt("g", trace, end_ns=window["end_ns"], **WORDS)
+    module = import_module("schedlab.report.charts.gantt")
+    with patch.object(module, "READABLE_PER_CPU", len(trace)):
+        chart = charts.gantt("g", trace, colour="process", **WORDS)
     idle = chart.data.filter(pl.col("pid") == 0)
     running = chart.data.filter(pl.col("pid") != 0)
     should = metrics.processes.group_by("pid").agg(pl.col("running_ns").sum())
@@ -337,7 +338,7 @@ def test_a_schedule_has_published_rows_above_measured_ones() -> None:
     (rows,) = embedded(made("schedules"))
     lines = [f"level {level}, {kind}" for level in (0, 1) for kind in ("published", "measured")]
     assert {row["line"] for row in rows} == set(lines)
-    specification = json.dumps(for_page(made("schedules")))
+    specification = json.dumps(page_specification(made("schedules")))
     assert json.dumps(lines) in specification
     of_last = [row for row in rows if row["line"] == lines[-1]]
     assert [(row["series"], row["begin"], row["end"]) for row in of_last] == [
@@ -349,7 +350,7 @@ def test_a_schedule_has_published_rows_above_measured_ones() -> None:
 
 def test_a_traces_turns_are_those_of_its_processes_on_their_levels() -> None:
     """Turns of 2, 4 and 8 ticks on the levels 3, 2 and 1."""
-    turns = measured_turns(feedback_trace(ALLOTMENT_BOOST, 300)[0])
+    turns = find_measured_slices(feedback_trace(ALLOTMENT_BOOST, 300)[0])
     assert set(turns["kind"]) == {"measured"}
     lengths = turns.with_columns(length=(pl.col("end") - pl.col("begin")).round())
     for level, length in ((3, 2), (2, 4), (1, 8)):
@@ -427,11 +428,11 @@ def test_levels_match_their_ticks(rules: Rules) -> None:
 def test_boosts_are_detected() -> None:
     """Boosts occur at each multiple of 480 ticks, and nowhere without boosts."""
     trace, _ = feedback_trace(ALLOTMENT_BOOST, 1500)
-    boost_times = boosts(stays_of(processes_of(trace)))["time_ns"].to_list()
+    boost_times = find_boosts(find_stays(chart_processes(trace)))["time_ns"].to_list()
     assert boost_times == [480_000_000, 960_000_000, 1_440_000_000]
     assert "3 boosts" in charts.levels("levels", trace, **WORDS).description
     trace, _ = feedback_trace(FOUR_QUANTA, 1500)
-    assert boosts(stays_of(processes_of(trace))).is_empty()
+    assert find_boosts(find_stays(chart_processes(trace))).is_empty()
 
 
 @settings(PATIENT, max_examples=15)
@@ -448,7 +449,7 @@ def test_stays_are_what_a_loop_over_the_records_finds(trace: Trace) -> None:
             pid, begin = since.pop(cpu)
             should.append((cpu, pid, begin, time))
     should += [(cpu, pid, begin, trace.end_ns) for cpu, (pid, begin) in since.items()]
-    stays = stays_of(processes_of(trace))
+    stays = find_stays(chart_processes(trace))
     assert stays["level"].null_count() == len(stays)
     actual = stays.select("cpu", "pid", "begin_ns", "end_ns").rows()
     assert sorted(actual) == sorted(row for row in should if row[1])

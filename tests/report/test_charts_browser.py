@@ -12,7 +12,7 @@ import pytest
 
 from schedlab.base.toolchain.tools import BROWSERS, find_browser
 from schedlab.report.html import charts_script
-from schedlab.report.specifications import for_page
+from schedlab.report.specifications import page_specification
 from test_charts import MAKERS, made
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def page_and_messages(browser: Browser) -> tuple[Page, list[str]]:
     """Returns all charts on one dark page, and the browser's messages."""
     figures = "".join(
         f'<figure class="chart" id="{name}"><div class="drawing" style="width: 100%"></div>'
-        f'<script type="application/json">{json.dumps(for_page(made(name)))}</script>'
+        f'<script type="application/json">{json.dumps(page_specification(made(name)))}</script>'
         '<p class="files"></p></figure>'
         for name in MAKERS
     )

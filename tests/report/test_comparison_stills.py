@@ -18,7 +18,7 @@ def test_they_stand_in_documents_for_paper_alone(tmp_path: Path) -> None:
     chart = replace(line_chart("any", "Choose"), still=stills)
     page = Page("first", "First", "Lead.", (Section("A", (line_chart("before"), chart)),))
     report = Report("r", (page,))
-    build.write(report, tmp_path, ("html", "markdown"))
+    build.write_formats(report, tmp_path, ("html", "markdown"))
     text = (tmp_path / "report.md").read_text()
     assert "**Figure 2.1.** Of rr" in text and "**Figure 2.2.** Of mlfq" in text
     assert (

@@ -10,21 +10,21 @@ import pytest
 import vl_convert
 
 from kept_runs import MS, keep_figures
-from schedlab.analysis.comparison.measures import BY_NAME
-from schedlab.analysis.comparison.suites import Suite, suites
+from schedlab.analysis.comparison.measures import MEASURES_BY_NAME
+from schedlab.analysis.comparison.suites import Suite, compared_suites
 from schedlab.report.findings import (
-    contests,
-    findings,
-    goals,
-    score,
+    compute_findings,
+    count_score,
+    goal_measures,
+    rankable_suites,
+    seeds_for_ties,
     seeds_to_decide,
-    undecided,
 )
-from schedlab.report.headlines import strip
-from schedlab.report.specifications import for_page
-from schedlab.runs.collection import read
+from schedlab.report.headlines import goals_chart
+from schedlab.report.specifications import page_specification
+from schedlab.runs.collection import read_collection
 
-TURNAROUND = BY_NAME["turnaround"]
+TURNAROUND = MEASURES_BY_NAME["turnaround"]
 POLICIES = ("rr", "mlfq", "lottery")
 STEADY = (0.0, 0.1, 0.2, 0.1)
 """The seeds' offsets, the same for all policies."""
@@ -49,11 +49,11 @@ def around(mean: float, by: tuple[float, ...] = STEADY) -> tuple[float, ...]:
 
 
 def texts(suites: list[Suite]) -> list[str]:
-    return [finding.text for finding in findings(suites)]
+    return [finding.text for finding in compute_findings(suites)]
 
 
 def suites_in(folder: Path) -> list[Suite]:
-    return suites(read([folder]))
+    return compared_suites(read_collection([folder]))
 
 
 def test_a_finding_has_the_largest_gain_and_its_price(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_finding_has_the_largest_gain_and_its_price(tmp_path: Path) -> None:
                     turnaround_mean_ns=value * MS,
                     response_mean_ns=around(response)[seed - 1] * MS,
                 )
-    difference, general = findings(suites_in(tmp_path))
+    difference, general = compute_findings(suites_in(tmp_path))
     assert difference.text == (
         "**Under MLFQ, a task ends after 2.10 ms on average instead of 10.1 ms under round-robin.**"
         " But a new task first runs after 9.10 ms on average instead of 3.10 ms."
@@ -83,20 +83,20 @@ def test_a_finding_has_the_largest_gain_and_its_price(tmp_path: Path) -> None:
 
 def test_a_gain_that_is_not_significant_is_no_finding(tmp_path: Path) -> None:
     keep(tmp_path, "s3-mixed", {"rr": around(10), "mlfq": (1, 19, 1, 18), "lottery": around(10)})
-    (general,) = findings(suites_in(tmp_path))
+    (general,) = compute_findings(suites_in(tmp_path))
     assert general.measure is None
 
 
 def test_differences_below_a_tick_are_no_finding(tmp_path: Path) -> None:
     keep(tmp_path, "s3-mixed", {"rr": around(0.5), "mlfq": around(0.1), "lottery": around(0.4)})
-    assert [finding.measure for finding in findings(suites_in(tmp_path))] == [None]
+    assert [finding.measure for finding in compute_findings(suites_in(tmp_path))] == [None]
 
 
 def test_a_policy_that_ran_seldom_has_no_finding(tmp_path: Path) -> None:
     for test in ("s3-mixed", "s3-cpu", "s3-io"):
         keep(tmp_path, test, {"rr": around(10), "mlfq": around(5), "lottery": around(8)})
     keep(tmp_path, "s3-io", {"stride": around(1)})
-    assert findings(suites_in(tmp_path))[0].policies == ("mlfq", "rr")
+    assert compute_findings(suites_in(tmp_path))[0].policies == ("mlfq", "rr")
 
 
 def test_seeds_that_would_settle_ties_are_proposed(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_seeds_that_would_settle_ties_are_proposed(tmp_path: Path) -> None:
     scattered = (11.0, 13.0, 15.0, 9.0)
     keep(tmp_path, "s3-mixed", {"rr": (10.0,) * 4, "mlfq": scattered, "lottery": (30.0,) * 4})
     keep(tmp_path, "s3-cpu", {"rr": around(4), "mlfq": around(5), "lottery": around(4.01)})
-    text = findings(suites_in(tmp_path))[-1].text
+    text = compute_findings(suites_in(tmp_path))[-1].text
     assert text.startswith("**0 of 2 comparisons have a winner; 2 have policies tied for best.**")
     assert "Four seeds are rarely enough: about 20 seeds would settle 1 of the ties" in text
     assert "In 1 tie, policies differ by less than 1 %" in text
@@ -116,8 +116,8 @@ def test_no_findings_without_decided_contests(
 ) -> None:
     keep(tmp_path, "s3-mixed", {policy: around(5)[:seeds] for policy in policies})
     suites = suites_in(tmp_path)
-    assert findings(suites) == []
-    assert strip(suites) is None
+    assert compute_findings(suites) == []
+    assert goals_chart(suites) is None
 
 
 def test_seeds_are_counted_by_how_far_and_how_scattered_differences_are(tmp_path: Path) -> None:
@@ -127,9 +127,9 @@ def test_seeds_are_counted_by_how_far_and_how_scattered_differences_are(tmp_path
     scattered = (11.0, 13.0, 15.0, 9.0)
     keep(tmp_path, "s3-mixed", {"rr": (10.0,) * 4, "mlfq": scattered, "lottery": (30.0,) * 4})
     (suite,) = suites_in(tmp_path)
-    assert suite.as_good(TURNAROUND) == ["rr", "mlfq"]
+    assert suite.best_policies(TURNAROUND) == ["rr", "mlfq"]
     assert seeds_to_decide(suite, TURNAROUND) == 14
-    assert undecided([suite], TURNAROUND) == [14]
+    assert seeds_for_ties([suite], TURNAROUND) == [14]
 
 
 def test_the_strip_has_what_the_findings_count(tmp_path: Path) -> None:
@@ -137,19 +137,19 @@ def test_the_strip_has_what_the_findings_count(tmp_path: Path) -> None:
          wakeup_latency_median_ns=1.0 * MS)  # fmt: skip
     keep(tmp_path, "s3-cpu", {"rr": around(4), "mlfq": around(5), "lottery": around(4.01)})
     suites = suites_in(tmp_path)
-    chart = strip(suites)
+    chart = goals_chart(suites)
     assert chart
     for row in chart.data.iter_rows(named=True):
-        policy_score = score(suites, row["policy"], TURNAROUND)
+        policy_score = count_score(suites, row["policy"], TURNAROUND)
         assert row["goal"] == "turnaround, mean"
         assert (row["suites"], row["winner"]) == (2, policy_score.wins)
         assert (row["tied"], row["worse"]) == (
-            policy_score.possible - policy_score.wins,
-            2 - policy_score.possible,
+            policy_score.wins_and_ties - policy_score.wins,
+            2 - policy_score.wins_and_ties,
         )
         assert row["open"] == "1 tied, 1 by less than 1 %"
-    assert [goal.name for goal in goals(contests(suites))] == ["turnaround"]
-    picture = vl_convert.vegalite_to_svg(for_page(chart))
+    assert [goal.name for goal in goal_measures(rankable_suites(suites))] == ["turnaround"]
+    picture = vl_convert.vegalite_to_svg(page_specification(chart))
     assert picture.count("1 of 2") >= len(POLICIES)
 
 
@@ -159,12 +159,12 @@ def values(names: tuple[str, ...], size: float) -> dict[str, Any]:
 
 def test_names_are_shown_and_do_nothing(tmp_path: Path) -> None:
     names = ("it's", "a`b*c`", '"][0]+"<script>')
-    keep(tmp_path, "s3-mixed", {name: around(5 + place) for place, name in enumerate(names)})
+    keep(tmp_path, "s3-mixed", {name: around(5 + index) for index, name in enumerate(names)})
     suites = suites_in(tmp_path)
     assert "**Under it's, a task ends after" in texts(suites)[0].replace("\\", "")
-    chart = strip(suites)
+    chart = goals_chart(suites)
     assert chart
-    picture = vl_convert.vegalite_to_svg(for_page(chart))
+    picture = vl_convert.vegalite_to_svg(page_specification(chart))
     assert "<script>" not in picture
     for shown in ("it's", "a`b*c`", "][0]+"):
         assert shown in picture

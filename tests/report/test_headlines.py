@@ -8,11 +8,11 @@ from pathlib import Path
 import vl_convert
 
 from kept_runs import MS, keep_figures
-from schedlab.analysis.comparison.suites import Suite, suites
-from schedlab.report.findings import clearest_suite, contests, findings
-from schedlab.report.headlines import CHARTS, headlines
-from schedlab.report.specifications import for_page
-from schedlab.runs.collection import read
+from schedlab.analysis.comparison.suites import Suite, compared_suites
+from schedlab.report.findings import clearest_suite, compute_findings, rankable_suites
+from schedlab.report.headlines import CHARTS_MAX, headline_charts
+from schedlab.report.specifications import page_specification
+from schedlab.runs.collection import read_collection
 
 FIGURES = {"rr": (20.0, 9.0), "mlfq": (10.0, 1.0), "lottery": (15.0, 30.0), "stride": (12.0, 0.5)}
 """Turnaround and response, in ms."""
@@ -30,22 +30,22 @@ def suites_in(folder: Path, names: tuple[str, ...] = tuple(FIGURES), seeds: int 
                 turnaround_mean_ns=(turnaround + seed / 100) * MS,
                 response_mean_ns=(response + seed / 100) * MS,
             )
-    return suites(read([folder]))
+    return compared_suites(read_collection([folder]))
 
 
 def test_most_informative_suite_is_drawn(tmp_path: Path) -> None:
     suites = suites_in(tmp_path)
-    charts = headlines(suites)
+    charts = headline_charts(suites)
     assert [chart.name for chart in charts] == [
         "headline-turnaround",
         "headline-turnaround-response",
     ]
-    assert len(charts) <= CHARTS
+    assert len(charts) <= CHARTS_MAX
     means, plane = (chart.data for chart in charts)
     assert means["series"].to_list() == ["mlfq", "stride", "lottery", "rr"]
-    (suite,) = contests(suites)
-    goal = next(finding for finding in findings(suites) if finding.measure)
-    assert goal.suite is suite is clearest_suite([suite], *suite.contests)
+    (suite,) = rankable_suites(suites)
+    goal = next(finding for finding in compute_findings(suites) if finding.measure)
+    assert goal.suite is suite is clearest_suite([suite], *suite.differing_measures)
     for row in plane.iter_rows(named=True):
         for prefix, metric in (("x", "turnaround"), ("y", "response")):
             expected = suite.means[row["series"], metric].mean / MS
@@ -53,5 +53,5 @@ def test_most_informative_suite_is_drawn(tmp_path: Path) -> None:
     undominated = plane.filter(plane["undominated"])["series"].to_list()
     assert sorted(undominated) == ["mlfq", "stride"]
     for chart in charts:
-        picture = vl_convert.vegalite_to_svg(for_page(chart))
+        picture = vl_convert.vegalite_to_svg(page_specification(chart))
         assert "MLFQ" in picture and "stride" in picture

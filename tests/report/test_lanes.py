@@ -11,8 +11,8 @@ from hypothesis import given, settings
 
 from schedlab.metrics import compute
 from schedlab.report import charts
-from schedlab.report.charts.processes import processes_of
-from schedlab.report.charts.waits import activity_of, inversions, starvation
+from schedlab.report.charts.processes import chart_processes
+from schedlab.report.charts.waits import find_activity, find_inversions, find_starvation
 from schedlab.report.model import Chart
 from schedlab.trace import AttributeKind, Kind, MarkKind, PreemptReason, ProcessState, Trace
 from test_charts import TRACES, WORDS
@@ -76,8 +76,8 @@ class Story:
 
 def lane_intervals(trace: Trace) -> list[tuple[int, float, float, str]]:
     """Returns inversions: the life's number, begin and end in ms, and the running process."""
-    processes = processes_of(trace)
-    rows = inversions(processes, activity_of(processes)).rows()
+    processes = chart_processes(trace)
+    rows = find_inversions(processes, find_activity(processes)).rows()
     pid = processes.life_table.pid
     return [(int(pid[life]), begin / MS, end / MS, behind) for life, begin, end, behind in rows]
 
@@ -155,7 +155,7 @@ def test_starvation_is_a_wait_of_fifty_ticks(
     processes: int, milliseconds: int, starves: int
 ) -> None:
     """This requires at least two processes; on one CPU the last process waits throughout."""
-    rows = starvation(processes_of(crowd(processes, milliseconds)))
+    rows = find_starvation(chart_processes(crowd(processes, milliseconds)))
     assert len(rows) == starves
     for row in rows.to_dicts():
         assert (row["begin_ns"], row["end_ns"]) == (0, milliseconds * MS)

@@ -24,7 +24,7 @@ POINTS_PER_MM, PIXELS_PER_MM = 72 / 25.4, 96 / 25.4
 @pytest.fixture(scope="module")
 def paper(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("paper")
-    first = build.write(sample_report(), folder, ("latex",))
+    first = build.write_formats(sample_report(), folder, ("latex",))
     assert first == folder / "latex" / "report.tex"
     return first.parent
 
@@ -66,7 +66,7 @@ def test_figures_are_as_wide_as_a_column_and_a_page(paper: Path, width: int) -> 
 
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])))
 def test_text_has_nothing_that_latex_obeys(text: str) -> None:
-    latex_text = latex.plain(text)
+    latex_text = latex.escape_latex(text)
     without_commands = re.sub(
         r"\\(text[a-z]+\{\}|ensuremath\{(\\[a-z]+|-|\^\{\w\})\}|[#$%&_{}])", "", latex_text
     )
@@ -76,10 +76,10 @@ def test_text_has_nothing_that_latex_obeys(text: str) -> None:
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="no pdflatex is here: NOT COMPILED")
 def test_it_compiles(paper: Path) -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "report.tex"],
         cwd=paper,
         capture_output=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
+    assert result.returncode == 0, result.stdout.decode(errors="replace")[-2000:]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schedlab.report import html, markdown
-from schedlab.report.layout import PAGE, characters, parts
+from schedlab.report.layout import PAGE_CHARACTERS, split_columns, width_in_characters
 from schedlab.report.model import Cell, Column, Page, Report, Section, Table
 from schedlab.report.numbering import Numbering
 
@@ -34,12 +34,14 @@ def test_a_part_has_the_keys_and_all_parts_have_every_column_once(
 ) -> None:
     table = of(columns, keys=keys)
     key_columns = tuple(range(min(keys, len(columns))))
-    table_parts = parts(table)
+    table_parts = split_columns(table)
     assert all(part[: len(key_columns)] == key_columns for part in table_parts)
     others = [number for part in table_parts for number in part[len(key_columns) :]]
     assert others == list(range(len(key_columns), len(columns)))
     for part in table_parts:
-        assert characters(table, part) <= PAGE or len(part) <= len(key_columns) + 1
+        assert (
+            width_in_characters(table, part) <= PAGE_CHARACTERS or len(part) <= len(key_columns) + 1
+        )
 
 
 def test_a_cell_leads_to_a_page_in_html_and_markdown() -> None:

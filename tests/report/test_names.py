@@ -23,20 +23,22 @@ from hostile_names import NAMES, UNSAFE, call, hostile_run
 from kept_runs import keep_figures
 from report_samples import REAL_RUNS, home
 from schedlab.analysis.comparison.compare import compare
-from schedlab.analysis.gate.verdict import judge
-from schedlab.analysis.gate.verdict import markdown as gate_comment
+from schedlab.analysis.gate.verdict import judge_comparison
+from schedlab.analysis.gate.verdict import verdict_markdown as gate_comment
 from schedlab.base.display import markdown, terminal
 from schedlab.base.display.names import (
+    is_visible,
     json_in_script,
     json_text,
+    map_texts,
     visible,
     visible_line,
     write_csv,
 )
 from schedlab.base.toolchain.committed import PAGE
 from schedlab.base.toolchain.tools import find_browser
-from schedlab.runs.collection import read
-from schedlab.runs.parts import supply
+from schedlab.runs.collection import read_collection
+from schedlab.runs.parts import build_parts
 from test_report_browser import opened
 from warm_starts import warm_starts
 
@@ -48,6 +50,15 @@ pytestmark = pytest.mark.xdist_group(REAL_RUNS)
 
 
 # --- each kind of output
+
+
+@pytest.mark.parametrize(
+    "text", [*NAMES, *map(chr, range(256)), "\u2028", "\ufeff", "\ud800", "\\u0007"]
+)
+def test_texts_that_are_taken_for_visible_are_visible(text: str) -> None:
+    for content in ({"name": [text]}, {text: 1}):
+        assert map_texts(content) == content or not is_visible(content)
+    assert is_visible({"boot_arguments": 'run="mixed -n 2"', "wörter": ["a\tb", 1.5, None]})
 
 
 @pytest.mark.parametrize("name", NAMES, ids=ascii)
@@ -110,8 +121,8 @@ def test_a_gates_comment_has_names_as_code(tmp_path: Path) -> None:
             reported_values=[(text, 1)],
             turnaround_mean_ns=1e6 * seed * (2 if side == "after" else 1),
         )
-    before, after = (read([tmp_path / side]) for side in ("before", "after"))
-    comment = gate_comment(judge(compare(before, after), {texts[0]: {"8": 1}}, {}))
+    before, after = (read_collection([tmp_path / side]) for side in ("before", "after"))
+    comment = gate_comment(judge_comparison(compare(before, after), {texts[0]: {"8": 1}}, {}))
     assert not UNSAFE.search(comment)
     parts = [*in_markdown(comment)]
     assert {token.type for token in parts if MARK in token.content} == {"fence", "code_inline"}
@@ -141,7 +152,7 @@ def test_a_terminal_is_given_the_text(name: str, capsys: pytest.CaptureFixture[s
     table = terminal.new_table(name)
     table.add_column(name)
     table.add_row(name)
-    terminal.results().print(table)
+    terminal.result_console().print(table)
     terminal.print_result(name)
     terminal.say(name)
     out, err = capsys.readouterr()
@@ -273,7 +284,7 @@ def _perfetto_names(file: Path) -> str:
 
 
 def test_a_page_of_what_if_can_be_read(hostile: Path, tmp_path: Path) -> None:
-    supply(["simulator"])
+    build_parts(["simulator"])
     run, place = sorted(hostile.iterdir())[3], tmp_path / "out"
     done = warm_starts.run(
         ("replay", "--what-if", str(run), "--policy", "mlfq", "--out", str(place)),
@@ -289,7 +300,7 @@ def test_a_page_of_what_if_can_be_read(hostile: Path, tmp_path: Path) -> None:
 def test_a_recording_is_a_workload_and_is_replayed(hostile: Path, tmp_path: Path) -> None:
     run = min(hostile.iterdir())
     call("trace", run, "--as-workload", tmp_path / "w.json")
-    supply(["simulator"])
+    build_parts(["simulator"])
     # A separate process: a browser's library may have a running event loop in this one.
     words = ("replay", str(run), "--out", str(tmp_path / "again"), "--json")
     done = warm_starts.run(words, None, {"PATH": "/usr/local/bin:/usr/bin:/bin"} | home(), 300)

@@ -6,13 +6,13 @@ from __future__ import annotations
 import pytest
 
 from schedlab.base.toolchain.policies import known_policies
-from schedlab.report.policy_labels import LABELS, policy_label
+from schedlab.report.policy_labels import LABELS_FILE, policy_label
 from schedlab.studies.study import read_yaml
 
 
 def test_policies_have_labels_and_labels_have_policies() -> None:
     known = known_policies()
-    labelled = {title.partition(" ")[0].partition(":")[::2] for title in read_yaml(LABELS)}
+    labelled = {title.partition(" ")[0].partition(":")[::2] for title in read_yaml(LABELS_FILE)}
     assert {name for name, _ in labelled} == set(known)
     assert all(preset in known[name].presets for name, preset in labelled if preset)
 

@@ -25,15 +25,16 @@ from report_samples import (
     small_runs,
     table,
 )
-from schedlab.analysis.comparison.formatting import in_column
+from schedlab.analysis.comparison.formatting import estimate_in_column
 from schedlab.analysis.comparison.statistics import estimate
 from schedlab.base.display import markdown
-from schedlab.base.files.replacement import LIST
+from schedlab.base.files.replacement import LIST_NAME
 from schedlab.errors import WrongUsage
+from schedlab.metrics import load_table
 from schedlab.metrics.registry import POSITIVE
 from schedlab.report import build, files, html, markup
 from schedlab.report.model import Cell, Table
-from schedlab.report.output import MARK, report_folder
+from schedlab.report.output import REPORT_FILE, report_folder
 from schedlab.runs import collection as runs
 from schedlab.runs.collection import Collection
 
@@ -49,7 +50,7 @@ ELEMENTS = {
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns the sample in both forms."""
     folder = tmp_path_factory.mktemp("written")
-    build.write(sample_report(), folder, ("html", "markdown"))
+    build.write_formats(sample_report(), folder, ("html", "markdown"))
     return folder
 
 
@@ -67,7 +68,7 @@ def test_report_is_a_folder_with_files_for_tables_and_charts(
     names = {path.name for path in written.iterdir()}
     assert names == {
         *("index.html", "second.html", *html.STYLES, "report.js", "vega.js"),
-        *("traces.js", html.HAND_OVER),
+        *("traces.js", html.HAND_OVER_SCRIPT),
         *("report.json", "report.md", "files"),
     }
     file_names = {path.name for path in (written / "files").iterdir()}
@@ -86,13 +87,13 @@ def test_report_is_a_folder_with_files_for_tables_and_charts(
 
 def test_pictures_are_drawn_on_request(tmp_path: Path) -> None:
     """Without pictures, a page describes charts in words for browsers without scripts."""
-    build.write(sample_report(), tmp_path, ("html",))
+    build.write_formats(sample_report(), tmp_path, ("html",))
     assert {path.suffix for path in (tmp_path / "files").iterdir()} == {".csv", ".parquet"}
     page = (tmp_path / "second.html").read_text()
     noscript = re.search("<noscript>.*?</noscript>", page)
     assert noscript and "Falls." in noscript[0] and "--pictures" in noscript[0]
     assert "files/line.svg" not in page
-    build.write(sample_report(), tmp_path, ("html",), pictures=True)
+    build.write_formats(sample_report(), tmp_path, ("html",), pictures=True)
     assert (tmp_path / "files" / "line.png").is_file()
     assert (
         '<noscript><img src="files/line.svg" alt="Falls.' in (tmp_path / "second.html").read_text()
@@ -212,28 +213,28 @@ def test_html_in_markdown_is_text_for_every_reader(text: str) -> None:
 def test_folder_appears_at_once_and_replaces_only_a_report(tmp_path: Path) -> None:
     place = tmp_path / "out"
     with report_folder(place) as folder:
-        (folder / MARK).write_text("{}")
+        (folder / REPORT_FILE).write_text("{}")
         (folder / "old").touch()
         assert not place.exists()
     with pytest.raises(RuntimeError), report_folder(place):
         raise RuntimeError("half-way")
     assert (place / "old").exists()
     with report_folder(place) as folder:
-        (folder / MARK).write_text("{}")
-    assert {path.name for path in place.iterdir()} == {MARK, LIST}
+        (folder / REPORT_FILE).write_text("{}")
+    assert {path.name for path in place.iterdir()} == {REPORT_FILE, LIST_NAME}
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_what_is_no_report_is_refused_before_any_work(tmp_path: Path, kind: str) -> None:
-    place = tmp_path / "out"
+    path = tmp_path / "out"
     if kind == "file":
-        place.touch()
+        path.touch()
     else:
-        place.mkdir()
-        (place / "thesis.tex").touch()
+        path.mkdir()
+        (path / "thesis.tex").touch()
     with pytest.raises(WrongUsage, match=r"out=.*name"):
-        build.write_report(Collection(()), place)
+        build.write_report(Collection(()), path)
 
 
 # --- real runs
@@ -271,7 +272,7 @@ def test_a_report_of_real_runs(runs_folder: Path) -> None:
         "runs": 9,
         "failed": [str(runs_folder / "hopeless" / "rr-1cpu-seed1")],
     }
-    contents = json.loads((out / MARK).read_text())
+    contents = json.loads((out / REPORT_FILE).read_text())
     assert contents["pages"][0]["name"] == "index"
     index = Parsed((out / "index.html").read_text())
     assert "1 run failed." in index.text
@@ -284,7 +285,7 @@ def test_a_report_of_real_runs(runs_folder: Path) -> None:
 @of_real_runs
 @pytest.mark.spike
 def test_means_are_those_of_the_runs_with_their_interval(runs_folder: Path) -> None:
-    collection = runs.read([runs_folder])
+    collection = runs.read_collection([runs_folder])
     metrics_table = tables_of(collection)["metrics-mixed-n-6-g-10-spike-1ms"]
     titles = [(column.group, column.title.replace("\xa0", " ")) for column in metrics_table.columns]
     cell = row_of(metrics_table, "rr", "2")[titles.index(("turnaround", "mean, ms"))]
@@ -294,7 +295,7 @@ def test_means_are_those_of_the_runs_with_their_interval(runs_folder: Path) -> N
         if run.succeeded and run.setup.policy == "rr" and run.setup.cpus == 2
     ]
     assert len(values) == 2
-    assert cell.text == in_column(estimate(values, POSITIVE), decimals=0)
+    assert cell.text == estimate_in_column(estimate(values, POSITIVE), decimals=0)
     _, low, high = map(float, re.findall(r"[\d.]+", cell.text))
     assert low < min(values) and max(values) < high, "Student's interval of two is wide"
     assert "seeds 1–2" in metrics_table.caption and "tick 1ms" in metrics_table.caption
@@ -309,7 +310,7 @@ def test_a_setup_with_a_failed_run_has_no_mean(runs_folder: Path, tmp_path: Path
     two = copy_run(
         good, tmp_path / "runs" / "two", seed=2, status="panic", message=f"panic: {HOSTILE}"
     )
-    collection = runs.read([one, two])
+    collection = runs.read_collection([one, two])
     tables = tables_of(collection)
     row = row_of(tables["metrics-mixed-n-6-g-10-spike-1ms"], "rr", "1")
     assert row[2].text == "panic" and row[2].tone == "failed"
@@ -330,7 +331,7 @@ def test_unrepeatable_results_are_marked(runs_folder: Path, tmp_path: Path) -> N
     copy_run(
         runs_folder / "mixed" / "rr-1cpu-seed1", tmp_path / "one", machine="linux", repeatable=False
     )
-    collection = runs.read([tmp_path])
+    collection = runs.read_collection([tmp_path])
     tables = tables_of(collection)
     for name in ("metrics", "groups"):
         assert "(not repeatable)" in tables[f"{name}-mixed-n-6-g-10-linux-1ms"].title
@@ -344,21 +345,18 @@ def test_metrics_are_recomputed_from_traces(
 ) -> None:
     run = copy_run(runs_folder / "mixed" / "rr-1cpu-seed1", tmp_path / "runs" / "one")
     cut = copy_run(runs_folder / "mixed" / "rr-1cpu-seed1", tmp_path / "runs" / "two", seed=2)
-    for name in ("summary", "groups", "processes", "cpus"):
-        (run / "metrics" / f"{name}.parquet").unlink()
+    (run / "metrics" / "tables.json").unlink()
     (cut / "trace.bin").write_bytes(b"no trace")
     before = sorted(path for path in tmp_path.rglob("*") if path.is_file())
     out = tmp_path / "out"
-    done = schedlab("report", str(tmp_path / "runs"), "--out", str(out), "--from-traces")
-    assert done.returncode == 0, done.stderr
+    result = schedlab("report", str(tmp_path / "runs"), "--out", str(out), "--from-traces")
+    assert result.returncode == 0, result.stderr
     after = [path for path in tmp_path.rglob("*") if path.is_file() and out not in path.parents]
     assert sorted(after) == before, "the runs stay as they were"
     data = pl.read_parquet(out / "files" / "metrics-mixed-n-6-g-10-spike-1ms.parquet")
     statuses = dict(data.select("seed", "status").iter_rows())
     assert statuses == {1: "success", 2: "unmeasured"}
-    stored_metrics = pl.read_parquet(
-        runs_folder / "mixed" / "rr-1cpu-seed1/metrics/summary.parquet"
-    )
+    stored_metrics = load_table(runs_folder / "mixed" / "rr-1cpu-seed1/metrics", "summary")
     known = data.filter(pl.col("seed") == 1)["turnaround_mean_ns"]
     assert known.to_list() == stored_metrics["turnaround_mean_ns"].to_list()
 
@@ -370,11 +368,11 @@ def test_report_is_next_to_the_runs(schedlab: Command, runs_folder: Path, tmp_pa
     copy_run(runs_folder / "hopeless" / "rr-1cpu-seed1", tmp_path / "a" / "one")
     copy_run(runs_folder / "hopeless" / "rr-1cpu-seed1", tmp_path / "a" / "b" / "two", seed=2)
     arguments = (str(tmp_path / "a" / "one"), str(tmp_path / "a" / "b"), "--format", "markdown")
-    done = schedlab("report", *arguments)
-    assert done.stdout == f"{tmp_path}/a/report/report.md: 2 runs, 2 failed\n", done.stderr
+    result = schedlab("report", *arguments)
+    assert result.stdout == f"{tmp_path}/a/report/report.md: 2 runs, 2 failed\n", result.stderr
     again = schedlab("report", *arguments)
     assert again.returncode == 0, "a report is replaced, and is no run"
-    assert again.stdout == done.stdout
+    assert again.stdout == result.stdout
 
 
 def test_wrong_usage(schedlab: Command, tmp_path: Path) -> None:
@@ -385,7 +383,7 @@ def test_wrong_usage(schedlab: Command, tmp_path: Path) -> None:
         ((str(tmp_path / "empty"),), "contains no run"),
         ((str(tmp_path / "empty"), "--format", "docx"), "docx"),
     ):
-        done = schedlab("report", *arguments)
-        assert done.returncode == 2, done.stderr
-        assert words in done.stderr
+        result = schedlab("report", *arguments)
+        assert result.returncode == 2, result.stderr
+        assert words in result.stderr
     assert [path.name for path in tmp_path.rglob("*")] == ["empty"]

@@ -49,7 +49,7 @@ GRAPHIC_CONTRAST = 3.0
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sample")
-    build.write(sample_report(), folder, ("html",), pictures=True)
+    build.write_formats(sample_report(), folder, ("html",), pictures=True)
     return folder
 
 
@@ -100,8 +100,8 @@ def check_rendered(page: Page, report_page: Any) -> None:
     for block in report_page.blocks():
         if isinstance(block, Table):
             cells = page.locator(f"#{block.name} tbody td, #{block.name} tbody th")
-            shown = layout.fitted(block)
-            parts = layout.parts(shown)
+            shown = layout.fit_table(block)
+            parts = layout.split_columns(shown)
             assert cells.count() == len(shown.rows) * sum(map(len, parts)), block.name
             assert page.locator(f"#{block.name} table").count() == len(parts)
             assert page.locator(f"#{block.name} table").first.bounding_box()
@@ -232,7 +232,7 @@ def test_paper_is_white_and_cuts_no_chart(browser: Browser, sample: Path) -> Non
 
 @pytest.mark.spike
 def test_a_report_of_real_runs_is_drawn(browser: Browser) -> None:
-    report: Report = build.make_report(runs.read([small_runs()]))
+    report: Report = build.make_report(runs.read_collection([small_runs()]))
     first = report_of_small_runs()[0] / "index.html"
     assert any(isinstance(block, Chart) for page in report.pages for block in page.blocks())
     for number, made in enumerate(report.pages):

@@ -11,22 +11,22 @@ import pytest
 from report_samples import REAL_RUNS, small_runs
 from schedlab.base.display.numbers import duration
 from schedlab.metrics import wakeup_latencies
-from schedlab.report.charts.processes import processes_of
-from schedlab.report.drawing import svg
+from schedlab.report.charts.processes import chart_processes
+from schedlab.report.drawing import render_svg
 from schedlab.report.model import HREF, Chart
-from schedlab.report.specifications import for_page, for_paper
-from schedlab.report.wait_reasons import explanations
+from schedlab.report.specifications import page_specification, paper_specification
+from schedlab.report.wait_reasons import explain_waits
 from schedlab.report.workload_charts import workload_charts
-from schedlab.report.workload_tables import metrics_table, workloads
+from schedlab.report.workload_tables import find_workloads, metrics_table
 from schedlab.runs import collection as runs
 
 
 @pytest.mark.xdist_group(REAL_RUNS)
 @pytest.mark.spike
 def test_a_number_leads_to_its_wait() -> None:
-    collection = runs.read([small_runs() / "mixed"])
-    (workload,) = workloads(collection)
-    blocks, links = explanations(workload)
+    collection = runs.read_collection([small_runs() / "mixed"])
+    (workload,) = find_workloads(collection)
+    blocks, links = explain_waits(workload)
     pictures = {block.name: block for block in blocks if isinstance(block, Chart)}
     table = metrics_table(collection, workload, links)
     followed = {cell.link for row in table.rows for cell in row if cell.link}
@@ -34,7 +34,7 @@ def test_a_number_leads_to_its_wait() -> None:
     assert {place for place, column in links if column == "wakeup_latency_p99_ns"} == {0, 1, 2, 3}
     for (place, column), wait in links.items():
         run = workload.setups[place].runs[0]
-        processes = processes_of(run.trace())
+        processes = chart_processes(run.trace())
         woken = wakeup_latencies(processes.intervals(), processes.window).join(
             processes.names, on="life"
         )
@@ -56,6 +56,6 @@ def test_a_number_leads_to_its_wait() -> None:
         curve_values = curves.data.filter(one)["ms"]
         assert row["value"] == pytest.approx(curve_values.filter(curve_values == row["value"])[0])
         assert row["percent"] == pytest.approx((curve_values <= row["value"]).mean() * 100)
-    on_page = json.dumps(for_page(curves, lambda link: f"other.html{link}"))
+    on_page = json.dumps(page_specification(curves, lambda link: f"other.html{link}"))
     assert all(f'"other.html{link}"' in on_page for link in followed)
-    assert HREF not in svg(for_paper(curves)), "on paper nothing leads elsewhere"
+    assert HREF not in render_svg(paper_specification(curves)), "on paper nothing leads elsewhere"

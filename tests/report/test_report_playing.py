@@ -19,7 +19,11 @@ def test_a_damaged_trace_is_no_trace_for_perfetto(
     trace = tmp_path / "trace.bin"
     trace.write_bytes(b"no trace at all")
     monkeypatch.setattr(
-        player_pages, "_recordings", lambda report: [Recording("run-1", "a run", "rr", trace)]
+        player_pages,
+        "_linked_recordings",
+        lambda report: [Recording("run-1", "a run", "rr", trace)],
     )
-    player_pages.write(report, tmp_path)
-    assert [path.name for path in (tmp_path / player_pages.FOLDER).iterdir()] == ["run-1.html"]
+    player_pages.write_player_pages(report, tmp_path)
+    assert [path.name for path in (tmp_path / player_pages.PLAYER_FOLDER).iterdir()] == [
+        "run-1.html"
+    ]

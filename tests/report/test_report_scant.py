@@ -15,7 +15,7 @@ import pytest
 
 import trace_simulator
 from schedlab import metrics, trace
-from schedlab.machines.folder import CONSOLE
+from schedlab.machines.folder import CONSOLE_FILE
 from schedlab.report.build import write_report
 from schedlab.runs import collection, results
 from schedlab.studies.experiments import EXPERIMENTS
@@ -31,32 +31,32 @@ MANIFEST = {
 }  # fmt: skip
 
 
-def stored_run(place: Path, moments: int | None = None, **changes: object) -> Path:
+def stored_run(path: Path, moments: int | None = None, **changes: object) -> Path:
     """Returns a run's directory with only the first few records, or with `moments` all
     records of one moment.
     """
-    recording = place.parent / f"recording-{moments}"
+    recording = path.parent / f"recording-{moments}"
     if not recording.exists():
         record(recording, moments)
-    shutil.copytree(recording, place, copy_function=os.link)
-    results.write_json(place / results.MANIFEST, {**MANIFEST, **changes})
-    return place
+    shutil.copytree(recording, path, copy_function=os.link)
+    results.write_json(path / results.MANIFEST_FILE, {**MANIFEST, **changes})
+    return path
 
 
-def record(place: Path, moments: int | None) -> None:
+def record(path: Path, moments: int | None) -> None:
     """Returns the whole directory of a run except its manifest."""
-    place.mkdir()
+    path.mkdir()
     records = trace_simulator.simulate(random.Random(1), SCRIPT)
     if moments is not None:
         records = [record._replace(time=records[0].time) for record in records[:moments]]
-    trace_simulator.write(place / "trace.bin", records, SCRIPT)
-    metrics.compute(trace.read(place / "trace.bin")).write(place / results.METRICS)
-    (place / CONSOLE).touch()
+    trace_simulator.write(path / "trace.bin", records, SCRIPT)
+    metrics.compute(trace.read(path / "trace.bin")).write(path / results.METRICS_FOLDER)
+    (path / CONSOLE_FILE).touch()
 
 
 @pytest.mark.parametrize("moments", [0, 2, 1000])
 def test_a_recording_of_no_length_has_a_report(tmp_path: Path, moments: int) -> None:
-    runs = collection.read([stored_run(tmp_path / "run", moments)])
+    runs = collection.read_collection([stored_run(tmp_path / "run", moments)])
     report = tmp_path / "report"
     assert write_report(runs, report, ("html", "markdown")) == report / "index.html"
     assert "# schedlab report" in (report / "report.md").read_text()
@@ -75,10 +75,10 @@ def test_a_single_run_of_any_experiment_has_a_report(tmp_path: Path, study: int,
     for number, (name, experiment) in enumerate(EXPERIMENTS.items()):
         if experiment.study == study and number % 8 == part:
             first = (*experiment.quick, *experiment.full)[0]
-            cpus = (first.share.cpus or (2,))[0]
+            cpus = (first.grid.cpus or (2,))[0]
             policy = (*first.policies, *experiment.study_policies, "rr")[0]
             given: dict[str, Any] = {"label": name, "policy": str(policy), "cpus": cpus}
             machine = experiment.machine or "spike"
-            place = stored_run(tmp_path / str(number), **given, machine=machine)
-            report = make_report(collection.read([place]))
+            path = stored_run(tmp_path / str(number), **given, machine=machine)
+            report = make_report(collection.read_collection([path]))
             assert any(page.name == f"study-{study}" for page in report.pages), name

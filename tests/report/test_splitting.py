@@ -6,8 +6,8 @@ from __future__ import annotations
 import polars as pl
 
 from schedlab.report.model import Cell, Column, Page, Section, Table, Text, Trial
-from schedlab.report.page_splitting import FIGURES_MAX, divided
-from schedlab.report.trials import NAME
+from schedlab.report.page_splitting import FIGURES_MAX, split_page
+from schedlab.report.trials import PAGE_TRIAL
 
 LARGE, SMALL = FIGURES_MAX, 1
 """Numbers of tables."""
@@ -29,7 +29,7 @@ def names(page: Page) -> list[str]:
 
 def test_a_page_that_is_not_long_stays_as_it_is() -> None:
     page = Page("p", "Page", "Lead.", tuple(section(f"s{n}", SMALL) for n in range(FIGURES_MAX)))
-    assert divided(page) == [page]
+    assert split_page(page) == [page]
 
 
 def test_the_largest_sections_have_pages_to_which_the_index_leads() -> None:
@@ -40,7 +40,7 @@ def test_the_largest_sections_have_pages_to_which_the_index_leads() -> None:
         section("big", LARGE),
     )
     page = Page("p", "Page", "Lead.", page_sections)
-    index, large, big = divided(page)
+    index, large, big = split_page(page)
     assert len(names(index)) == LARGE
     assert sorted(names(index) + names(large) + names(big)) == sorted(names(page))
     assert [page_section.title for page_section in index.sections] == [
@@ -59,7 +59,7 @@ def test_the_largest_sections_have_pages_to_which_the_index_leads() -> None:
 
 def test_a_part_that_is_long_itself_is_divided_again() -> None:
     below = tuple(section(f"b{n}", LARGE) for n in range(4))
-    pages = divided(
+    pages = split_page(
         Page("p", "Page", "Lead.", (section("first", SMALL), section("all", 0, *below)))
     )
     assert {part_page.above for part_page in pages} == {"", "p"}
@@ -69,14 +69,14 @@ def test_a_part_that_is_long_itself_is_divided_again() -> None:
 
 def test_a_page_of_one_large_section_stays_as_it_is() -> None:
     page = Page("p", "Page", "", (section("one", 3 * LARGE),))
-    assert divided(page) == [page]
+    assert split_page(page) == [page]
 
 
 def test_links_of_captions_lead_somewhere_on_all_pages() -> None:
     """A part has the trials of its captions, but not the trial below the lead."""
     hog_trial = Trial("`hog` under `rr`", ("rr",), 1, 1, "hog")
     sections = (section("first", LARGE), section("large", LARGE))
-    page = Page("p", "Page", "Lead.", sections, trials={NAME: hog_trial, "s3-cpu": hog_trial})
-    index, large = divided(page)
-    assert set(index.trials) == {NAME, "s3-cpu"}
+    page = Page("p", "Page", "Lead.", sections, trials={PAGE_TRIAL: hog_trial, "s3-cpu": hog_trial})
+    index, large = split_page(page)
+    assert set(index.trials) == {PAGE_TRIAL, "s3-cpu"}
     assert set(large.trials) == {"s3-cpu"}

@@ -17,31 +17,31 @@ from schedlab.paths import ROOT
 from schedlab.report import trials
 from schedlab.report.html import write_pages
 from schedlab.report.markdown import write_document
-from schedlab.report.markup import OPEN, without_trials
+from schedlab.report.markup import OPEN_TRIAL_TEXT, without_trials
 from schedlab.report.model import Page, Report, Section, Text, Trial
-from schedlab.report.player_pages import address_of
-from schedlab.runs.collection import read
+from schedlab.report.player_pages import trial_address
+from schedlab.runs.collection import read_collection
 
 HOGS = ROOT / "workloads" / "files" / "monitor" / "two-hogs.json"
 
 
-def stored_setups(place: Path, file: Path | None = None, **more: Any) -> list[Any]:
+def stored_setups(path: Path, file: Path | None = None, **more: Any) -> list[Any]:
     """Returns runs of these policies; of a workload file, if one is given."""
     for policy in more.pop("policies", ("rr", "mlfq")):
-        folder = keep_figures(place, policy=policy, **more)
+        folder = keep_figures(path, policy=policy, **more)
         if file:
             (folder / WORKLOAD_FILE).write_bytes(file.read_bytes())
-    return list(read([place]).repeated.values())
+    return list(read_collection([path]).repeated.values())
 
 
 def test_a_workload_that_the_page_has_is_named(tmp_path: Path) -> None:
-    trial = trials.of_setups(stored_setups(tmp_path, HOGS, experiment="mine", cpus=2, seed=7))
+    trial = trials.trial_of_setups(stored_setups(tmp_path, HOGS, experiment="mine", cpus=2, seed=7))
     assert trial
     assert (trial.workload, trial.text, trial.policies) == ("two-hogs", "", ("mlfq", "rr"))
     assert (trial.cpus, trial.seed) == (2, 7)
     assert trial.title == "`two-hogs` under `mlfq` and `rr` on 2 CPUs"
     assert trial.differs == "ticks of 10ms"
-    query = parse_qs(address_of(trial).partition("#")[2])
+    query = parse_qs(trial_address(trial).partition("#")[2])
     assert query["policy"] == ["mlfq", "rr"]
     assert (query["workload"], query["cpus"], query["seed"]) == (["two-hogs"], ["2"], ["7"])
 
@@ -52,12 +52,13 @@ def test_a_document_has_no_link_that_leads_nowhere(tmp_path: Path) -> None:
     page = Page("index", "First", "", (Section("One", (Text(text),)),), trials={"slow": trial})
     report = Report("r", (page,))
     assert without_trials(text) == "It is slow."
-    caption = f"Tick 1 ms. [{OPEN}](try:slow). Levels: highest first."
+    caption = f"Tick 1 ms. [{OPEN_TRIAL_TEXT}](try:slow). Levels: highest first."
     assert without_trials(caption) == "Tick 1 ms. Levels: highest first."
     assert "try:" not in write_document(report, tmp_path).read_text()
     write_pages(report, tmp_path)
     assert (
-        f'href="{address_of(trial)}"'.replace("&", "&amp;") in (tmp_path / "index.html").read_text()
+        f'href="{trial_address(trial)}"'.replace("&", "&amp;")
+        in (tmp_path / "index.html").read_text()
     )
 
 
@@ -67,9 +68,9 @@ def test_a_link_opens_the_page_with_its_setup(browser: Browser, tmp_path: Path) 
         tmp_path / "runs", HOGS, experiment="mine", cpus=3, policies=("mlfq:four-quanta",),
         manifest={"with": {"tasks.hog.instance": "5"}},
     )  # fmt: skip
-    trial = trials.of_setups([setup])
+    trial = trials.trial_of_setups([setup])
     assert trial
-    page = Page("index", "First", "", (), trials={trials.NAME: trial})
+    page = Page("index", "First", "", (), trials={trials.PAGE_TRIAL: trial})
     write_pages(Report("r", (page,)), tmp_path)
     view = browser.new_page()
     wrong: list[str] = []

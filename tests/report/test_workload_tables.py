@@ -10,7 +10,7 @@ import polars as pl
 from kept_runs import MS, Rows, keep_run
 from schedlab.metrics.steady import steady
 from schedlab.report.model import Table
-from schedlab.report.workload_tables import metrics_table, workloads
+from schedlab.report.workload_tables import find_workloads, metrics_table
 from schedlab.runs import collection as runs
 
 JOBS = 300
@@ -41,8 +41,8 @@ def table_of(folder: Path, seeds: int) -> tuple[Table, dict[str, str]]:
             "processes": processes(seed),
         }
         keep_run(folder, "jobs", "rr", seed, tables=tables)
-    collection = runs.read([folder])
-    (workload,) = workloads(collection)
+    collection = runs.read_collection([folder])
+    (workload,) = find_workloads(collection)
     table = metrics_table(collection, workload)
     headings = [f"{column.group}: {column.title}" for column in table.columns]
     return table, dict(zip(headings, [cell.text for cell in table.rows[0]], strict=True))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from schedlab.commands import run as run_command
 from schedlab.commands.request_options import request_from
-from schedlab.runs.repeat_commands import commands
+from schedlab.runs.repeat_commands import repeat_commands
 from schedlab.workload.delays import delays_text
 
 MANIFEST: dict[str, Any] = {
@@ -81,7 +81,7 @@ SIMULATED = RUNS.map(
 
 @given(st.lists(RUNS | SIMULATED, max_size=12))
 def test_runs_are_requested_once_and_no_others(runs: list[dict[str, Any]]) -> None:
-    requested_runs = [run for command in commands(runs) for run in read_back(command)]
+    requested_runs = [run for command in repeat_commands(runs) for run in read_back(command)]
     assert len(requested_runs) == len({str(sorted(run.items(), key=str)) for run in requested_runs})
     assert all(run in runs for run in requested_runs)
     assert all(run in requested_runs for run in runs)
@@ -92,9 +92,9 @@ def test_all_of_some_policies_on_some_cpus_is_one_command() -> None:
         {**MANIFEST, "policy": policy, "cpus": cpus, "seed": seed}
         for policy, cpus, seed in product(["rr", "mlfq"], [1, 2, 4], [3, 4])
     ]
-    (command,) = commands(runs)
+    (command,) = repeat_commands(runs)
     assert "--policy rr,mlfq --cpus 1,2,4 --machine spike --runs 2 --seed 3 " in command
-    assert len(commands(runs[:-1])) == 4, "one for rr, one for mlfq on each number of CPUs"
+    assert len(repeat_commands(runs[:-1])) == 4, "one for rr, one for mlfq on each number of CPUs"
 
 
 @pytest.mark.parametrize(
@@ -102,12 +102,12 @@ def test_all_of_some_policies_on_some_cpus_is_one_command() -> None:
     [{"branch": "x"}, {"replay_of": {}}, {"costs": "mine.json (0123)"}, {"machine": "elsewhere"}],
 )
 def test_what_no_option_names_is_left_out(other: dict[str, Any]) -> None:
-    assert commands([{**MANIFEST, **other}]) == []
-    assert len(commands([{**MANIFEST, **other}, MANIFEST])) == 1
+    assert repeat_commands([{**MANIFEST, **other}]) == []
+    assert len(repeat_commands([{**MANIFEST, **other}, MANIFEST])) == 1
 
 
 def test_a_run_that_passed_over_limits_does_so_again() -> None:
     run = {**MANIFEST, "machine": "host", "memory_mib": 0, "ignore_limits": True}
-    (command,) = commands([run])
+    (command,) = repeat_commands([run])
     (again,) = read_back(command)
     assert {**again, "memory_mib": 0} == run, "it has this machine's memory"

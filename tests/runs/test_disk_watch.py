@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from conftest import Command
-from schedlab.base.host.disk import TRACE_LIMIT, DiskWatch
-from schedlab.base.host.supervision import attend, supervise
+from schedlab.base.host.disk import TRACE_LIMIT_VARIABLE, DiskWatch
+from schedlab.base.host.supervision import run_interactively, supervise
 from schedlab.errors import SchedlabError
 
 ENDLESS = {
@@ -44,14 +44,14 @@ def test_a_trace_that_grows_too_long_ends_the_run_and_is_measured(
 ) -> None:
     out = tmp_path / "runs"
     options = ("--machine", "sim", "--policy", "stride", "--cpus", "1", "--tick", "1s")
-    done = schedlab(
+    result = schedlab(
         *("run", "--workload", str(endless), *options, "--trace-limit", "1", "--json"),
         *("--out", str(out)),
     )
-    assert done.returncode == 1
+    assert result.returncode == 1
     assert only(out)["status"] == "disk"
-    assert TRACE_LIMIT in done.stderr
-    (run,) = json.loads(done.stdout)["runs"]
+    assert TRACE_LIMIT_VARIABLE in result.stderr
+    (run,) = json.loads(result.stdout)["runs"]
     summary = run["metrics"]["summary"]
     assert summary["truncated"]
     assert summary["context_switches"] > 1000
@@ -61,12 +61,12 @@ def test_a_sweep_has_the_same_limit(schedlab: Command, endless: Path, tmp_path: 
     out = tmp_path / "sweep"
     options = ("--workload", str(endless), "--policy", "stride", "--tick", "1ms")
     long = ("--limit", "86400s")
-    done = schedlab(
+    result = schedlab(
         *("sweep", *options, *long, "--jobs", "1", "--out", str(out)),
-        environment={TRACE_LIMIT: "1"},
+        environment={TRACE_LIMIT_VARIABLE: "1"},
     )
-    assert done.returncode == 1
-    assert TRACE_LIMIT in done.stdout + done.stderr
+    assert result.returncode == 1
+    assert TRACE_LIMIT_VARIABLE in result.stdout + result.stderr
 
 
 def supervised(folder: Path, code: str, watch: DiskWatch) -> int | None:
@@ -92,7 +92,7 @@ def test_a_program_that_ends_by_itself_has_no_problem(tmp_path: Path) -> None:
 
 
 def test_earlier_results_do_not_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(TRACE_LIMIT, "1")
+    monkeypatch.setenv(TRACE_LIMIT_VARIABLE, "1")
     (tmp_path / "before").write_bytes(b"x" * 2 * MIB)
     watch = DiskWatch(tmp_path)
     assert not watch.has_problem()
@@ -103,13 +103,15 @@ def test_earlier_results_do_not_count(monkeypatch: pytest.MonkeyPatch, tmp_path:
 def test_a_machine_in_a_terminal_is_ended_too(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv(TRACE_LIMIT, "1")
+    monkeypatch.setenv(TRACE_LIMIT_VARIABLE, "1")
     writes = (
         "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(open('end', 'w').close()))\n"
         "open('trace', 'wb').write(bytes(1 << 21)); time.sleep(50)"
     )
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SchedlabError, match=TRACE_LIMIT):
-        attend([sys.executable, "-c", writes], DiskWatch(tmp_path))
+    with pytest.raises(SchedlabError, match=TRACE_LIMIT_VARIABLE):
+        run_interactively([sys.executable, "-c", writes], DiskWatch(tmp_path))
     assert (tmp_path / "end").exists()
-    assert attend([sys.executable, "-c", "raise SystemExit(3)"], DiskWatch(tmp_path)) == 3
+    assert (
+        run_interactively([sys.executable, "-c", "raise SystemExit(3)"], DiskWatch(tmp_path)) == 3
+    )

@@ -14,13 +14,13 @@ import pytest
 
 from conftest import ROOT, Command
 from kept_runs import keep_figures
-from schedlab.base.toolchain.measuring import SOURCES
+from schedlab.base.toolchain.measuring import MEASURING_SOURCES
 from schedlab.commands import sweep_options as options
 from schedlab.errors import WrongUsage
 from schedlab.runs import collection, results
 from schedlab.sweep import best, columns, command, dataset, ranking
-from schedlab.sweep.objectives import parse
-from schedlab.sweep.program_identity import MEASURING
+from schedlab.sweep.objectives import parse_objective
+from schedlab.sweep.program_identity import MEASURING_FILES
 from sweeps import WORKLOAD
 
 EDITED = WORKLOAD.replace('"4ticks"', '"40ticks"')
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.xdist_group("sweeps")
 def test_all_measuring_code_exists() -> None:
     """A moved file would change the measurements, but not the hash."""
     package = ROOT / "python" / "schedlab"
-    for pattern in (*SOURCES, *MEASURING):
+    for pattern in (*MEASURING_SOURCES, *MEASURING_FILES):
         assert list(package.glob(pattern)), pattern
 
 
@@ -41,8 +41,10 @@ def sweep(folder: Path, text: str, seeds: str) -> None:
     (folder / "w.json").write_text(text)
     description = folder / "sweep.yaml"
     description.write_text("workloads: w.json\npolicies: [rr, mlfq]\n")
-    given = options.nodes([], [], [], [], [], None, {"seeds": seeds})
-    command.carry_out(command.plan(description, given), command.Doing(folder / "out", workers=1))
+    given = options.nodes_of_options([], [], [], [], [], None, {"seeds": seeds})
+    command.execute_plan(
+        command.plan_sweep(description, given), command.ExecutionOptions(folder / "out", workers=1)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -55,16 +57,16 @@ def edited(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_different_contents_of_one_name_are_ranked_separately(edited: Path) -> None:
-    objective = parse("turnaround")
+    objective = parse_objective("turnaround")
     values = ranking.read_values(edited, [objective])
     assert sorted(value.seeds for value in values) == [(1, 2), (2, 3)]
     by_seeds = {value.seeds: value for value in values}
     for seeds, text in (((1, 2), WORKLOAD), ((2, 3), EDITED)):
         sha256 = hashlib.sha256(text.encode()).hexdigest()
         assert by_seeds[seeds].distinction == f"workload file {sha256[:12]}"
-    short, long = (ranking.ranked(by_seeds[seeds], objective)[0] for seeds in ((1, 2), (2, 3)))
+    short, long = (ranking.rank_setups(by_seeds[seeds], objective)[0] for seeds in ((1, 2), (2, 3)))
     assert long.value.mean > 3 * short.value.mean
-    titles = [str(table.title) for table in best.tables(edited, [objective], 5)]
+    titles = [str(table.title) for table in best.ranking_tables(edited, [objective], 5)]
     assert len(set(titles)) == 2
 
 
@@ -102,7 +104,7 @@ def as_before(folder: Path, edited: Path) -> Path:
         del manifest[name]
     (folder / "runs").mkdir(parents=True)
     results.write_json(folder / "manifest.json", manifest)
-    for path in dataset.parts(edited, "runs"):
+    for path in dataset.part_files(edited, "runs"):
         pl.read_parquet(path).drop("made_of").write_parquet(folder / "runs" / path.name)
     return folder
 
@@ -111,43 +113,43 @@ def test_a_data_set_that_mixes_two_contents_is_refused_with_a_cure(
     tmp_path: Path, edited: Path, schedlab: Command
 ) -> None:
     folder = as_before(tmp_path / "old", edited)
-    done = schedlab("sweep", "--from", str(folder), "--best", "turnaround")
-    assert done.returncode == 2
-    words = " ".join(done.stderr.split())
+    result = schedlab("sweep", "--from", str(folder), "--best", "turnaround")
+    assert result.returncode == 2
+    words = " ".join(result.stderr.split())
     assert "ran twice with seed 2" in words
     assert "run the sweep again into another folder" in words
 
 
 def test_old_data_set_is_marked_unknown(tmp_path: Path, edited: Path) -> None:
     folder = as_before(tmp_path / "old", edited)
-    for path in dataset.parts(folder, "runs"):
+    for path in dataset.part_files(folder, "runs"):
         pl.read_parquet(path).filter(pl.col("seed") == 1).write_parquet(path)
-    (values,) = ranking.read_values(folder, [parse("turnaround")])
+    (values,) = ranking.read_values(folder, [parse_objective("turnaround")])
     assert values.distinction == "unknown components"
     types = dataset.read_table(folder, "runs").schema
-    assert dict(types) == columns.schema(columns.runs_table(()))
+    assert dict(types) == columns.polars_schema(columns.runs_columns(()))
 
 
 # --- a sweep is not a run
 
 
 def test_what_reads_runs_alone_names_what_reads_a_sweep(edited: Path, schedlab: Command) -> None:
-    done = schedlab("query", str(edited), str(edited), "SELECT 1")
-    assert done.returncode == 2
-    words = " ".join(done.stderr.split())
+    result = schedlab("query", str(edited), str(edited), "SELECT 1")
+    assert result.returncode == 2
+    words = " ".join(result.stderr.split())
     assert f"only `report` and `compare` read it, as {edited}" in words
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in result.stderr
 
 
 # --- single runs
 
 
-def keep(place: Path, seed: int, **facts: object) -> Path:
-    return keep_figures(place, seed=seed, manifest={"workload": "w.json", **facts})
+def keep(path: Path, seed: int, **facts: object) -> Path:
+    return keep_figures(path, seed=seed, manifest={"workload": "w.json", **facts})
 
 
 def experiments(places: list[Path], remeasure: bool = False) -> dict[str, list[int]]:
-    collected_runs = collection.read(places, remeasure)
+    collected_runs = collection.read_collection(places, remeasure)
     return {
         setup.experiment: [run.seed for run in repeated_runs.runs]
         for setup, repeated_runs in collected_runs.repeated.items()
@@ -172,7 +174,7 @@ def test_seeds_of_what_differs_are_not_pooled(
     one, other = values
     for seed, value in ((1, one), (2, one), (3, other)):
         keep(tmp_path, seed, **{key: value})
-    names = [f"w.json ({what} {results.shown(key, {key: value})})" for value in values]
+    names = [f"w.json ({what} {results.shorten_entry(key, {key: value})})" for value in values]
     assert experiments([tmp_path]) == {names[0]: [1, 2], names[1]: [3]}
     assert names[0] != names[1]
 
@@ -181,7 +183,7 @@ def test_old_runs_are_marked_unknown(tmp_path: Path) -> None:
     keep(tmp_path, 1)
     facts = {"measuring": {"sources_sha256": "aa"}}
     keep(tmp_path, 2, **facts)
-    known = f"w.json (measuring code {results.shown('measuring', facts)})"
+    known = f"w.json (measuring code {results.shorten_entry('measuring', facts)})"
     assert experiments([tmp_path]) == {"w.json (measuring code unknown)": [1], known: [2]}
     assert experiments([tmp_path], remeasure=True) == {"w.json": [1, 2]}
 
@@ -192,19 +194,19 @@ def test_study_uses_one_version(tmp_path: Path) -> None:
             tmp_path, experiment="s4-mixed-2", seed=seed, manifest={"kernel_sha256": kernel}
         )
     with pytest.raises(WrongUsage, match="with different kernel; report them separately"):
-        collection.read([tmp_path])
+        collection.read_collection([tmp_path])
 
 
 def test_a_run_keeps_what_it_is_made_of(schedlab: Command, tmp_path: Path) -> None:
     path, out = tmp_path / "w.json", tmp_path / "out"
     for text, seed in ((WORKLOAD, "1"), (EDITED, "2")):
         path.write_text(text)
-        done = schedlab(
+        result = schedlab(
             *("run", "--machine", "sim", "--workload", str(path), "--policy", "rr"),
             *("--cpus", "1", "--runs", "1", "--seed", seed, "--out", str(out)),
         )
-        assert done.returncode == 0, done.stderr
-    runs = collection.read([out])
+        assert result.returncode == 0, result.stderr
+    runs = collection.read_collection([out])
     assert len(runs.repeated) == 2
     for run, text in zip(sorted(runs, key=lambda run: run.seed), (WORKLOAD, EDITED), strict=True):
         assert (run.folder / "workload.json").read_text() == text

@@ -14,7 +14,7 @@ from schedlab import paths
 TAKES_TWO = """
 import pathlib, sys
 from schedlab import paths
-paths.RUNS = pathlib.Path(sys.argv[1])
+paths.RUNS_FOLDER = pathlib.Path(sys.argv[1])
 kept, empty = paths.new_runs_folder("kept"), paths.new_runs_folder("empty")
 assert kept.is_dir() and empty.is_dir()
 (kept / "run").mkdir()
@@ -26,7 +26,7 @@ if len(sys.argv) > 2:
 def test_commands_of_the_same_second_do_not_share_a_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(paths, "RUNS_FOLDER", tmp_path / "runs")
     folders = {paths.new_runs_folder("mixed-rr") for _ in range(30)}
     assert len(folders) == 30
     assert {folder.parent for folder in folders} == {tmp_path / "runs"}
@@ -36,9 +36,9 @@ def test_commands_of_the_same_second_do_not_share_a_folder(
 def test_a_folder_that_stays_empty_goes_with_the_program(
     interrupted: list[str], tmp_path: Path
 ) -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", TAKES_TWO, str(tmp_path / "runs"), *interrupted], check=False
     )
-    assert bool(done.returncode) == bool(interrupted)
+    assert bool(result.returncode) == bool(interrupted)
     (left,) = (tmp_path / "runs").iterdir()
     assert left.name.endswith("-kept")

@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 from conftest import Programs
-from schedlab.base.files.replacement import LIST
+from schedlab.base.files.replacement import LIST_NAME
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.machines import Boot, kernel_machine, machine_named
@@ -28,9 +28,9 @@ from schedlab.machines.spec import RunSpec
 from schedlab.machines.spike import INSTRUCTION_SET, SPIKE_VARIABLE, spike_problem
 from schedlab.runs import plan_execution as running
 from schedlab.runs import progress, worker
-from schedlab.runs.plan import Plan, product
-from schedlab.runs.progress import Board, Durations, guest_seconds
-from schedlab.runs.results import find_run, new_folder
+from schedlab.runs.plan import Plan, all_combinations
+from schedlab.runs.progress import Durations, ProgressBoard, guest_seconds
+from schedlab.runs.results import create_run_folder, find_run
 from script_machine import ScriptMachine
 
 BASE = RunSpec(
@@ -47,7 +47,7 @@ BASE = RunSpec(
 
 
 def plan_in(folder: Path, *cpus: int, repeats: int = 1) -> Plan:
-    return product(folder, BASE, (PolicyChoice("rr"),), cpus, repeats)
+    return all_combinations(folder, BASE, (PolicyChoice("rr"),), cpus, repeats)
 
 
 def carry_out(plan: Plan, machine: ScriptMachine, slots: int = 2) -> list[running.Finished]:
@@ -55,21 +55,21 @@ def carry_out(plan: Plan, machine: ScriptMachine, slots: int = 2) -> list[runnin
     kernel.write_bytes(b"kernel")
     durations = Durations(plan.folder.parent / "durations.json")
     with (
-        running.software({"kernel": kernel, "disk": kernel}, {"commit": "abc"}) as base,
-        Board(plan.runs, slots, durations) as board,
+        running.copy_software({"kernel": kernel, "disk": kernel}, {"commit": "abc"}) as base,
+        ProgressBoard(plan.runs, slots, durations) as board,
     ):
         machine_plan = replace(plan, runs=tuple(replace(run, machine=machine) for run in plan.runs))
-        return running.carry_out(machine_plan, base, slots, board)
+        return running.execute_plan(machine_plan, base, slots, board)
 
 
 @pytest.fixture
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "evaluate", lambda folder, outcome, *, store: (None, outcome))
+    monkeypatch.setattr(worker, "evaluate_run", lambda folder, outcome, *, store: (None, outcome))
 
 
 def test_a_plan_is_the_product_of_all_choices(tmp_path: Path) -> None:
     policies = (PolicyChoice("rr"), PolicyChoice("rr", "table-scan"))
-    plan = product(tmp_path, BASE, policies, (1, 4), 3)
+    plan = all_combinations(tmp_path, BASE, policies, (1, 4), 3)
     assert len(plan.runs) == 12
     assert len({run.name for run in plan.runs}) == 12
     assert [run.seed for run in plan.runs[:3]] == [1, 2, 3]
@@ -77,7 +77,7 @@ def test_a_plan_is_the_product_of_all_choices(tmp_path: Path) -> None:
 
 
 def test_boot_arguments_say_nothing_of_the_host(tmp_path: Path) -> None:
-    (run,) = product(tmp_path, BASE, (PolicyChoice("rr", "table-scan"),), (2,), 1).runs
+    (run,) = all_combinations(tmp_path, BASE, (PolicyChoice("rr", "table-scan"),), (2,), 1).runs
     assert run.machine.arguments(run) == (
         'policy=rr:table-scan tick=1ms seed=1 limit=1s trace=trace.bin run="mixed"'
     )
@@ -91,7 +91,7 @@ def test_runs_leave_complete_folders(tmp_path: Path) -> None:
     for finished_run in finished:
         assert sorted(path.name for path in finished_run.folder.iterdir()) == [
             "console.log",
-            LIST,
+            LIST_NAME,
             "manifest.json",
             "trace.bin",
         ]
@@ -153,16 +153,16 @@ def test_a_success_without_a_sound_trace_is_a_failure(tmp_path: Path) -> None:
 
 
 def test_folder_appears_complete_or_not_at_all(tmp_path: Path) -> None:
-    place = tmp_path / "set" / "run"
+    path = tmp_path / "set" / "run"
     with pytest.raises(KeyboardInterrupt):
-        fill_half(place)
+        fill_half(path)
     assert list(tmp_path.iterdir()) == []
 
 
-def fill_half(place: Path) -> None:
-    with new_folder(place) as folder:
+def fill_half(path: Path) -> None:
+    with create_run_folder(path) as folder:
         (folder / "half").touch()
-        assert not place.exists()
+        assert not path.exists()
         raise KeyboardInterrupt
 
 
@@ -273,22 +273,22 @@ def test_times_of_earlier_runs_are_remembered(tmp_path: Path) -> None:
 
 def test_the_board_estimates_what_is_left(tmp_path: Path) -> None:
     durations = Durations(tmp_path / "durations.json")
-    board = Board(plan_in(tmp_path, 1, 2, 3, 4).runs, 2, durations)
-    assert board.left() is None
+    board = ProgressBoard(plan_in(tmp_path, 1, 2, 3, 4).runs, 2, durations)
+    assert board.remaining_s() is None
     for run in board.runs:
         durations.learn(run, 10.0)
-    assert board.left() == pytest.approx(20.0)
+    assert board.remaining_s() == pytest.approx(20.0)
     board.started(board.runs[0], tmp_path / "none")
     board.ended(board.runs[0], Outcome("panic"), 1.0)
-    assert board.left() == pytest.approx(15.0)
+    assert board.remaining_s() == pytest.approx(15.0)
 
 
 def test_active_run_is_one_line_of_a_narrow_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
-    monkeypatch.setattr(progress, "messages", lambda: console)
-    board = Board(plan_in(tmp_path, 1, 2).runs, 2, Durations(tmp_path / "durations.json"))
+    monkeypatch.setattr(progress, "message_console", lambda: console)
+    board = ProgressBoard(plan_in(tmp_path, 1, 2).runs, 2, Durations(tmp_path / "durations.json"))
     for run in board.runs:
         named = replace(
             run, label="a workload whose name is longer than there is room beside its bar"
@@ -305,7 +305,7 @@ def test_lines_in_a_file_show_the_remaining_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     durations = Durations(tmp_path / "durations.json")
-    board = Board(plan_in(tmp_path, 1, 2).runs, 1, durations)
+    board = ProgressBoard(plan_in(tmp_path, 1, 2).runs, 1, durations)
     for run in board.runs:
         durations.learn(run, 10.0)
         board.started(run, tmp_path / "none")
@@ -320,7 +320,7 @@ def test_a_busier_host_than_before_is_taken_into_account(tmp_path: Path) -> None
     learned since the start need no correction.
     """
     durations = Durations(tmp_path / "durations.json")
-    board = Board(plan_in(tmp_path, 1, 2, 3, 4, 5).runs, 1, durations)
+    board = ProgressBoard(plan_in(tmp_path, 1, 2, 3, 4, 5).runs, 1, durations)
     first, second, third, *others = board.runs
     for run in board.runs:
         durations.learn(run, 100.0)
@@ -328,22 +328,22 @@ def test_a_busier_host_than_before_is_taken_into_account(tmp_path: Path) -> None
         board.learn(run, 300.0)
     board.done = 2
     assert board.estimate(third) == pytest.approx(300.0, rel=0.02)
-    assert board.left() == pytest.approx(900.0, rel=0.02)
+    assert board.remaining_s() == pytest.approx(900.0, rel=0.02)
     board.learn(first, 300.0)  # another seed
     assert board.estimate(first) == 300.0
     assert board.estimate(others[0]) == pytest.approx(300.0, rel=0.02)
 
 
 def test_guest_clock_is_read_from_a_partial_trace(tmp_path: Path) -> None:
-    place = tmp_path / "rr-1cpu-seed1"
-    assert guest_seconds(place) == 0
-    with new_folder(place) as folder:
+    path = tmp_path / "rr-1cpu-seed1"
+    assert guest_seconds(path) == 0
+    with create_run_folder(path) as folder:
         trace = folder / "trace.bin"
         trace.write_bytes(bytes(64))
-        assert guest_seconds(place) == 0
+        assert guest_seconds(path) == 0
         record = (1_500_000_000).to_bytes(8, "little") + bytes(24)
         trace.write_bytes(bytes(64) + bytes(32) + record + b"half a record")
-        assert guest_seconds(place) == 1.5
+        assert guest_seconds(path) == 1.5
 
 
 GOOD_SPIKE = """

@@ -19,23 +19,23 @@ import pytest
 from built_once import build_once
 from conftest import Command
 from schedlab.base.host.interpreter import module_command
-from schedlab.base.toolchain.build import IMAGE, KERNEL
+from schedlab.base.toolchain.build import DISK_IMAGE, KERNEL_PROGRAM
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.machines.spec import RunSpec
 from schedlab.machines.spike import Spike
-from schedlab.runs.plan import Plan, product
-from schedlab.runs.plan_execution import carry_out, software
-from schedlab.runs.progress import Board, Durations
+from schedlab.runs.plan import Plan, all_combinations
+from schedlab.runs.plan_execution import copy_software, execute_plan
+from schedlab.runs.progress import Durations, ProgressBoard
 
 SMALL = "mixed -n 1 -i 1000000"
 
 
 def run(schedlab: Command, out: Path, *arguments: str, status: int = 0) -> dict[str, Any]:
     """Returns the output of `./schedlab run --json`, with its messages under "messages"."""
-    done = schedlab("run", "--json", "--out", str(out), *arguments, timeout=600)
-    assert done.returncode == status, done.stderr
-    content: dict[str, Any] = json.loads(done.stdout)
-    content["messages"] = done.stderr
+    result = schedlab("run", "--json", "--out", str(out), *arguments, timeout=600)
+    assert result.returncode == status, result.stderr
+    content: dict[str, Any] = json.loads(result.stdout)
+    content["messages"] = result.stderr
     return content
 
 
@@ -105,7 +105,7 @@ def test_results_are_complete_and_describe_the_run(schedlab: Command, tmp_path: 
         assert manifest["machine"] == "spike"
         assert manifest["machine_version"]
         assert content_run["metrics"]
-        assert list((folder / "metrics").glob("*.parquet"))
+        assert (folder / "metrics" / "tables.json").is_file()
         assert "policy rr" in (folder / "console.log").read_text()
     assert not list(out.glob(".*"))
 
@@ -126,21 +126,21 @@ def test_a_guest_that_does_not_end_is_ended_at_its_limit(schedlab: Command, tmp_
 
 @pytest.mark.spike
 def test_missing_program_fails_the_run(schedlab: Command, tmp_path: Path) -> None:
-    words = ("--workload", "/nonesuch", "--cpus", "1,2")
-    content = run(schedlab, tmp_path / "o", *words, status=1)
+    arguments = ("--workload", "/nonesuch", "--cpus", "1,2")
+    content = run(schedlab, tmp_path / "o", *arguments, status=1)
     assert [run["manifest"]["status"] for run in content["runs"]] == ["failed", "failed"]
     assert "nonesuch" in content["messages"]
 
 
 @pytest.mark.qemu
 def test_qemu_runs_the_same_workload(schedlab: Command, tmp_path: Path) -> None:
-    done = schedlab(
+    result = schedlab(
         *("run", "--machine", "qemu", "--workload", SMALL, "--cpus", "1,2"),
         *("--out", str(tmp_path / "o")),
         timeout=600,
     )
-    assert done.returncode == 0, done.stderr
-    assert "not repeatable" in done.stdout
+    assert result.returncode == 0, result.stderr
+    assert "not repeatable" in result.stdout
     assert len(traces(tmp_path / "o")) == 2
 
 
@@ -181,12 +181,12 @@ def type_in(machine: subprocess.Popen[bytes], text: bytes) -> None:
 @pytest.mark.spike
 def test_panic_is_reported_with_the_kernel_message(tmp_path: Path) -> None:
     build_once("kernel", "image")
-    (base,) = product(tmp_path / "o", SMALL_RUN, (PolicyChoice("rr"),), (2,), 1).runs
+    (base,) = all_combinations(tmp_path / "o", SMALL_RUN, (PolicyChoice("rr"),), (2,), 1).runs
     with (
-        software({"kernel": KERNEL, "disk": IMAGE}, {}) as copies,
-        Board((base,), 1, Durations(tmp_path / "durations")) as board,
+        copy_software({"kernel": KERNEL_PROGRAM, "disk": DISK_IMAGE}, {}) as copies,
+        ProgressBoard((base,), 1, Durations(tmp_path / "durations")) as board,
     ):
-        (finished_run,) = carry_out(
+        (finished_run,) = execute_plan(
             Plan(tmp_path / "o", (replace(base, machine=Panicking()),)), copies, 1, board
         )
     assert finished_run.outcome.status == "panic"

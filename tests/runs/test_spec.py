@@ -19,8 +19,8 @@ from schedlab.errors import FileRefused, WrongUsage
 from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.runs import branch_runs, results
-from schedlab.runs.branches import Attribute, Future, past
-from schedlab.runs.recording import recording
+from schedlab.runs.branches import AttributeChange, BranchChanges, open_branch_source
+from schedlab.runs.recording import read_recording
 from schedlab.runs.replay import ReplayChanges
 from schedlab.studies import planning
 from schedlab.sweep import description_reader
@@ -51,7 +51,7 @@ def spec(**more: Any) -> RunSpec:
 
 def of_a_file(**more: Any) -> RunSpec:
     changes = (("tasks.batch.instance", "3"),)
-    file = workload_files.read(FORMATS / "workload.json", changes)
+    file = workload_files.read_workload_file(FORMATS / "workload.json", changes)
     given = {"workload": "workload.json", "file": file, "changes": changes, "machine": "sim"}
     return spec(**{**given, "memory_mib": 0, **more})
 
@@ -62,21 +62,23 @@ def programs() -> list[RunSpec]:
 
 
 def files() -> list[RunSpec]:
-    profile = costs.choose(f"{FORMATS / 'costs.json'},fork=20000")
-    shape = next(iter(shapes.ready().values()))
-    shaped = shapes.read(shape)
+    profile = costs.parse_costs(f"{FORMATS / 'costs.json'},fork=20000")
+    shape = next(iter(shapes.builtin_shapes().values()))
+    shaped = shapes.read_shape(shape)
     return [
         of_a_file(),
         of_a_file(costs=profile, delays=(("fork", 380_000),)),
-        of_a_file(costs=costs.choose("textbook")),
+        of_a_file(costs=costs.parse_costs("textbook")),
         of_a_file(shape=shaped, cpus=shaped.cpus),
         of_a_file(machine="spike", memory_mib=512),
     ]
 
 
 def replays() -> list[RunSpec]:
-    recorded = recording(RUN)
-    other = recorded.but(ReplayChanges(frozenset({1}), {2: {"priority": 1}}), "without typist")
+    recorded = read_recording(RUN)
+    other = recorded.with_changes(
+        ReplayChanges(frozenset({1}), {2: {"priority": 1}}), "without typist"
+    )
     recordings = (recorded, recorded.with_switches(), other)  # the last one as `explain` runs it
     return [
         of_a_file(workload=recording.title, file=None, changes=(), replay=recording.replay)
@@ -85,13 +87,15 @@ def replays() -> list[RunSpec]:
 
 
 def branches() -> list[RunSpec]:
-    before = past(KERNEL_RUN)
+    before = open_branch_source(KERNEL_RUN)
     futures = (
-        Future(),
-        Future(PolicyChoice("mlfq"), seed=3),
-        Future(settings=(("slice", 2),), attributes=(Attribute("cpu-bound", "tickets", 9),)),
+        BranchChanges(),
+        BranchChanges(PolicyChoice("mlfq"), seed=3),
+        BranchChanges(
+            settings=(("slice", 2),), attributes=(AttributeChange("cpu-bound", "tickets", 9),)
+        ),
     )
-    return [before.future(future, 20_000_000) for future in futures]
+    return [before.branch_spec(future, 20_000_000) for future in futures]
 
 
 def of_studies() -> list[RunSpec]:
@@ -102,7 +106,7 @@ def of_studies() -> list[RunSpec]:
 
 
 def of_a_sweep() -> list[RunSpec]:
-    described = description_reader.read(FORMATS / "sweep.yaml", {}, read_catalogue())
+    described = description_reader.read_description(FORMATS / "sweep.yaml", {}, read_catalogue())
     return [point.run for point in expand(described)]
 
 
@@ -189,4 +193,6 @@ def test_a_branch_that_does_not_say_what_it_continues_is_refused(name: str) -> N
 def test_a_branch_on_a_machine_without_branches_is_refused(tmp_path: Path) -> None:
     (branch, *_) = branches()
     with pytest.raises(WrongUsage, match="has no branches"):
-        branch_runs.carry_out({"mine": replace(branch, machine=machine_named("sim"))}, tmp_path)
+        branch_runs.perform_branch_specs(
+            {"mine": replace(branch, machine=machine_named("sim"))}, tmp_path
+        )

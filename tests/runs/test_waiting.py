@@ -8,18 +8,18 @@ from dataclasses import replace
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
-from schedlab.runs.executor import Waiting
+from schedlab.runs.executor import WaitingRuns
 from schedlab.runs.worker import Task
 
 RUN = RunSpec("mixed", PolicyChoice("rr"), (), 1, machine_named("spike"), 1, 10**6, 10**9, 64)
 
 
-def waiting_of(**cpus: int) -> Waiting:
+def waiting_of(**cpus: int) -> WaitingRuns:
     tasks = [Task(name, replace(RUN, cpus=count)) for name, count in cpus.items()]
-    return Waiting(tasks, lambda task: task.run.cpus)
+    return WaitingRuns(tasks, lambda task: task.run.cpus)
 
 
-def started_titles(waiting: Waiting, free: int) -> list[str]:
+def started_titles(waiting: WaitingRuns, free: int) -> list[str]:
     keys = []
     while cpus := waiting.next_cpus(free):
         keys.append(waiting.take(cpus).key)

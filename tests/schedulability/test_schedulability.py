@@ -16,25 +16,28 @@ from built_once import build_once
 from schedlab import metrics
 from schedlab.analysis.schedulability import (
     Overload,
-    Reserved,
+    PeriodicTask,
     busy_period,
-    demand,
-    overload,
+    find_overload,
+    interval_demand,
+    periodic_tasks,
     response_times,
-    task_set,
     utilisation,
     utilisation_bound,
 )
 from schedlab.commands.cli import cli
 from schedlab.workload import workload_files
-from schedlab_tools.benchmarks.deadlines import horizon, our_ends, random_set, simulated
+from schedlab_tools.benchmarks.deadlines import ends_in_schedlab, horizon, random_set, simulated
 
 ADMITS_ALL = ("--policy", "edf", "--set", "limit=1000")
 
 
-def tasks_of(*times: tuple[int, int, int]) -> tuple[Reserved, ...]:
+def tasks_of(*times: tuple[int, int, int]) -> tuple[PeriodicTask, ...]:
     """Returns tasks with runtime, deadline and period, in decreasing order of priority."""
-    return tuple(Reserved(str(at), *task_times, priority=at) for at, task_times in enumerate(times))
+    return tuple(
+        PeriodicTask(str(index), *task_times, priority=index)
+        for index, task_times in enumerate(times)
+    )
 
 
 def test_responses_are_those_of_joseph_and_pandya() -> None:
@@ -50,10 +53,10 @@ def test_the_bound_of_liu_and_layland() -> None:
 
 def test_demand_counts_jobs_that_are_due() -> None:
     tasks = tasks_of((2, 4, 5), (3, 7, 10))
-    assert [demand(tasks, at) for at in (3, 4, 7, 9, 17)] == [0, 2, 5, 7, 12]
+    assert [interval_demand(tasks, at) for at in (3, 4, 7, 9, 17)] == [0, 2, 5, 7, 12]
     assert busy_period(tasks) == 5
-    assert overload(tasks) is None
-    assert overload(tasks_of((2, 3, 5), (3, 4, 10))) == Overload(4, 5)
+    assert find_overload(tasks) is None
+    assert find_overload(tasks_of((2, 3, 5), (3, 4, 10))) == Overload(4, 5)
 
 
 def test_overloads_are_those_that_a_search_through_all_deadlines_finds() -> None:
@@ -68,11 +71,11 @@ def test_overloads_are_those_that_a_search_through_all_deadlines_finds() -> None
         if utilisation(tasks) > 1:
             continue
         all_of_it = 2 * math.lcm(*periods)
-        bad = [at for at in range(1, all_of_it) if demand(tasks, at) > at]
-        result = overload(tasks)
+        bad = [index for index in range(1, all_of_it) if interval_demand(tasks, index) > index]
+        result = find_overload(tasks)
         assert (result is not None) == bool(bad)
         assert result is None or (
-            result.interval in bad and demand(tasks, result.interval) == result.demand
+            result.interval in bad and interval_demand(tasks, result.interval) == result.demand
         )
         seen.add(result is None)
     assert seen == {True, False}
@@ -84,18 +87,18 @@ def test_what_theory_admits_misses_nothing_in_the_simulator() -> None:
     admitted = 0
     for seed in range(15):
         tasks = random_set(seed, random.Random(seed).uniform(0.4, 0.98))
-        if overload(tasks):
+        if find_overload(tasks):
             continue
         admitted += 1
         trace = simulated(tasks, ADMITS_ALL)
         jobs = metrics.jobs(trace)
         assert (jobs["lateness_ns"] <= 0).all(), seed
         assert len(jobs) == sum(-(-horizon(tasks) // task.period) for task in tasks)
-        assert len(our_ends(tasks, trace)) == len(jobs)
+        assert len(ends_in_schedlab(tasks, trace)) == len(jobs)
     assert admitted >= 5
 
 
-def _times(task: Reserved) -> tuple[int, int, int]:
+def _times(task: PeriodicTask) -> tuple[int, int, int]:
     return task.runtime, task.deadline, task.period
 
 
@@ -104,14 +107,14 @@ def test_workload_file_names_required_programs(tmp_path: Path) -> None:
     reserved = {"dl-runtime": 2000, "dl-period": 10_000, "dl-deadline": 50_000, "run": 1000}
     tasks = {"a": {**reserved, "instance": 2, "priority": 1}, "b": {"run": 1}}
     path.write_text(json.dumps({"tasks": tasks}))
-    reserved_task = Reserved("a", 2_000_000, 10_000_000, 10_000_000, 1, "a")
-    assert task_set(workload_files.read(path)) == (reserved_task, reserved_task)
+    reserved_task = PeriodicTask("a", 2_000_000, 10_000_000, 10_000_000, 1, "a")
+    assert periodic_tasks(workload_files.read_workload_file(path)) == (reserved_task, reserved_task)
 
 
 def test_analyse_prints_bounds_and_measurements() -> None:
-    done = CliRunner().invoke(cli, ["analyse", "deadlines", "--policy", "edf,rr", "--json"])
-    assert done.exit_code == 0, done.output
-    output = json.loads(done.stdout)
+    result = CliRunner().invoke(cli, ["analyse", "deadlines", "--policy", "edf,rr", "--json"])
+    assert result.exit_code == 0, result.output
+    output = json.loads(result.stdout)
     assert output["meets"] is True
     assert output["responses"] == [5_000_000, None]
     by_policy = {run["policy"]: run["tasks"] for run in output["runs"]}
@@ -149,9 +152,9 @@ def analysed(folder: Path, tasks: tuple[tuple[int, int], ...], *options: str) ->
     }
     path = folder / "w.json"
     path.write_text(json.dumps({"global": {"duration": 2}, "groups": groups, "tasks": members}))
-    done = CliRunner().invoke(cli, ["analyse", str(path), "--json", *options])
-    assert done.exit_code == 0, done.output
-    analysis: dict[str, Any] = json.loads(done.stdout)
+    result = CliRunner().invoke(cli, ["analyse", str(path), "--json", *options])
+    assert result.exit_code == 0, result.output
+    analysis: dict[str, Any] = json.loads(result.stdout)
     return analysis
 
 

@@ -28,26 +28,30 @@ TRUSTED = bool(sandbox.missing_requirement())
 @pytest.fixture(autouse=True)
 def small_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Returns a set of two workloads, with two variants of each, on one CPU."""
-    build_once(str(wasm_policy.LIBRARY.relative_to(ROOT)))
+    build_once(str(wasm_policy.SIMULATOR_LIBRARY.relative_to(ROOT)))
     full_set = read_set()
     quick = replace(full_set.levels["quick"], variants=2, cpus=(1,))
     selected_workloads = {name: full_set.workloads[name] for name in ("desktop", "crowd")}
     objectives = tuple(
         replace(
             objective,
-            of={name: group for name, group in objective.of.items() if name in selected_workloads},
+            group_by_workload={
+                name: group
+                for name, group in objective.group_by_workload.items()
+                if name in selected_workloads
+            },
         )
         for objective in full_set.objectives_of(quick)
-        if set(objective.of) & set(selected_workloads)
+        if set(objective.group_by_workload) & set(selected_workloads)
     )
     small = replace(
         full_set, levels={"quick": quick}, workloads=selected_workloads, objectives=objectives
     )
     monkeypatch.setattr(candidate, "read_set", lambda: small)
     monkeypatch.setattr(measuring, "cache_folder", lambda: tmp_path)
-    candidate._trials.cache_clear()
+    candidate._set_trials.cache_clear()
     yield
-    candidate._trials.cache_clear()
+    candidate._set_trials.cache_clear()
 
 
 def changed(old: str, new: str) -> str:
@@ -101,7 +105,7 @@ def test_failures_give_a_reason(source: str, at: str, words: str) -> None:
 
 
 def test_what_takes_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(candidate, "INSTRUCTIONS_MOST", 100_000)
+    monkeypatch.setattr(candidate, "INSTRUCTIONS_MAX", 100_000)
     result = schedlab.score(RR, trusted=TRUSTED)
     assert result["failed_at"] == "simulator"
     assert result["failure"].startswith(
@@ -116,7 +120,7 @@ def test_the_most_laborious_of_the_shipped_policies_has_a_score(
     """Uses the whole set."""
     for module in (candidate, measuring):
         monkeypatch.setattr(module, "read_set", read_set, raising=False)
-    candidate._trials.cache_clear()
+    candidate._set_trials.cache_clear()
     result = schedlab.score(ROOT / "policies" / "stride.c", trusted=TRUSTED)
     assert (result["failure"], result["failed_at"]) == ("", "")
     assert result["score"] > 1

@@ -17,9 +17,14 @@ from rich.console import Console
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands import score as command
 from schedlab.courses.scoring import measuring
-from schedlab.courses.scoring.score_card import Card, Measured, card, gaps
+from schedlab.courses.scoring.score_card import (
+    MeasuredPolicies,
+    ScoreCard,
+    improvement_gaps,
+    make_card,
+)
 from schedlab.courses.scoring.workload_sets import (
-    Drawn,
+    KeyedDraws,
     Objective,
     WorkloadSet,
     read_set,
@@ -35,7 +40,7 @@ RR, MLFQ = PolicyChoice("rr"), PolicyChoice("mlfq")
 
 
 def test_what_a_key_draws_is_the_same_everywhere() -> None:
-    drawn = Drawn(b"key", "name")
+    drawn = KeyedDraws(b"key", "name")
     assert [drawn.below(1000) for _ in range(5)] == [366, 766, 300, 198, 907]
     one, other = ([*SET.runs(key, QUICK, RR)] for key in (b"one", b"other"))
     assert one == [*SET.runs(b"one", QUICK, RR)]
@@ -54,7 +59,7 @@ def test_runs_of_a_set_can_be_executed(name: str) -> None:
             run.machine.check(run)
         assert {objective.name for objective in workload_set.objectives_of(level)}
         for objective in workload_set.objectives_of(level):
-            assert set(objective.of) <= set(workload_set.workloads)
+            assert set(objective.group_by_workload) <= set(workload_set.workloads)
 
 
 PUBLISHED = {
@@ -81,7 +86,7 @@ def test_a_published_set_never_changes() -> None:
         assert (workload_set.sha256, drawn.hexdigest()) == hashes
 
 
-def made_up(**factors: Sequence[Sequence[float]]) -> Measured:
+def made_up(**factors: Sequence[Sequence[float]]) -> MeasuredPolicies:
     """Returns policies with these factors, by objective (`x`, `y`) and variant, over a
     reference of 1.
     """
@@ -92,7 +97,7 @@ def made_up(**factors: Sequence[Sequence[float]]) -> Measured:
         }
         for policy, policy_factors in {"rr": [[1.0, 1, 1], [1.0, 1, 1]], **factors}.items()
     }
-    return Measured(logs, {})
+    return MeasuredPolicies(logs, {})
 
 
 OBJECTIVES = tuple(
@@ -102,8 +107,8 @@ OBJECTIVES = tuple(
 SMALL = replace(SET, objectives=OBJECTIVES)
 
 
-def carded(measured: Measured, policy: str = "mine") -> Card:
-    return card(SMALL, QUICK, measured, policy)
+def carded(measured: MeasuredPolicies, policy: str = "mine") -> ScoreCard:
+    return make_card(SMALL, QUICK, measured, policy)
 
 
 def test_a_card_has_factors_and_their_mean() -> None:
@@ -111,9 +116,9 @@ def test_a_card_has_factors_and_their_mean() -> None:
         made_up(mine=[[2, 2, 2], [1, 1, 1]], other=[[3.9, 4, 4.1], [0.5, 0.5, 0.5]])
     )
     first, second = policy_card.figures
-    assert first.better and second.better
-    assert math.exp(first.better.mean) == pytest.approx(2)
-    assert (first.best, second.best) == ("other", "rr")
+    assert first.log_improvement and second.log_improvement
+    assert math.exp(first.log_improvement.mean) == pytest.approx(2)
+    assert (first.best_other, second.best_other) == ("other", "rr")
     assert policy_card.score == pytest.approx(2 ** (1 / 4))
     assert (policy_card.dominated_by, policy_card.surely_dominated_by) == ((), ())
 
@@ -134,10 +139,10 @@ def test_who_dominates(other: Sequence[Sequence[float]], dominated: bool, surely
     assert ("other" in policy_card.surely_dominated_by) is surely
 
 
-def score_text(shown: Measured, hidden: Measured) -> str:
-    gap = gaps(shown, hidden, "rr", "mine")
+def score_text(shown: MeasuredPolicies, hidden: MeasuredPolicies) -> str:
+    gap = improvement_gaps(shown, hidden, "rr", "mine")
     console = Console(file=io.StringIO(), width=160)
-    for part in command._listing(SMALL, QUICK, b"k" * 32, carded(shown), carded(hidden), gap):
+    for part in command._card_texts(SMALL, QUICK, b"k" * 32, carded(shown), carded(hidden), gap):
         console.print(part, soft_wrap=True)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
@@ -159,7 +164,9 @@ def tiny() -> WorkloadSet:
     quick = replace(QUICK, variants=2, cpus=(1,))
     crowd = {"tasks.hog.instance": [2, 3], "tasks.sleeper.instance": [2]}
     objectives = tuple(
-        objective for objective in SET.objectives_of(QUICK) if set(objective.of) == {"crowd"}
+        objective
+        for objective in SET.objectives_of(QUICK)
+        if set(objective.group_by_workload) == {"crowd"}
     )
     return replace(SET, levels={"quick": quick}, workloads={"crowd": crowd}, objectives=objectives)
 
@@ -176,9 +183,9 @@ def test_measurements_are_stored(
         perform(Plan(folder, tuple(runs), unchecked=True), with_metrics=True)
         return folder
 
-    def measured(*policies: PolicyChoice) -> Measured:
-        place = tmp_path / str(len(ran))
-        return measuring.measure(tiny, b"key", tiny.levels["quick"], policies, place, carry_out)
+    def measured(*policies: PolicyChoice) -> MeasuredPolicies:
+        path = tmp_path / str(len(ran))
+        return measuring.measure(tiny, b"key", tiny.levels["quick"], policies, path, carry_out)
 
     first = measured(RR)
     assert ran == ["rr crowd-0", "rr crowd-1"]

@@ -14,8 +14,13 @@ from schedlab.base.files.json_lines import parse
 from schedlab.errors import WrongUsage
 from schedlab.runs.results import read_manifest
 from schedlab.workload.shapes.model import Shape
-from schedlab.workload.shapes.reading import choose, read, ready, shape_of
-from schedlab.workload.shapes.writing import file_text
+from schedlab.workload.shapes.reading import (
+    builtin_shapes,
+    find_shape,
+    parse_shape_node,
+    read_shape,
+)
+from schedlab.workload.shapes.writing import format_shape_file
 
 SHAPE: dict[str, Any] = {
     "format": 1,
@@ -47,7 +52,7 @@ def written(folder: Path, content: object) -> Path:
 
 
 def test_contents_of_a_file(tmp_path: Path) -> None:
-    shape = read(written(tmp_path, SHAPE))
+    shape = read_shape(written(tmp_path, SHAPE))
     assert shape.text() == TEXT
     assert shape.text(with_model=False) == TEXT[: TEXT.index(",threads")]
     assert shape.cpus == 12
@@ -55,19 +60,19 @@ def test_contents_of_a_file(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_as_if_all_cpus_were_alike() -> None:
-    shape = shape_of(parse('{"format": 1, "cpus": 3}'))
+    shape = parse_shape_node(parse('{"format": 1, "cpus": 3}'))
     assert shape == Shape((0, 1, 2), (0, 0, 0), (0, 0, 0), (0, 0, 0))
     assert shape.text() == "core/1"
     sets = '{"format": 1, "cpus": 4, "cores": ["0,2", "3,1"]}'
-    assert shape_of(parse(sets)).text() == "core%2/1"
+    assert parse_shape_node(parse(sets)).text() == "core%2/1"
     nodes = '{"format": 1, "cpus": 4, "nodes": 2, "distances": [[10, 20], [20, 10]]}'
-    assert shape_of(parse(nodes)).cache == (0, 0, 1, 1)
+    assert parse_shape_node(parse(nodes)).cache == (0, 0, 1, 1)
 
 
-@pytest.mark.parametrize("name", ready())
+@pytest.mark.parametrize("name", builtin_shapes())
 def test_a_shape_is_what_was_written(name: str) -> None:
-    for shape in (choose(name), shape_of(parse(json.dumps(SHAPE)))):
-        assert shape_of(parse(file_text(shape))) == shape
+    for shape in (find_shape(name), parse_shape_node(parse(json.dumps(SHAPE)))):
+        assert parse_shape_node(parse(format_shape_file(shape))) == shape
 
 
 @pytest.mark.parametrize(
@@ -90,7 +95,7 @@ def test_a_shape_is_what_was_written(name: str) -> None:
         ({"distances": [[11, 21], [21, 10]]}, "distances.0.0: 11: expected 10, the distance of a node to"),
         ({"distances": None}, "distances: null: expected 2 arrays of 2 distances"),
         ({"kinds": [{"cpus": "0-11", "capacity": 512}]}, "kinds: expected the capacity 1024 of the fastest"),
-        ({"kinds": [{"cpus": "0-11"}]}, "kinds.0: an object: expected the key capacity in it"),
+        ({"kinds": [{"cpus": "0-11"}]}, "kinds.0: an object: expected `capacity` in it"),
         ({"kinds": [{"cpus": "0-11", "capacity": 1024, "levels": [512]}]}, "kinds.0.levels: an array: expected 1"),
         ({"kinds": [{"cpus": "0-11", "capacity": 1024, "mhz": 1}]}, "kinds.0.mhz: unknown: expected name, cpus"),
         ({"model": {"busy_siblings": 1.5}}, "model.busy_siblings: 1.5: expected a part of a CPU's speed"),
@@ -104,7 +109,7 @@ def test_a_shape_is_what_was_written(name: str) -> None:
 )  # fmt: skip
 def test_what_is_wrong_is_refused(change: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(WrongUsage) as refused:
-        read(written(tmp_path, {**SHAPE, **change}))
+        read_shape(written(tmp_path, {**SHAPE, **change}))
     assert str(refused.value).startswith(f"{tmp_path}/mine.json:1: {message}")
 
 
@@ -113,14 +118,14 @@ def test_several_nodes_have_distances(tmp_path: Path) -> None:
     with pytest.raises(
         WrongUsage, match="expected the key distances in it, because it has several"
     ):
-        read(written(tmp_path, incomplete_shape))
+        read_shape(written(tmp_path, incomplete_shape))
 
 
 def test_missing_shape(tmp_path: Path) -> None:
     with pytest.raises(WrongUsage, match="cannot be read: No such file"):
-        choose(f"{tmp_path}/none.json")
+        find_shape(f"{tmp_path}/none.json")
     with pytest.raises(WrongUsage, match=r"unknown shape; name a file .*two-sockets"):
-        choose("three-sockets")
+        find_shape("three-sockets")
 
 
 # --- commands
@@ -133,8 +138,8 @@ def test_a_run_remembers_its_shape_and_is_carried_out_again(
     shape = written(tmp_path, {**SHAPE, "cpus": 2, "cores": 2, "caches": 2, "nodes": 2, "distances": [[10]],
                                "kinds": [{"cpus": "0-1", "capacity": 1024}]})  # fmt: skip
     common = ("--machine", "sim", "--workload", "ladder")
-    done = schedlab("run", *common, "--shape", str(shape), "--out", str(tmp_path / "runs"))
-    assert done.returncode == 0, done.stderr
+    result = schedlab("run", *common, "--shape", str(shape), "--out", str(tmp_path / "runs"))
+    assert result.returncode == 0, result.stderr
     manifest = read_manifest(tmp_path / "runs" / "rr-2cpu-seed1")
     assert manifest["shape"].startswith("mine.json (")
     assert "--shape core/2,threads600.455,cold0.5000.50000,demand" in manifest["boot_arguments"]

@@ -9,9 +9,9 @@ import pytest
 
 from schedlab.base.files.json_lines import parse
 from schedlab.errors import WrongUsage
-from schedlab.workload.shapes.reading import shape_of
-from schedlab.workload.shapes.sysfs import GUESSED, OFFLINE, shape_of_sys
-from schedlab.workload.shapes.writing import file_text
+from schedlab.workload.shapes.reading import parse_shape_node
+from schedlab.workload.shapes.sysfs import GUESS_NOTE, OFFLINE_NOTE, read_sys_shape
+from schedlab.workload.shapes.writing import format_shape_file
 
 
 def copy_of_sys(folder: Path, files: dict[str, str]) -> Path:
@@ -47,14 +47,14 @@ def server() -> dict[str, str]:
 
 
 def test_a_server(tmp_path: Path) -> None:
-    shape, notes = shape_of_sys(copy_of_sys(tmp_path, server()))
+    shape, notes = read_sys_shape(copy_of_sys(tmp_path, server()))
     assert shape.core == (0, 1, 2, 3) * 2
     assert shape.cache == shape.node == (0, 0, 1, 1) * 2
     assert shape.distances == ((10, 21), (21, 10))
     assert shape.kinds == ((1024,),)
     assert shape.text(False) == "core%4/1,cache%4/2,node%4/2,distance10.21:21.10"
-    assert notes == [GUESSED]
-    assert shape_of(parse(file_text(shape))) == shape
+    assert notes == [GUESS_NOTE]
+    assert parse_shape_node(parse(format_shape_file(shape))) == shape
 
 
 def test_a_telephone(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_telephone(tmp_path: Path) -> None:
         files[f"cpu/cpu{cpu}/topology/thread_siblings_list"] = str(cpu)
     for cpu in (0, 1):
         files[f"cpu/cpu{cpu}/cpufreq/scaling_available_frequencies"] = "900000 1800000 450000"
-    shape, notes = shape_of_sys(copy_of_sys(tmp_path, files))
+    shape, notes = read_sys_shape(copy_of_sys(tmp_path, files))
     assert shape.kind == (0, 0, 1, 1)
     assert shape.kinds == ((446, 223, 112), (1024,))
     assert "memory nodes are unknown for some CPUs: one node is assumed" in notes
@@ -74,12 +74,12 @@ def test_a_telephone(tmp_path: Path) -> None:
 
 def test_cpus_that_are_offline_are_left_out(tmp_path: Path) -> None:
     files = {**server(), "cpu/online": "0,2-4,6"}
-    shape, notes = shape_of_sys(copy_of_sys(tmp_path, files))
+    shape, notes = read_sys_shape(copy_of_sys(tmp_path, files))
     assert shape.core == (0, 1, 2, 0, 1)
     assert shape.node == (0, 1, 1, 0, 1)
     assert notes == [
-        OFFLINE,
-        GUESSED,
+        OFFLINE_NOTE,
+        GUESS_NOTE,
     ]
 
 
@@ -102,12 +102,12 @@ def test_cpus_that_are_offline_are_left_out(tmp_path: Path) -> None:
 )
 def test_any_input_gives_a_shape(change: dict[str, str], tmp_path: Path) -> None:
     """The shape can be read again."""
-    shape, notes = shape_of_sys(copy_of_sys(tmp_path, {**server(), **change}))
-    assert shape_of(parse(file_text(shape))) == shape
+    shape, notes = read_sys_shape(copy_of_sys(tmp_path, {**server(), **change}))
+    assert parse_shape_node(parse(format_shape_file(shape))) == shape
     assert notes
 
 
 def test_what_is_no_sys_is_refused(tmp_path: Path) -> None:
     for text in ("", "0-", "0-2000", "x"):
         with pytest.raises(WrongUsage):
-            shape_of_sys(copy_of_sys(tmp_path, {"cpu/online": text}))
+            read_sys_shape(copy_of_sys(tmp_path, {"cpu/online": text}))

@@ -10,7 +10,7 @@ import re
 import struct
 from pathlib import Path
 
-from schedlab.workload.binary_steps import WordsRefused, read_words
+from schedlab.workload.binary_steps import WordsRefused, encode_workload_text
 
 VARIABLE = "SCHEDLAB_TEST_WORKLOADS"
 """The environment variable with the path of a program's table."""
@@ -30,7 +30,7 @@ def table(source: Path) -> bytes:
     for match in _TEXT.findall(code):
         text = "".join(map(ast.literal_eval, re.findall(_LITERAL, match)))
         try:
-            file = read_words(text, TICK_NS)
+            file = encode_workload_text(text, TICK_NS)
         except WordsRefused:
             continue
         words = text.encode() + b"\0"
@@ -40,9 +40,9 @@ def table(source: Path) -> bytes:
 
 def environment(source: Path, folder: Path) -> dict[str, str]:
     """Writes the table into a folder. Returns the environment for the program."""
-    place = folder / f"{source.stem}.workloads"
-    place.write_bytes(table(source))
-    return {VARIABLE: str(place)}
+    path = folder / f"{source.stem}.workloads"
+    path.write_bytes(table(source))
+    return {VARIABLE: str(path)}
 
 
 def _padded(content: bytes) -> bytes:

@@ -18,7 +18,7 @@ def policies_in_progress() -> tuple[str, ...]:
     """Returns the policies missing from Git's index; without Git, those missing from the
     catalogue.
     """
-    done = subprocess.run(
+    result = subprocess.run(
         ["git", "ls-files", "policies/*.c"],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
@@ -26,6 +26,6 @@ def policies_in_progress() -> tuple[str, ...]:
         text=True,
         check=False,
     )
-    files = {line.rpartition("/")[2].removesuffix(".c") for line in done.stdout.splitlines()}
+    files = {line.rpartition("/")[2].removesuffix(".c") for line in result.stdout.splitlines()}
     committed = files or set(committed_policies())
     return tuple(name for name in known_policies() if name not in committed)

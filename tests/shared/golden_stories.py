@@ -14,12 +14,12 @@ from guest_machine import sound_trace
 from schedlab import trace
 from schedlab.base.toolchain.build import build
 from schedlab.base.toolchain.policies import read_catalogue
-from schedlab.paths import BUILD, ROOT
+from schedlab.paths import BUILD_FOLDER, ROOT
 from trace_story import Story
 
 GOLDEN = ROOT / "tests" / "golden"
-MODEL = BUILD / "scenario_model"
-SIMULATOR = BUILD / "scenario_simulator"
+MODEL = BUILD_FOLDER / "scenario_model"
+SIMULATOR = BUILD_FOLDER / "scenario_simulator"
 ACTED_TOGETHER = 3
 """The model's exit status if two CPUs acted at the same time."""
 
@@ -48,6 +48,12 @@ stories differ between machines, so none is pinned.
 """
 
 
+STARVING = ("wrr:listing",)
+"""Policies that let the scenario's root starve until others have ended. On the kernel it then sets
+an attribute of a process that is gone, which is an error, so no story is pinned.
+"""
+
+
 def policies_and_presets() -> list[str]:
     """Returns all built-in "policy" and "policy:preset" names."""
     return [
@@ -59,7 +65,7 @@ def policies_and_presets() -> list[str]:
 
 def is_pinned(policy: str) -> bool:
     """Returns True if tests/golden has a story of it."""
-    return policy.partition(":")[0] in PINNED and policy not in TOGETHER
+    return policy.partition(":")[0] in PINNED and policy not in (*TOGETHER, *STARVING)
 
 
 def golden_file(policy: str, cpus: int) -> Path:
@@ -84,9 +90,9 @@ def model_schedule(folder: Path, scenario: str, policy: str, cpus: int) -> tuple
     """Returns the model's story, and whether two CPUs acted at the same time."""
     path = folder / "model.bin"
     command = [str(built(MODEL)), scenario, policy, str(cpus), "1", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode in (0, ACTED_TOGETHER), done.stderr
-    return schedule_text(sound_trace(path), policy, cpus), done.returncode == ACTED_TOGETHER
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode in (0, ACTED_TOGETHER), result.stderr
+    return schedule_text(sound_trace(path), policy, cpus), result.returncode == ACTED_TOGETHER
 
 
 def simulator_schedule(
@@ -95,6 +101,6 @@ def simulator_schedule(
     """Returns the simulator's story. It checks for lost and doubled processes after each tick."""
     path = folder / "simulator.bin"
     command = [str(built(SIMULATOR)), scenario, policy, str(cpus), "1", str(path), costs]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 0, result.stderr
     return schedule_text(sound_trace(path), policy, cpus)

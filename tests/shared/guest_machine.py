@@ -10,7 +10,7 @@ from pathlib import Path
 
 from built_once import build_once
 from schedlab import trace
-from schedlab.base.toolchain.build import IMAGE, KERNEL
+from schedlab.base.toolchain.build import DISK_IMAGE, KERNEL_PROGRAM
 from schedlab.machines import Boot, kernel_machine
 from schedlab.machines.folder import TRACE_FILE
 
@@ -38,7 +38,7 @@ def run_guest(
     arguments: str = "tick=1ms",
     limit: str = "120s",
     memory_mib: int = 512,
-    image: Path = IMAGE,
+    image: Path = DISK_IMAGE,
     traced: bool = False,
     typed: str = "",
     replacement: tuple[str, str] | None = None,
@@ -56,10 +56,10 @@ def run_guest(
     words = [arguments, f"limit={limit}"]
     words += [f"trace={TRACE_FILE}"] if traced else []
     words += [f'run="{command}"'] if command else []
-    boot = Boot(KERNEL, image, cpus, memory_mib, " ".join(words), traced=traced)
+    boot = Boot(KERNEL_PROGRAM, image, cpus, memory_mib, " ".join(words), traced=traced)
     program, *start = kernel_machine(machine).command(boot)
     start = [program, *options, *start]
-    done = subprocess.run(
+    result = subprocess.run(
         [word.replace(*replacement) if replacement else word for word in start],
         cwd=folder,
         input=typed,
@@ -70,7 +70,7 @@ def run_guest(
         timeout=host_seconds,
         check=False,
     )
-    return Guest(done.returncode, done.stdout, folder / TRACE_FILE)
+    return Guest(result.returncode, result.stdout, folder / TRACE_FILE)
 
 
 def traced(

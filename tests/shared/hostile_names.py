@@ -12,7 +12,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from schedlab.commands.cli import cli
-from schedlab.machines.folder import CONSOLE, TRACE_FILE
+from schedlab.machines.folder import CONSOLE_FILE, TRACE_FILE
 from schedlab.metrics import compute
 from schedlab.runs import results
 from schedlab.trace.format import Kind, MarkKind
@@ -91,10 +91,10 @@ TEXT_MAX = 240
 
 def call(*words: str | Path) -> Result:
     """Runs a command that succeeds, and whose output has no terminal control sequences."""
-    done = CliRunner().invoke(cli, [str(word) for word in words], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    assert not UNSAFE.search(done.output), ascii(UNSAFE.search(done.output))
-    return done
+    result = CliRunner().invoke(cli, [str(word) for word in words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert not UNSAFE.search(result.output), ascii(UNSAFE.search(result.output))
+    return result
 
 
 class _Hostile(Simulator):
@@ -122,11 +122,11 @@ def hostile_run(folder: Path, name: str, seed: int = 1, **manifest: Any) -> None
     """
     script = Script(cpus=2, steps=900)
     records = _Hostile(random.Random(seed), script).run()
-    (folder / results.METRICS).mkdir(parents=True)
+    (folder / results.METRICS_FOLDER).mkdir(parents=True)
     write(folder / TRACE_FILE, records, script)
-    compute(load(records, script)).write(folder / results.METRICS)
+    compute(load(records, script)).write(folder / results.METRICS_FOLDER)
     results.write_json(
-        folder / results.MANIFEST,
+        folder / results.MANIFEST_FILE,
         {
             "schedlab": "0.1.0",
             "commit": name,
@@ -150,4 +150,4 @@ def hostile_run(folder: Path, name: str, seed: int = 1, **manifest: Any) -> None
             **manifest,
         },
     )
-    (folder / CONSOLE).write_text(name, errors="replace")
+    (folder / CONSOLE_FILE).write_text(name, errors="replace")

@@ -51,7 +51,7 @@ MANIFEST: dict[str, Any] = {
 
 
 def keep_run(
-    place: Path,
+    path: Path,
     experiment: str,
     policy: str,
     seed: int = 1,
@@ -62,7 +62,7 @@ def keep_run(
     """Writes a run with the given metrics tables: `summary`, `groups`, `processes`, `values`.
     No trace.
     """
-    folder = place / f"{experiment}-{policy.replace(':', '-')}-seed{seed}"
+    folder = path / f"{experiment}-{policy.replace(':', '-')}-seed{seed}"
     return _keep(
         folder, tables or {}, {"label": experiment, "policy": policy, "seed": seed, **manifest}
     )
@@ -71,12 +71,12 @@ def keep_run(
 def _keep(
     folder: Path, tables: Mapping[str, Rows | pl.DataFrame], manifest: Mapping[str, Any]
 ) -> Path:
-    metrics = folder / results.METRICS
+    metrics = folder / results.METRICS_FOLDER
     metrics.mkdir(parents=True)
     for name, rows in tables.items():
         frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(rows)
         _completed(name, frame).write_parquet(metrics / f"{name}.parquet")
-    results.write_json(folder / results.MANIFEST, {**MANIFEST, **manifest})
+    results.write_json(folder / results.MANIFEST_FILE, {**MANIFEST, **manifest})
     return folder
 
 
@@ -108,7 +108,7 @@ def keep_simulated(folder: Path, seed: int, **manifest: Any) -> Metrics:
     run_metrics = compute(load(records, script))
     _keep(folder, {}, {"cpus": 2, "seed": seed, **manifest})
     write(folder / TRACE_FILE, records, script)
-    run_metrics.write(folder / results.METRICS)
+    run_metrics.write(folder / results.METRICS_FOLDER)
     return run_metrics
 
 
@@ -140,7 +140,7 @@ _NUMBERS = dict.fromkeys(_SUMMARY, pl.Float64) | {
 
 
 def keep_figures(
-    place: Path,
+    path: Path,
     *,
     experiment: str = "",
     policy: str = "rr",
@@ -186,7 +186,7 @@ def keep_figures(
         "message": "" if succeeded else "it went wrong:\n  details",
         **(manifest or {}),
     }
-    folder = _keep(place / (f"{experiment}-{name}" if experiment else name), tables, content)
+    folder = _keep(path / (f"{experiment}-{name}" if experiment else name), tables, content)
     default_trace = f"{experiment} {policy} {cpus} {seed} {sorted(summary.items())}".encode()
     (folder / TRACE_FILE).write_bytes(default_trace if trace is None else trace)
     return folder

@@ -25,6 +25,6 @@ def need_guests() -> None:
 
 def forget_host() -> None:
     """Discards cached facts about this host."""
-    for cached_function in (guest.find_qemu, guest._kvm_tried):
+    for cached_function in (guest.find_qemu, guest._probe_kvm):
         cached_function.cache_clear()
     kvm.give_up("")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from schedlab.commands.new_policy import rendered
+from schedlab.commands.new_policy import render_template
 from schedlab.paths import ROOT
 
 FILE = ROOT / "tests" / "mistakes" / "mistakes.yaml"
@@ -41,7 +41,7 @@ class AuthorsMistake:
 
     def write(self, folder: Path) -> Path:
         """Writes the policy that makes the mistake, and returns its file."""
-        text = rendered("policy.c", NAME, "a test")
+        text = render_template("policy.c", NAME, "a test")
         for old, new in self.changes.items():
             assert old in text, old
             text = text.replace(old, new, 1)

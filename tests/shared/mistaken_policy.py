@@ -9,13 +9,13 @@ from pathlib import Path
 
 from schedlab.base.toolchain.build import build
 from schedlab.metrics import compute
-from schedlab.paths import BUILD, ROOT
+from schedlab.paths import BUILD_FOLDER, ROOT
 from schedlab.trace import Kind, read, validate
 
 SOURCE = ROOT / "tests" / "mistakes" / "mistaken.c"
-KERNEL = BUILD / "mistaken" / "kernel.elf"
-CHECKED = BUILD / "checked" / "mistaken" / "schedlab-sim"
-PLAIN = BUILD / "mistaken" / "schedlab-sim"
+KERNEL = BUILD_FOLDER / "mistaken" / "kernel.elf"
+CHECKED = BUILD_FOLDER / "checked" / "mistaken" / "schedlab-sim"
+PLAIN = BUILD_FOLDER / "mistaken" / "schedlab-sim"
 
 
 @cache

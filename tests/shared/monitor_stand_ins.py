@@ -26,15 +26,15 @@ from schedlab.monitor.system import (
     Setup,
     Status,
     StatusRow,
-    TunableNow,
+    TunableState,
 )
-from schedlab.monitor.system_factory import Choices
+from schedlab.monitor.system_factory import SetupChoices
 from schedlab.monitor.systems.driven_system import PlayedSystem
-from schedlab.monitor.terminal_feed import Screen
+from schedlab.monitor.terminal_feed import TerminalScreen
 from schedlab.trace.format import HEADER, RECORD, AttributeKind, Kind
 from schedlab.trace.model import Header
 from schedlab.workload import workload_files
-from schedlab.workload.text import text_of
+from schedlab.workload.text import format_workload
 from schedlab_simulator import Simulator
 
 CATALOGUE: Catalogue = {
@@ -53,8 +53,8 @@ CATALOGUE: Catalogue = {
 SECOND = 1_000_000_000
 
 
-def choices() -> Choices:
-    return Choices(CATALOGUE)
+def choices() -> SetupChoices:
+    return SetupChoices(CATALOGUE)
 
 
 @cache
@@ -62,11 +62,15 @@ def recorded(
     workload: str = "study4-mixed", cpus: int = 2, policy: str = "rr", queues: bool = False
 ) -> tuple[Header, Records]:
     """Returns a whole trace in the order of its records."""
-    file = workload_files.read(ROOT / "workloads" / "files" / f"{workload}.json")
+    file = workload_files.read_workload_file(ROOT / "workloads" / "files" / f"{workload}.json")
     with TemporaryDirectory() as folder:
         path = Path(folder) / "trace.bin"
         with Simulator(
-            text_of(file, 1, 1_000_000), policy=policy, cpus=cpus, tick_ns=1_000_000, trace=path
+            format_workload(file, 1, 1_000_000),
+            policy=policy,
+            cpus=cpus,
+            tick_ns=1_000_000,
+            trace=path,
         ) as machine:
             machine.run()
         data = path.read_bytes()
@@ -79,7 +83,9 @@ def recorded(
 class StandIn(PlayedSystem):
     """Plays a trace: at the given speed, or, if not `played`, as fast as the host's time."""
 
-    header: Header | None
+    header: Header | None = None
+    monitor_pids: frozenset[int] = frozenset()
+    why_no_branches = "it is a stand-in"
     status_period_s = 0.1
 
     def __init__(
@@ -92,7 +98,6 @@ class StandIn(PlayedSystem):
         super().__init__(setup, folder)
         self.abilities = frozenset(Ability) - (set() if played else {Ability.PACE})
         self.repeatable = played
-        self.no_branches = "it is a stand-in"
         self.header, self.records = trace or recorded(cpus=setup.cpus)
         self.monitor_pids = frozenset({1})
         self.record_cost_ns = 100.0
@@ -120,7 +125,7 @@ class StandIn(PlayedSystem):
 
     # --- its output
 
-    def take(self) -> Records:
+    def take_records(self) -> Records:
         if self.broken:
             raise self.broken
         upto = int(np.searchsorted(self._latest, self.now_ns, side="right"))
@@ -149,8 +154,8 @@ class StandIn(PlayedSystem):
         self.commands.append("status")
         return Status("rr", {"slice": 2}, (StatusRow("init", 1, "blocked", 5, None, 1),), "")
 
-    async def read_tunables(self) -> tuple[TunableNow, ...]:
-        return (TunableNow("slice", 2, 1, 1000, 1, "ticks"),)
+    async def read_tunables(self) -> tuple[TunableState, ...]:
+        return (TunableState("slice", 2, 1, 1000, 1, "ticks"),)
 
     # --- its input
 
@@ -209,7 +214,7 @@ class Watching:
     def __init__(self, session: Session) -> None:
         self.frames: list[dict[str, object]] = []
         self.changes = 0
-        self.screen = Screen(session, self.show, self.changed)
+        self.screen = TerminalScreen(session, self.show, self.changed)
 
     def show(self, frames: Sequence[object]) -> None:
         self.frames += frames  # type: ignore[arg-type]

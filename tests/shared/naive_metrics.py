@@ -423,7 +423,7 @@ class Naive:
                 part = Span("", "", idle_since, until, 0).inside(self.begin, self.end)
                 row["idle_loop_ns"] += part
 
-        for at, record in enumerate(self.records):
+        for index, record in enumerate(self.records):
             if record.cpu != cpu:
                 continue
             if record.kind == Kind.START:
@@ -435,17 +435,17 @@ class Naive:
             elif record.kind == Kind.SWITCH:
                 spend(record.time)
                 current, since = record.process, record.time
-                if self.in_window(at):
+                if self.in_window(index):
                     row["context_switches"] += bool(record.process and record.first)
                     row["switches_to_idle"] += record.process == 0
                     row["switches_from_idle"] += record.first == 0
             elif record.kind == Kind.SCHEDULER_ENTER:
                 stop_idling(record.time)
                 idle_since = None
-                entered = (at, record.second)
+                entered = (index, record.second)
             elif record.kind == Kind.SCHEDULER_EXIT:
                 assert entered
-                if self.in_window(entered[0]) and self.in_window(at):
+                if self.in_window(entered[0]) and self.in_window(index):
                     row["scheduler_entries"] += 1
                     row["scheduler_cycles"] += record.second - entered[1]
                 if record.process == 0:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from schedlab.monitor.files import PAGE, POLICY
-from schedlab.report.html import SHARED, TEMPLATES, vega_script
+from schedlab.monitor.files import PAGE_FOLDER, PAGE_SECURITY_POLICY
+from schedlab.report.html import SHARED_FILES, TEMPLATES, vega_script
 
 TYPES = {
     ".js": "text/javascript; charset=utf-8",
@@ -36,9 +36,9 @@ class _Files(BaseHTTPRequestHandler):
         name = urlsplit(self.path).path.removeprefix("/") or "index.html"
         body = self.files.get(name)
         if body is None:
-            body = ((TEMPLATES if name in SHARED else PAGE) / name).read_bytes()
+            body = ((TEMPLATES if name in SHARED_FILES else PAGE_FOLDER) / name).read_bytes()
         self.send_response(200)
-        self.send_header("Content-Security-Policy", POLICY)
+        self.send_header("Content-Security-Policy", PAGE_SECURITY_POLICY)
         self.send_header("Content-Type", TYPES.get(Path(name).suffix, "text/html"))
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from schedlab.base.toolchain.tools import system_compiler
+from schedlab.base.toolchain.tools import require_system_compiler
 from schedlab.paths import ROOT
 
 FLAGS = (
@@ -28,13 +28,15 @@ def keep_the_laws(policies: Sequence[Path], folder: Path, seeds: int) -> str:
         ROOT / "tests" / "policies" / "laws.c",
         ROOT / "policies" / "support" / "registry.c",
     )
-    _output_of(system_compiler().clang, *FLAGS, "-I.", *sources, table, *policies, "-o", program)
+    _output_of(
+        require_system_compiler().clang, *FLAGS, "-I.", *sources, table, *policies, "-o", program
+    )
     return _output_of(program, str(seeds))
 
 
 def _output_of(*command: str | Path) -> str:
-    done = subprocess.run(
+    result = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert result.returncode == 0, result.stderr
+    return result.stdout

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from schedlab.paths import ROOT
-from schedlab.studies.linux_experiments import FAIR
+from schedlab.studies.linux_experiments import FAIR_CLASS
 
 OUTPUTS = ROOT / "tests" / "outputs"
-RATES = {FAIR: 1000.0, "wrr:linux": 1001.0, "lottery:linux": 990.0}
+RATES = {FAIR_CLASS: 1000.0, "wrr:linux": 1001.0, "lottery:linux": 990.0}
 
 
 def sysbench(policy: str, seed: int, name: str = "sysbench-1-thread") -> str:

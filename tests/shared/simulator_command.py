@@ -9,15 +9,15 @@ from functools import cache
 from pathlib import Path
 
 from schedlab.base.toolchain.build import build
-from schedlab.paths import BUILD
-from schedlab.workload.binary_steps import read_words
+from schedlab.paths import BUILD_FOLDER
+from schedlab.workload.binary_steps import encode_workload_text
 
 
 @cache
 def built(target: str) -> Path:
     """Returns a file of build/, after building it."""
     build(f"build/{target}")
-    return BUILD / target
+    return BUILD_FOLDER / target
 
 
 def tick_of(options: Sequence[str]) -> int:
@@ -28,7 +28,7 @@ def tick_of(options: Sequence[str]) -> int:
 def write_workload(folder: Path, text: str, tick_ns: int = 1_000_000) -> Path:
     """Writes the workload file for a text, and returns its path."""
     workload = folder / "workload.steps"
-    workload.write_bytes(read_words(text, tick_ns))
+    workload.write_bytes(encode_workload_text(text, tick_ns))
     return workload
 
 
@@ -36,7 +36,7 @@ def simulate(
     folder: Path, text: str, *options: str, program: str = "sim/schedlab-sim"
 ) -> subprocess.CompletedProcess[str]:
     """Runs a workload, given as text, with the command."""
-    return play(folder, read_words(text, tick_of(options)), *options, program=program)
+    return play(folder, encode_workload_text(text, tick_of(options)), *options, program=program)
 
 
 def play(

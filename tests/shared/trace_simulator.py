@@ -139,9 +139,9 @@ class Simulator:
     def text(self, cpu: int, kind: Kind, process: int, text: str) -> None:
         """Adds a text, twelve bytes per record."""
         data = text.encode() or b"\0"
-        for at in range(0, len(data), 12):
-            second, first = struct.unpack("<QI", data[at : at + 12].ljust(12, b"\0"))
-            self.emit(cpu, Kind.TEXT if at else kind, process, first, second)
+        for index in range(0, len(data), 12):
+            second, first = struct.unpack("<QI", data[index : index + 12].ljust(12, b"\0"))
+            self.emit(cpu, Kind.TEXT if index else kind, process, first, second)
 
     def cycle_count(self, cpu: int) -> int:
         """Returns the CPU's counter, some time later."""
@@ -299,8 +299,8 @@ class Simulator:
         """
         words = b"{} is more than {}, which is told".ljust(36, b"\0")
         rows = [(Kind.SAID, process, 0xFFFF_FFFE, len(self.records))]
-        for at in range(0, len(words), 12):
-            second, first = struct.unpack("<QI", words[at : at + 12])
+        for index in range(0, len(words), 12):
+            second, first = struct.unpack("<QI", words[index : index + 12])
             rows.append((Kind.TEXT, 0, first, second))
         for kind, pid, first, second in rows:
             sequence = self.script.first_sequence + len(self.records)

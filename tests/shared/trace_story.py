@@ -38,14 +38,14 @@ def scenario_records(trace: Trace) -> list[Record]:
     """Returns the records from the root's mark of the scenario's start to the root's end."""
     records = records_of(trace)
     begin = next(
-        place
-        for place, record in enumerate(records)
+        index
+        for index, record in enumerate(records)
         if record.kind == Kind.MARK and record.first == MarkKind.BEGIN
     )
     root = records[begin].process
     end = next(
-        place
-        for place, record in enumerate(records)
+        index
+        for index, record in enumerate(records)
         if record.kind == Kind.EXIT and record.process == root
     )
     return records[begin + 1 : end + 1]

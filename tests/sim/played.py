@@ -8,9 +8,9 @@ from pathlib import Path
 from built_once import build_once
 from guest_machine import TICK_NS, Guest, run_guest, sound_trace
 from schedlab import trace
-from schedlab.base.toolchain.build import IMAGE
-from schedlab.workload.binary_steps import read_words
-from schedlab.workload.loading import COMMAND, make_disk
+from schedlab.base.toolchain.build import DISK_IMAGE
+from schedlab.workload.binary_steps import encode_workload_text
+from schedlab.workload.loading import PLAY_COMMAND, make_disk
 from simulator_command import built, simulate
 
 
@@ -24,9 +24,9 @@ def played(
 ) -> Guest:
     """Returns the outcome of the workload on the kernel, on Spike; `tunables` as NAME=VALUE,…"""
     build_once("image")
-    disk = make_disk(IMAGE, read_words(text, tick_ns), built("mkfs"), folder)
+    disk = make_disk(DISK_IMAGE, encode_workload_text(text, tick_ns), built("mkfs"), folder)
     words = f"tick={tick_ns // 1000}us policy={policy}" + (f" set={tunables}" if tunables else "")
-    return run_guest(folder, COMMAND, cpus=cpus, arguments=words, traced=True, image=disk)
+    return run_guest(folder, PLAY_COMMAND, cpus=cpus, arguments=words, traced=True, image=disk)
 
 
 def play(
@@ -49,6 +49,6 @@ def simulated(
     """Returns the trace of the workload in the simulator; `tunables` as NAME=VALUE,…"""
     path = folder / "simulated.bin"
     options = ["--policy", policy, *(("--set", tunables) if tunables else ())]
-    done = simulate(folder, text, *options, "--cpus", str(cpus), "--trace", str(path))
-    assert done.returncode == 0, done.stderr
+    result = simulate(folder, text, *options, "--cpus", str(cpus), "--trace", str(path))
+    assert result.returncode == 0, result.stderr
     return sound_trace(path)

@@ -112,6 +112,6 @@ def workloads(draw: st.DrawFn, switches: tuple[str, ...] = ()) -> str:
         lines += [f"fork {name}", *draw(_FIRST)]
     lines += draw(_LAST)
     lines += draw(_ENDS)
-    for place, name in enumerate(names):
-        lines += [f"program {name}", *draw(_bodies(names[place + 1 :], switches))]
+    for index, name in enumerate(names):
+        lines += [f"program {name}", *draw(_bodies(names[index + 1 :], switches))]
     return "\n".join(lines) + "\n"

@@ -263,15 +263,15 @@ class History:
     def next_cpu(self, row: int, pid: int) -> int | None:
         """Returns the queue's CPU: the next CPU that it is moved from or picked on."""
         rows = self.traces.get(pid, [])
-        place = bisect_right(rows, row)
-        if place == len(rows):
+        index = bisect_right(rows, row)
+        if index == len(rows):
             return self.places.get(pid)
         if self.regimes and self.regime.shared:
             return None
-        between = self.records[row + 1 : rows[place]]
+        between = self.records[row + 1 : rows[index]]
         if any(record.kind in (Kind.POLICY, Kind.TUNABLE) for record in between):
             return None
-        queue_record = self.records[rows[place]]
+        queue_record = self.records[rows[index]]
         return queue_record.first if queue_record.kind == Kind.MIGRATE else queue_record.cpu
 
     def migrate(self, record: Record) -> None:

@@ -10,24 +10,29 @@ import pytest
 from kept_runs import MS, keep_run
 from schedlab import metrics, trace
 from schedlab.analysis.agreement import variants
-from schedlab.analysis.agreement.cells import Cell, Key, cells
-from schedlab.analysis.agreement.known import Judged, Known, Reason
-from schedlab.analysis.agreement.plan import Case, Window, named, simulated_run
-from schedlab.analysis.agreement.variants import Range
+from schedlab.analysis.agreement.cells import Cell, CellKey, compute_cells
+from schedlab.analysis.agreement.known import JudgedCell, KnownDifference, KnownReason
+from schedlab.analysis.agreement.plan import (
+    ComparedRun,
+    KernelWindow,
+    compared_experiment,
+    simulated_run_spec,
+)
+from schedlab.analysis.agreement.variants import ValueRange
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.report import layout
-from schedlab.report.agreement import page
+from schedlab.report.agreement import make_page
 from schedlab.report.model import Table
 from schedlab.runs import collection
 from schedlab.trace.divergence import first_divergence
-from schedlab.workload.text import text_of
+from schedlab.workload.text import format_workload
 from simulator_command import simulate
 
 EXPERIMENT = "s1-timing-cpu-heavy"
 
 
 def keep(
-    place: Path,
+    path: Path,
     machine: str,
     completion: float | None,
     seed: int = 1,
@@ -37,7 +42,7 @@ def keep(
     """`groups`: each one's turnaround and running time, in ms."""
     ran = sum(running for _, running in groups.values())
     keep_run(
-        place / machine,
+        path / machine,
         EXPERIMENT,
         policy,
         seed,
@@ -57,8 +62,8 @@ def keep(
     )
 
 
-def by_what(place: Path) -> dict[str, Cell]:
-    return {cell.key.what: cell for cell in cells(collection.read([place]))}
+def by_what(path: Path) -> dict[str, Cell]:
+    return {cell.key.what: cell for cell in compute_cells(collection.read_collection([path]))}
 
 
 def test_two_percent_or_a_tick(tmp_path: Path) -> None:
@@ -126,12 +131,12 @@ def test_failed_run_is_reported(tmp_path: Path) -> None:
 
 # --- reasons
 
-REASON = Reason("why", "Because.")
-KNOWN_DIFFERENCE = Known(EXPERIMENT, "rr", "1", "completion", REASON)
-CLASS = Known("s1-*", "rr", "*", "*", REASON)
+REASON = KnownReason("why", "Because.")
+KNOWN_DIFFERENCE = KnownDifference(EXPERIMENT, "rr", "1", "completion", REASON)
+CLASS = KnownDifference("s1-*", "rr", "*", "*", REASON)
 
 
-SPANS = Range(90 * MS, 160 * MS)
+SPANS = ValueRange(90 * MS, 160 * MS)
 
 
 @pytest.mark.parametrize(
@@ -147,22 +152,26 @@ SPANS = Range(90 * MS, 160 * MS)
         (150.0, KNOWN_DIFFERENCE, SPANS, "known", False),
         (150.0, CLASS, SPANS, "microseconds", False),
         (150.0, None, SPANS, "microseconds", False),
-        (150.0, None, Range(101.9 * MS, 160 * MS), "microseconds", False),
-        (150.0, None, Range(120 * MS, 160 * MS), "off", True),
+        (150.0, None, ValueRange(101.9 * MS, 160 * MS), "microseconds", False),
+        (150.0, None, ValueRange(120 * MS, 160 * MS), "off", True),
     ],
 )
 def test_judgements(
-    simulator: float, reason: Known | None, spans: Range | None, judgement: str, is_wrong: bool
+    simulator: float,
+    reason: KnownDifference | None,
+    spans: ValueRange | None,
+    judgement: str,
+    is_wrong: bool,
 ) -> None:
     """A figure between those of other costs is a matter of microseconds, unless it has a separate
     reason.
     """
-    key = Key(EXPERIMENT, "rr", 1, "completion")
+    key = CellKey(EXPERIMENT, "rr", 1, "completion")
     cell = Cell(key, (100.0 * MS,), (simulator * MS,), False, MS, p_value=0.0)
-    judged_cell = Judged(cell, reason, spans)
+    judged_cell = JudgedCell(cell, reason, spans)
     assert judged_cell.judgement == judgement
     assert judged_cell.is_wrong == is_wrong
-    assert CLASS.matches(key) and not CLASS.matches(Key(EXPERIMENT, "mlfq", 1, "completion"))
+    assert CLASS.matches(key) and not CLASS.matches(CellKey(EXPERIMENT, "mlfq", 1, "completion"))
 
 
 def test_ranges_are_stored_next_to_the_runs(tmp_path: Path) -> None:
@@ -172,13 +181,13 @@ def test_ranges_are_stored_next_to_the_runs(tmp_path: Path) -> None:
         [Cell(cell.key, cell.kernel, (value,), False, MS) for cell in by_what(tmp_path).values()]
         for value in (95.0 * MS, 160.0 * MS)
     )
-    ranges = variants.ranges([first, second])
-    variants.write(tmp_path, ranges)
-    assert variants.read(tmp_path) == ranges
-    made = page(collection.read([tmp_path]))
+    ranges = variants.value_ranges([first, second])
+    variants.write_ranges(tmp_path, ranges)
+    assert variants.read_ranges(tmp_path) == ranges
+    made = make_page(collection.read_collection([tmp_path]))
     assert made is not None
     assert "In 1, microseconds decide" in made.lead
-    assert not variants.read(tmp_path / "spike")
+    assert not variants.read_ranges(tmp_path / "spike")
 
 
 # --- where runs diverge
@@ -232,7 +241,7 @@ def test_runs_diverge_if_the_machines_pick_differently(tmp_path: Path) -> None:
 def test_the_page(tmp_path: Path) -> None:
     keep(tmp_path, "spike", 100, a=(100, 1))
     keep(tmp_path, "sim", 101, a=(150, 1))
-    made = page(collection.read([tmp_path]))
+    made = make_page(collection.read_collection([tmp_path]))
     assert made is not None
     assert "Both machines gave 2 figures; 1 differ by at most 2 %" in made.lead
     assert "**1 is not explained.**" in made.lead
@@ -244,7 +253,7 @@ def test_the_page(tmp_path: Path) -> None:
         ("rr, 1 CPU", "turnaround of a", "off", "bad"),
         ("rr, 1 CPU", "completion", "near", "good"),
     ]
-    assert len(layout.parts(page_table)) == 1, (
+    assert len(layout.split_columns(page_table)) == 1, (
         "in a part of it, a row would not be told from others"
     )
 
@@ -257,13 +266,13 @@ def test_the_first_process_sleeps_no_longer_than_the_kernels(tmp_path: Path) -> 
     would take 33.88 ms to end.
     """
     ule = PolicyChoice("ule")
-    window = Window(begin_ns=5_060_500, end_ns=48_442_000)
-    case = Case(named("s1-priority-starvation"), ule, cpus=1, seed=1)
-    run = simulated_run(case, window)
+    window = KernelWindow(begin_ns=5_060_500, end_ns=48_442_000)
+    case = ComparedRun(compared_experiment("s1-priority-starvation"), ule, cpus=1, seed=1)
+    run = simulated_run_spec(case, window)
     assert run.file is not None
     machine = ("--policy", "ule", "--seed", "1", "--costs", run.costs.text)
     path = tmp_path / "trace.bin"
-    text = text_of(run.file, 1, case.pair.tick_ns)
+    text = format_workload(run.file, 1, case.experiment.tick_ns)
     assert simulate(tmp_path, text, *machine, "--trace", str(path)).returncode == 0
     run_metrics = metrics.compute(trace.read(path))
     begin = run_metrics.summary["begin_ns"][0]

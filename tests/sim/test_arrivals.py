@@ -12,12 +12,12 @@ import pytest
 
 from played import play
 from schedlab import metrics, trace
-from schedlab.analysis.queueing import first_come_ends
+from schedlab.analysis.queueing import first_come_end_times
 from schedlab.errors import WrongUsage
 from schedlab.metrics.model import Metrics
 from schedlab.workload import workload_files
 from schedlab.workload.model import WorkloadFile
-from schedlab.workload.text import text_of
+from schedlab.workload.text import format_workload
 from simulator_command import simulate
 
 TICK_NS = 1_000_000
@@ -28,7 +28,7 @@ FIRST_COME = ("--policy", "rr", "--set", "slice=1000")
 def read(tmp_path: Path, content: object) -> WorkloadFile:
     path = tmp_path / "open.json"
     path.write_text(json.dumps(content))
-    return workload_files.read(path)
+    return workload_files.read_workload_file(path)
 
 
 def open_job(instances: int, **task: object) -> dict[str, object]:
@@ -43,8 +43,8 @@ def open_load(instances: int, **task: object) -> dict[str, object]:
 def measured(tmp_path: Path, text: str, *options: str) -> Metrics:
     """Returns the measurements of the simulator without costs."""
     path = tmp_path / "trace.bin"
-    done = simulate(tmp_path, text, "--costs", "none", "--trace", str(path), *options)
-    assert done.returncode == 0, done.stderr
+    result = simulate(tmp_path, text, "--costs", "none", "--trace", str(path), *options)
+    assert result.returncode == 0, result.stderr
     return metrics.measure(path)
 
 
@@ -55,12 +55,12 @@ def jobs(run_metrics: Metrics) -> pl.DataFrame:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_jobs_follow_the_lindley_recursion(tmp_path: Path, seed: int) -> None:
     work = {"from": 0, "to": "20ms", "step": "1ns"}
-    text = text_of(read(tmp_path, open_load(2_000, run=work)), seed, TICK_NS)
+    text = format_workload(read(tmp_path, open_load(2_000, run=work)), seed, TICK_NS)
     job_table = jobs(measured(tmp_path, text, *FIRST_COME))
     when = [int(time) for time in re.findall(r"arrive \S+ (\d+)ns", text)]
     run_times = [int(time) for time in re.findall(r"  run (\d+)ns", text)]
     assert job_table["fork_ns"].to_list() == when
-    assert job_table["exit_ns"].to_list() == first_come_ends(when, run_times)
+    assert job_table["exit_ns"].to_list() == first_come_end_times(when, run_times)
 
 
 def test_an_alarm_that_has_passed_is_due_now(tmp_path: Path) -> None:
@@ -69,7 +69,9 @@ def test_an_alarm_that_has_passed_is_due_now(tmp_path: Path) -> None:
     """
     short = open_job(20_000, run=0.5, arrivals={"distribution": "exponential", "mean": 0.6})
     long_ones = open_job(100, run=500, arrivals={"distribution": "exponential", "mean": 200})
-    text = text_of(read(tmp_path, {"tasks": {"short": short, "long": long_ones}}), 1, TICK_NS)
+    text = format_workload(
+        read(tmp_path, {"tasks": {"short": short, "long": long_ones}}), 1, TICK_NS
+    )
     job_table = jobs(
         measured(tmp_path, text, "--policy", "shinjuku", "--set", "quantum_us=5", "--cpus", "8")
     )
@@ -81,7 +83,7 @@ def test_an_alarm_that_has_passed_is_due_now(tmp_path: Path) -> None:
 def test_hogs_make_no_arrival_late(tmp_path: Path) -> None:
     hogs = {"instance": 4, "loop": 1, "run": "1s"}
     content = {"tasks": {"hog": hogs, "job": open_job(50, run=100)}}
-    text = text_of(read(tmp_path, content), 1, TICK_NS)
+    text = format_workload(read(tmp_path, content), 1, TICK_NS)
     for policy in ("rr", "mlfq", "lottery", "priority"):
         job_table = jobs(measured(tmp_path, text, "--policy", policy)).filter(
             pl.col("group") == "job"
@@ -140,7 +142,7 @@ def with_device() -> dict[str, object]:
 
 
 def test_requests_come_by_a_devices_interrupts(tmp_path: Path) -> None:
-    text = text_of(read(tmp_path, with_device()), 1, TICK_NS)
+    text = format_workload(read(tmp_path, with_device()), 1, TICK_NS)
     when = [int(time) for time in re.findall(r"deliver of:net (\d+)ns", text)]
     assert len(when) == 40
     run_metrics = measured(tmp_path, text, "--policy", "priority")
@@ -169,7 +171,7 @@ def test_what_is_no_device_is_refused(tmp_path: Path) -> None:
 def test_hogs_make_no_arrival_late_on_the_kernel(tmp_path: Path) -> None:
     """The attributes are not late either: the policy knows them at the fork."""
     text = "program root\n mark begin\n fork hog\n fork hog\n"
-    text += "".join(f" arrive job {700 * (place + 1)}us\n" for place in range(20))
+    text += "".join(f" arrive job {700 * (index + 1)}us\n" for index in range(20))
     text += " wait all\n mark end\nprogram hog\n run 30ms\n"
     text += "program job\n priority 1\n period 30ms\n group job\n run 100us\n"
     run_metrics = metrics.compute(play(tmp_path, text, "priority"))

@@ -133,7 +133,7 @@ def test_run_names_ignored_attributes(schedlab: Command, tmp_path: Path) -> None
     """
     file = tmp_path / "w.json"
     file.write_text(json.dumps(NICE))
-    words = (
+    arguments = (
         "--machine",
         "sim",
         "--workload",
@@ -143,12 +143,12 @@ def test_run_names_ignored_attributes(schedlab: Command, tmp_path: Path) -> None
         "--out",
         str(tmp_path / "out"),
     )
-    done = schedlab("run", *words, "--policy", "cfs:nice,rr", "--runs", "2", "--json")
-    assert done.returncode == 0, done.stderr
-    assert [line for line in done.stderr.splitlines() if "ignores" in line] == [
+    result = schedlab("run", *arguments, "--policy", "cfs:nice,rr", "--runs", "2", "--json")
+    assert result.returncode == 0, result.stderr
+    assert [line for line in result.stderr.splitlines() if "ignores" in line] == [
         f"schedlab: rr ignores nice, which {file} sets"
     ]
-    for run in json.loads(done.stdout)["runs"]:
+    for run in json.loads(result.stdout)["runs"]:
         reads = run["manifest"]["policy"] == "cfs:nice"
         up = next(row for row in run["metrics"]["groups"] if row["group"] == "up")
         assert run["manifest"]["attributes_ignored"] == ([] if reads else ["nice"])

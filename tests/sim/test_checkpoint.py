@@ -92,14 +92,14 @@ def test_a_run_that_was_put_aside_goes_on_as_if_it_had_not_been(
 
 def test_a_run_that_meets_its_limit_can_go_on(tmp_path: Path) -> None:
     limit = ("--no-trace", "--limit", "5000000")
-    done = simulate(tmp_path, WORKLOAD, *limit, "--save", str(tmp_path / "run"))
-    assert done.returncode == 0, done.stderr
+    result = simulate(tmp_path, WORKLOAD, *limit, "--save", str(tmp_path / "run"))
+    assert result.returncode == 0, result.stderr
     for _ in range(2):  # as often as wanted
         assert go_on(tmp_path, "--no-trace", "--limit", "7000000").returncode == 3
     assert go_on(tmp_path, "--no-trace").returncode == 0
-    done = simulate(tmp_path, WORKLOAD, "--no-trace", "--save", str(tmp_path / "late"))
-    assert done.returncode == 1
-    assert "the run ended before the time of --at" in done.stderr
+    result = simulate(tmp_path, WORKLOAD, "--no-trace", "--save", str(tmp_path / "late"))
+    assert result.returncode == 1
+    assert "the run ended before the time of --at" in result.stderr
     assert not (tmp_path / "late").exists()
 
 

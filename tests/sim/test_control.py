@@ -22,10 +22,10 @@ def test_traces_of_random_acts_are_sound(tmp_path: Path, policy: str, cpus: int)
     test_environment = os.environ | environment(ROOT / "tests" / "sim" / "control_test.c", tmp_path)
     for seed in range(3):
         words = (built("sim-tests/control_test"), policy, str(cpus), str(seed), path)
-        done = subprocess.run(
+        result = subprocess.run(
             words, env=test_environment, capture_output=True, text=True, timeout=60, check=False
         )
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert result.returncode == 0, result.stdout + result.stderr
         events = trace.read(path)
         trace.validate(events)
         forks = events.events.filter(kind=int(trace.Kind.FORK))
@@ -35,9 +35,9 @@ def test_traces_of_random_acts_are_sound(tmp_path: Path, policy: str, cpus: int)
 def test_a_process_is_killed_by_another(tmp_path: Path) -> None:
     text = "program root\n fork a\n run 3ms\n kill a\n wait\nprogram a\n sleep 1s\n run 1s\n"
     path = tmp_path / "trace.bin"
-    done = simulate(tmp_path, text, "--trace", str(path), "--costs", "none")
-    assert done.returncode == 0, done.stderr
-    assert "time_ns 3000000\n" in done.stdout
+    result = simulate(tmp_path, text, "--trace", str(path), "--costs", "none")
+    assert result.returncode == 0, result.stderr
+    assert "time_ns 3000000\n" in result.stdout
     events = trace.read(path)
     trace.validate(events)
     exits = events.events.filter(kind=int(trace.Kind.EXIT))

@@ -14,7 +14,7 @@ from golden_stories import policies_and_presets
 from played import play, simulated
 from schedlab import metrics, trace
 from schedlab.workload import workload_files
-from schedlab.workload.text import text_of
+from schedlab.workload.text import format_workload
 
 MS = 1_000_000
 HOG = {"priority": 2, "run": "100s"}
@@ -24,7 +24,7 @@ RESERVED = {"run": "100s", "dl-runtime": "19ms", "dl-period": "20ms"}
 def text(folder: Path, tasks: object) -> str:
     path = folder / "w.json"
     path.write_text(json.dumps({"global": {"duration": 0.05}, "tasks": tasks}))
-    return text_of(workload_files.read(path), 1, MS)
+    return format_workload(workload_files.read_workload_file(path), 1, MS)
 
 
 def lasted(events: trace.Trace) -> int:

@@ -12,7 +12,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from schedlab.workload.binary_steps import read_words
+from schedlab.workload.binary_steps import encode_workload_text
 from simulator_command import built, simulate
 
 TEXT = """
@@ -79,7 +79,7 @@ def check_clean(done: subprocess.CompletedProcess[str], runs: int) -> None:
 
 
 def test_any_file_is_read_or_refused(tmp_path: Path) -> None:
-    file = read_words(TEXT, 1_000_000)
+    file = encode_workload_text(TEXT, 1_000_000)
     check_clean(fuzz(tmp_path, "fuzz_workload", [file], 10_000, 2 * len(file)), 10_000)
 
 
@@ -115,8 +115,8 @@ def checkpoints(folder: Path) -> list[bytes]:
     for number, policy in enumerate(("rr", "mlfq", "lottery", "stride")):
         options = ("--policy", policy, "--cpus", str(1 + number), "--processes", "64")
         stop = ("--no-trace", "--save", str(folder / "saved"), "--at", "2000000")
-        done = simulate(folder, CHECKPOINT, *options, *stop)
-        assert done.returncode == 0, done.stderr
+        result = simulate(folder, CHECKPOINT, *options, *stop)
+        assert result.returncode == 0, result.stderr
         content = (folder / "saved").read_bytes()
         header_bytes = int.from_bytes(content[12:16], "little")
         snapshots.append(content[REPORTED_FROM : header_bytes - 8] + content[header_bytes:])

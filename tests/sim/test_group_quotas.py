@@ -51,8 +51,8 @@ def run_groups(
     events = folder / "trace.bin"
     options = ("--policy", "hsfq", "--set", "slice_us=200,wakeup_us=100")
     text = "\n".join(lines + programs) + "\n"
-    done = simulate(folder, text, *options, "--costs", "none", "--trace", str(events))
-    assert done.returncode == 0, done.stderr
+    result = simulate(folder, text, *options, "--costs", "none", "--trace", str(events))
+    assert result.returncode == 0, result.stderr
     turns: list[Turns] = [[] for _ in groups]
     rows = state_intervals(trace.read(events)).select("pid", "state", "begin_ns", "end_ns")
     for pid, state, begin, stop in rows.iter_rows():

@@ -12,7 +12,7 @@ import pytest
 
 from played import play, simulated
 from schedlab.metrics import compute, state_intervals
-from schedlab.runs.replay import charges_of, workload_of
+from schedlab.runs.replay import derive_workload, parse_charges
 from schedlab.trace import AttributeKind, GroupField, Kind, Trace
 
 MS = 1_000_000
@@ -101,7 +101,7 @@ def test_groups_in_the_simulator(tmp_path: Path) -> None:
 
 
 def test_a_replay_makes_the_groups_again(tmp_path: Path) -> None:
-    again = workload_of(simulated(tmp_path, TEXT, "hsfq"), charges_of("none"))
+    again = derive_workload(simulated(tmp_path, TEXT, "hsfq"), parse_charges("none"))
     assert [line.strip() for line in again.text.splitlines() if "setgroup" in line] == [
         line.strip().replace("ms", "000000ns") for line in TEXT.splitlines() if "setgroup" in line
     ]

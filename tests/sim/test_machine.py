@@ -8,18 +8,18 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from conftest import ROOT, Command
 from schedlab import trace
 from schedlab.base.files.atomic import file_hash
-from schedlab.base.files.replacement import LIST
+from schedlab.base.files.replacement import LIST_NAME
 from schedlab.errors import WrongUsage
+from schedlab.metrics import load_table
 from schedlab.workload import workload_files
-from schedlab.workload.binary_steps import read_words
+from schedlab.workload.binary_steps import encode_workload_text
 from schedlab.workload.loading import make_disk
-from schedlab.workload.text import text_of
+from schedlab.workload.text import format_workload
 from simulator_command import built, simulate
 
 FILES = ROOT / "workloads" / "files"
@@ -34,16 +34,16 @@ def written(folder: Path, content: object) -> str:
 
 def run(schedlab: Command, out: Path, workload: str, *options: str) -> list[dict[str, Any]]:
     """Runs on the simulator; returns the command's output for each run."""
-    words = ("run", "--machine", "sim", "--workload", workload, "--out", str(out), "--json")
-    done = schedlab(*words, *options)
-    assert done.returncode == 0, done.stderr
-    runs: list[dict[str, Any]] = json.loads(done.stdout)["runs"]
+    arguments = ("run", "--machine", "sim", "--workload", workload, "--out", str(out), "--json")
+    result = schedlab(*arguments, *options)
+    assert result.returncode == 0, result.stderr
+    runs: list[dict[str, Any]] = json.loads(result.stdout)["runs"]
     return runs
 
 
 def groups(run: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The metrics of each group."""
-    rows = pl.read_parquet(Path(run["folder"]) / "metrics" / "groups.parquet").to_dicts()
+    rows = load_table(Path(run["folder"]) / "metrics", "groups").to_dicts()
     return {row["group"]: row for row in rows}
 
 
@@ -59,7 +59,7 @@ def test_a_run_leaves_a_folder_that_every_command_takes(schedlab: Command, tmp_p
         names = {path.name for path in folder.iterdir()}
         assert names == {
             *("console.log", "manifest.json", "metrics", "trace.bin", "workload.steps"),
-            *("workload.json", LIST),
+            *("workload.json", LIST_NAME),
         }
         manifest = output_run["manifest"]
         assert manifest["status"] == "success"
@@ -94,7 +94,7 @@ def test_the_kernel_runs_the_same_file(schedlab: Command, tmp_path: Path) -> Non
     options = ("--policy", "rr,lottery", "--cpus", "1", "--seed", "4", "--json")
     runs_by_machine: dict[str, list[dict[str, Any]]] = {}
     for machine in ("sim", "spike"):
-        words = (
+        arguments = (
             "run",
             "--machine",
             machine,
@@ -103,9 +103,9 @@ def test_the_kernel_runs_the_same_file(schedlab: Command, tmp_path: Path) -> Non
             "--out",
             str(tmp_path / machine),
         )
-        done = schedlab(*words, *options, "--with", "tasks.cpu.instance=8")
-        assert done.returncode == 0, done.stderr
-        runs_by_machine[machine] = json.loads(done.stdout)["runs"]
+        result = schedlab(*arguments, *options, "--with", "tasks.cpu.instance=8")
+        assert result.returncode == 0, result.stderr
+        runs_by_machine[machine] = json.loads(result.stdout)["runs"]
     for simulated_run, kernel_run in zip(*runs_by_machine.values(), strict=True):
         one, other = Path(simulated_run["folder"]), Path(kernel_run["folder"])
         assert one.name == other.name
@@ -121,14 +121,14 @@ def test_the_kernel_runs_the_same_file(schedlab: Command, tmp_path: Path) -> Non
         assert {"kernel_sha256", "disk_sha256"} <= manifest.keys()
         assert not {"simulator_sha256", "mkfs_sha256", "costs"} & manifest.keys()
         assert groups(kernel_run)["cpu"]["finished"] == 8
-    done = schedlab("compare", str(tmp_path / "spike"), str(tmp_path / "sim"))
-    assert done.returncode == 0
-    assert "spike → sim" in " ".join(done.stdout.split())  # a title has as many lines as it needs
+    result = schedlab("compare", str(tmp_path / "spike"), str(tmp_path / "sim"))
+    assert result.returncode == 0
+    assert "spike → sim" in " ".join(result.stdout.split())  # a title has as many lines as it needs
 
 
 def test_too_small_disk_is_reported(tmp_path: Path) -> None:
     """Before anything is booted."""
-    workload = read_words("program root\n" + "  run 1ms\n" * 200_000)
+    workload = encode_workload_text("program root\n" + "  run 1ms\n" * 200_000)
     mkfs, disk = built("mkfs"), tmp_path / "disk.img"
     subprocess.run([mkfs, tmp_path / "small.img", "300"], check=True)
     with pytest.raises(WrongUsage, match=r"the disk is too small; use .machine='sim'."):
@@ -156,26 +156,26 @@ def test_a_run_can_be_repeated_by_hand(schedlab: Command, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("policy", "cpus"), [("lottery", "1"), ("priority", "5")])
 def test_all_events_are_what_the_simulator_reads(tmp_path: Path, policy: str, cpus: str) -> None:
-    file = workload_files.read(ROOT / "tests" / "sim" / "all-events.json")
+    file = workload_files.read_workload_file(ROOT / "tests" / "sim" / "all-events.json")
     options = ("--policy", policy, "--cpus", cpus, "--trace", str(tmp_path / "trace.bin"))
     program = "sim-safe/schedlab-sim"
-    done = simulate(tmp_path, text_of(file, 1, 1_000_000), *options, program=program)
-    assert done.returncode == 0, done.stderr
+    result = simulate(tmp_path, format_workload(file, 1, 1_000_000), *options, program=program)
+    assert result.returncode == 0, result.stderr
     # init, root, 2 + 3 + 1 + 2 + 3 + 1 + 1 tasks, and a child for each round of the waker
-    assert "\nforks 415\n" in done.stdout
+    assert "\nforks 415\n" in result.stdout
     trace.validate(trace.read(tmp_path / "trace.bin"))
 
 
 def test_failures_are_reported(schedlab: Command, tmp_path: Path) -> None:
-    words = ("run", "--machine", "sim", "--cpus", "1", "--workload")
+    arguments = ("run", "--machine", "sim", "--cpus", "1", "--workload")
     endless = written(tmp_path, {"tasks": {"a": {"run": 1000}}})
-    done = schedlab(*words, endless, "--out", str(tmp_path / "o1"), "--limit", "20ms")
-    assert done.returncode == 1
-    assert "reached its time limit" in done.stderr
+    result = schedlab(*arguments, endless, "--out", str(tmp_path / "o1"), "--limit", "20ms")
+    assert result.returncode == 1
+    assert "reached its time limit" in result.stderr
     stuck = written(tmp_path, {"tasks": {"a": {"loop": 1, "suspend": ""}}})
-    done = schedlab(*words, stuck, "--out", str(tmp_path / "o2"))
-    assert done.returncode == 1
-    assert "nothing can wake one" in done.stderr
+    result = schedlab(*arguments, stuck, "--out", str(tmp_path / "o2"))
+    assert result.returncode == 1
+    assert "nothing can wake one" in result.stderr
     manifests = [
         json.loads(path.read_text()) for path in sorted(tmp_path.glob("o*/*/manifest.json"))
     ]
@@ -203,7 +203,7 @@ def test_wrong_usage_names_the_cure(
     out = tmp_path / "out"
     file = str(FILES / "study4-mixed.json")
     words = [file if option == "FILE" else option for option in options]
-    done = schedlab("run", "--out", str(out), *words)
-    assert done.returncode == 2, done.stderr
-    assert word in done.stderr
+    result = schedlab("run", "--out", str(out), *words)
+    assert result.returncode == 2, result.stderr
+    assert word in result.stderr
     assert not out.exists()

@@ -12,7 +12,7 @@ import pytest
 
 from schedlab.metrics import Metrics
 from schedlab.metrics.stored import schemas
-from schedlab.runs.replay.accuracy import error, figures, nearness
+from schedlab.runs.replay.accuracy import compare_groups, relative_error, replay_metrics
 
 
 @cache
@@ -57,7 +57,7 @@ REPLAYED = measured(
 
 
 def test_groups_are_those_that_the_recording_measured() -> None:
-    nearness_table = nearness(RECORDED, REPLAYED)
+    nearness_table = compare_groups(RECORDED, REPLAYED)
     assert nearness_table.to_dicts() == [
         {
             "group": "a long name",
@@ -77,12 +77,12 @@ def test_groups_are_those_that_the_recording_measured() -> None:
         },
     ]
     # (2 × 5 + 15) of 2 × 20 + 60; a group without a turnaround in the recording does not count.
-    assert error(nearness_table, "waiting") == pytest.approx(25 / 100)
-    assert error(nearness_table, "turnaround") == pytest.approx(10 / 100)
+    assert relative_error(nearness_table, "waiting") == pytest.approx(25 / 100)
+    assert relative_error(nearness_table, "turnaround") == pytest.approx(10 / 100)
 
 
 def test_figures_are_of_the_same_groups() -> None:
-    replay_figures = figures(RECORDED, REPLAYED)
+    replay_figures = replay_metrics(RECORDED, REPLAYED)
     assert (replay_figures["processes"], replay_figures["finished"]) == (3, 3)
     assert replay_figures["waiting_mean_ns"] == pytest.approx((20 + 30 + 45) / 3)
     assert replay_figures["turnaround_mean_ns"] == pytest.approx((130 + 90 + 500) / 3)

@@ -16,7 +16,7 @@ import pytest
 from conftest import ROOT, Command
 from schedlab.base.toolchain.build import make_command
 from schedlab.base.toolchain.policies import known_policies
-from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.tools import require_compiler
 
 pytestmark = pytest.mark.long
 
@@ -33,11 +33,11 @@ that the host has each function that the file calls.
 OF_LINUX = (b"/proc/", b"prctl\0", b"memfd_create\0", b"sched_getaffinity\0", b"eventfd\0")
 
 
-def made_for(target: str, place: Path, *names: str, policies: str = "") -> list[Path]:
+def made_for(target: str, path: Path, *names: str, policies: str = "") -> list[Path]:
     """Builds files for another host in a separate directory."""
-    made = [place / name for name in names]
-    host = [word if "linux-gnu" not in word else target for word in compiler().host]
-    words = [f"B={place}", f"HOST_CC={shlex.join(host).replace('$', '$$')}"]
+    made = [path / name for name in names]
+    host = [word if "linux-gnu" not in word else target for word in require_compiler().host]
+    words = [f"B={path}", f"HOST_CC={shlex.join(host).replace('$', '$$')}"]
     if policies:
         words.append(f"POLICIES={policies}")
     subprocess.run([*make_command((*words, *map(str, made))), "-j2"], cwd=ROOT, check=True)
@@ -67,8 +67,8 @@ def test_traces_on_aarch64_are_those_of_this_host(tmp_path: Path, schedlab: Comm
         pytest.skip("no qemu-aarch64 is on the PATH: install qemu-user-static")
     (program,) = made_for("aarch64-linux-musl", tmp_path / "b", PARTS[0])
     policies = ",".join(known_policies())
-    words = ("run", "--machine", "sim", "--policy", policies, "--cpus", "4", "--out", "runs")
-    assert schedlab(*words, cwd=tmp_path).returncode == 0
+    arguments = ("run", "--machine", "sim", "--policy", policies, "--cpus", "4", "--out", "runs")
+    assert schedlab(*arguments, cwd=tmp_path).returncode == 0
     runs = [*(tmp_path / "runs").glob("*/manifest.json")]
     assert len(runs) > 10
     for manifest in runs:

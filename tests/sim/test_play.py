@@ -17,7 +17,7 @@ import pytest
 from built_once import build_once
 from played import play, played, simulated
 from schedlab import metrics, trace
-from schedlab.paths import BUILD, ROOT
+from schedlab.paths import BUILD_FOLDER, ROOT
 from simulator_command import write_workload
 
 Change = Callable[[bytes], bytes]
@@ -95,12 +95,12 @@ def test_linux_does_so_too(tmp_path: Path, name: str) -> None:
 def noted_on_linux(folder: Path, text: str, tick_ns: int) -> list[int] | str:
     """The notes; or why there are none."""
     try:
-        done = played_on_linux(folder, text, tick_ns)
+        result = played_on_linux(folder, text, tick_ns)
     except subprocess.TimeoutExpired:
         return "it does not end"
-    marks = [line.split() for line in done.stderr.splitlines()]
+    marks = [line.split() for line in result.stderr.splitlines()]
     notes = [int(words[3]) for words in marks if words[2] == "note"]
-    return notes if done.returncode == 0 else done.stderr
+    return notes if result.returncode == 0 else result.stderr
 
 
 @pytest.mark.spike
@@ -128,7 +128,7 @@ def play_on_linux(compiled: Path, tick_ns: int) -> subprocess.CompletedProcess[s
     build_once("build/linux/play")
     marks = {"WORKLOAD_MARKS": "1", "WORKLOAD_TICK_US": str(tick_ns // 1000)}
     return subprocess.run(
-        [BUILD / "linux" / "play", compiled],
+        [BUILD_FOLDER / "linux" / "play", compiled],
         env=os.environ | marks,
         capture_output=True,
         text=True,
@@ -263,8 +263,8 @@ def test_jobs_are_those_of_the_file(tmp_path: Path) -> None:
 
 
 def test_linux_jobs_are_released_one_period_after_another(tmp_path: Path) -> None:
-    done = played_on_linux(tmp_path, JOBS.replace("  fork first\n  fork once\n", ""))
-    marks = [line.split() for line in done.stderr.splitlines()]
+    result = played_on_linux(tmp_path, JOBS.replace("  fork first\n  fork once\n", ""))
+    marks = [line.split() for line in result.stderr.splitlines()]
     released = [int(words[3]) for words in marks if words[2] == "job"]
     assert [release_ns - released[0] for release_ns in released[:4]] == [
         0,
@@ -298,7 +298,7 @@ def test_on_linux_all_end_with_the_one_that_was_started(
     workload = write_workload(tmp_path, text)
     build_once("build/linux/play")
     started = subprocess.Popen(
-        [BUILD / "linux" / "play", workload],
+        [BUILD_FOLDER / "linux" / "play", workload],
         env={**os.environ, "WORKLOAD_MARKS": "1"},
         stderr=subprocess.PIPE,
         text=True,
@@ -327,6 +327,6 @@ def test_damaged_files_are_refused(tmp_path: Path, change: Change) -> None:
     """Empty, of another kind or version, of a wrong size or checksum, for another tick."""
     path = write_workload(tmp_path, "program root\n run 1us", LINUX_TICKS_NS[0])
     path.write_bytes(change(path.read_bytes()))
-    done = play_on_linux(path, LINUX_TICKS_NS[0])
-    assert done.returncode == 2
-    assert done.stderr
+    result = play_on_linux(path, LINUX_TICKS_NS[0])
+    assert result.returncode == 2
+    assert result.stderr

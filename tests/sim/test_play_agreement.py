@@ -23,7 +23,7 @@ from played import play, simulated
 from schedlab import metrics, trace
 from schedlab.workload import workload_files
 from schedlab.workload.random_workloads import random_workload
-from schedlab.workload.text import text_of
+from schedlab.workload.text import format_workload
 
 pytestmark = pytest.mark.spike
 
@@ -52,7 +52,7 @@ class Group(NamedTuple):
 
 def both(folder: Path, file: Path, policy: str, cpus: int, seed: int = 1) -> Iterator[Group]:
     """Runs the workload on both machines, and prints each group's times."""
-    text = text_of(workload_files.read(file), seed, TICK_NS)
+    text = format_workload(workload_files.read_workload_file(file), seed, TICK_NS)
     kernel_times = turnarounds(play(folder, text, policy, cpus))
     simulated_times = turnarounds(simulated(folder, text, policy, cpus))
     assert simulated_times.keys() == kernel_times.keys()

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.tools import require_compiler
 from schedlab.paths import ROOT
 from schedlab_simulator import declarations
 from schedlab_simulator.library import opened
@@ -81,10 +81,20 @@ def library_with(mistake: Mistake, folder: Path) -> Path:
     wrong = next(candidate for candidate in places if mistake.right in candidate.read_text())
     (folder / wrong.name).write_text(wrong.read_text().replace(mistake.right, mistake.wrong))
     names = [f"-DENGINE=engine_{name}", f"-DPOLICY=policy_{name}"]
-    run(*compiler().host, *FLAGS, *names, "-include", source, "-c", "sim/engine.c", "-o", engine)
+    run(
+        *require_compiler().host,
+        *FLAGS,
+        *names,
+        "-include",
+        source,
+        "-c",
+        "sim/engine.c",
+        "-o",
+        engine,
+    )
     link = ["-shared", "--version-script=sim/library.map", "--allow-multiple-definition"]
     parts: list[str | Path] = [engine, "--whole-archive", *others]  # the first definition counts
-    run(*compiler().linker, *link, *parts, "-o", path)
+    run(*require_compiler().linker, *link, *parts, "-o", path)
     return path
 
 

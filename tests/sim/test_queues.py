@@ -52,9 +52,9 @@ def records(folder: Path, policies: tuple[str, str], cpus: int, *options: str) -
     """Returns the records of a run with a sound trace."""
     path = folder / "trace.bin"
     text = WORKLOAD.replace("OTHER", policies[1])
-    words = ("--policy", policies[0], "--cpus", str(cpus), "--trace", str(path), *options)
-    done = simulate(folder, text, *words)
-    assert done.returncode == 0, done.stderr
+    arguments = ("--policy", policies[0], "--cpus", str(cpus), "--trace", str(path), *options)
+    result = simulate(folder, text, *arguments)
+    assert result.returncode == 0, result.stderr
     trace.validate(trace.read(path))
     ordered = read_records(path)
     return ordered.piece(0, len(ordered))

@@ -18,7 +18,7 @@ from random_workloads import workloads
 from schedlab import trace
 from schedlab.base.toolchain.policies import known_policies
 from schedlab.paths import ROOT
-from schedlab.runs.replay import Replayed, charges_of, workload_of
+from schedlab.runs.replay import Replayed, derive_workload, parse_charges
 from schedlab.trace import BlockReason, Kind, MarkKind, PreemptReason
 from simulator_command import simulate
 
@@ -40,10 +40,10 @@ def recorded(
     processes wait.
     """
     path = folder / f"{name}.bin"
-    words = ("--limit", str(LIMIT_NS), "--costs", costs, "--trace", str(path), *options)
-    done = simulate(folder, text, *words)
-    assert done.returncode in (0, 1, 3), done.stderr
-    failed = done.returncode == 1 and "ended with status" not in done.stderr
+    arguments = ("--limit", str(LIMIT_NS), "--costs", costs, "--trace", str(path), *options)
+    result = simulate(folder, text, *arguments)
+    assert result.returncode in (0, 1, 3), result.stderr
+    failed = result.returncode == 1 and "ended with status" not in result.stderr
     return None if failed else trace.read(path)
 
 
@@ -135,7 +135,7 @@ def check_same(text: str, policy: str, cpus: int, seed: int, keep_switches: bool
         by_the_clock = "run until" in text and any(map(has_timed_turns, in_force(policy, text)))
         if by_the_clock and lost_its_work(first):
             return
-        replayed = workload_of(first, charges_of("none"), keep_switches)
+        replayed = derive_workload(first, parse_charges("none"), keep_switches)
         again = recorded(folder, replayed.text, "replayed", *options)
         assert again is not None, replayed.text
         before, after = story(first), story(again)
@@ -199,7 +199,7 @@ def test_arrivals_do_not_wait_for_another_policy(tmp_path: Path, policy: str) ->
     first, expected = (recorded(tmp_path, jobs, name, "--policy", name) for name in ("rr", policy))
     assert first is not None
     assert expected is not None
-    text = workload_of(first, charges_of("none")).text
+    text = derive_workload(first, parse_charges("none")).text
     again = recorded(tmp_path, text, "again", "--policy", policy)
     assert again is not None
     assert story(again).rows() == story(expected).rows()
@@ -225,7 +225,7 @@ program server
 """
     events = recorded(tmp_path, text, "recorded")
     assert events is not None
-    replayed = workload_of(events, charges_of("none"))
+    replayed = derive_workload(events, parse_charges("none"))
     assert "deliver wake.3.2 2000000ns" in program(replayed, "start")
     assert program(replayed, "server")[:3] == ["run 1000000ns", "take wake.3.2", "run 1000000ns"]
     late = replayed.text.replace("  run 1000000ns\n  take", "  run 5ms\n  take")
@@ -310,7 +310,10 @@ program one
     first = recorded(tmp_path, text, "recorded", "--policy", "hsfq:unlimited", "--cpus", "2")
     assert first is not None
     assert lost_its_work(first)
-    assert program(workload_of(first, charges_of("none")), "one") == ["run 3000000ns", "exit 0"]
+    assert program(derive_workload(first, parse_charges("none")), "one") == [
+        "run 3000000ns",
+        "exit 0",
+    ]
 
 
 SWITCHED_TO_SLOTS = """
@@ -360,11 +363,11 @@ def test_another_policy_never_leaves_all_waiting(text: str, policy: str) -> None
         lasted = first is not None and first.end_ns < LIMIT_NS
         if first is None or not lasted:
             return
-        replayed = workload_of(first, charges_of("none")).text
+        replayed = derive_workload(first, parse_charges("none")).text
         options = ("--policy", policy, "--cpus", "2", "--costs", "none", "--no-trace")
-        done = simulate(folder, replayed, *options)
-        assert "all processes wait" not in done.stderr, replayed
-        assert done.returncode in ((0, 1, 3) if has_no_end(replayed) else (0, 1)), done.stderr
+        result = simulate(folder, replayed, *options)
+        assert "all processes wait" not in result.stderr, replayed
+        assert result.returncode in ((0, 1, 3) if has_no_end(replayed) else (0, 1)), result.stderr
 
 
 def has_no_end(text: str) -> bool:
@@ -432,7 +435,7 @@ program client
 """
     first = recorded(tmp_path, text, "recorded", *options, costs=costs)
     assert first is not None
-    replayed = workload_of(first, charges_of(costs, policy))
+    replayed = derive_workload(first, parse_charges(costs, policy))
     again = recorded(tmp_path, replayed.text, "replayed", *options, costs=costs)
     assert again is not None
     if HOW[costs] == 0:
@@ -452,7 +455,7 @@ def _ends(events: trace.Trace) -> list[int]:
 def replay_of(folder: Path, text: str, *options: str, keep_switches: bool = False) -> Replayed:
     events = recorded(folder, text, "recorded", *options)
     assert events is not None
-    return workload_of(events, charges_of("none"), keep_switches)
+    return derive_workload(events, parse_charges("none"), keep_switches)
 
 
 def program(replayed: Replayed, name: str) -> list[str]:
@@ -529,7 +532,7 @@ program idle
     (tmp_path / "cut.bin").write_bytes(content[: len(content) // 2 // 32 * 32 + 7])
     cut = trace.read(tmp_path / "cut.bin")
     assert cut.truncated
-    replayed = workload_of(cut, charges_of("none"))
+    replayed = derive_workload(cut, parse_charges("none"))
     assert program(replayed, "busy") == ["loop", "run 1s", "end"]
     assert program(replayed, "idle") == ["sleep 1000000s"]
     assert any("incomplete" in note for note in replayed.notes)
@@ -541,12 +544,13 @@ def test_killed_processes_would_have_continued(tmp_path: Path) -> None:
     assert events is not None
     content = bytearray((tmp_path / "recorded.bin").read_bytes())
     kinds = [
-        int.from_bytes(content[at + 16 : at + 18], "little") for at in range(64, len(content), 32)
+        int.from_bytes(content[position + 16 : position + 18], "little")
+        for position in range(64, len(content), 32)
     ]
     first_exit = 64 + 32 * kinds.index(Kind.EXIT)
     content[first_exit + 20 : first_exit + 24] = b"\xff" * 4
     (tmp_path / "killed.bin").write_bytes(content)
-    replayed = workload_of(trace.read(tmp_path / "killed.bin"), charges_of("none"))
+    replayed = derive_workload(trace.read(tmp_path / "killed.bin"), parse_charges("none"))
     assert program(replayed, "one") == ["run until 5000000ns", "exit 1"]
 
 
@@ -566,11 +570,11 @@ program one
     assert events is not None
     without = tmp_path / "without.bin"
     content = (tmp_path / "recorded.bin").read_bytes()
-    records = [content[at : at + 32] for at in range(64, len(content), 32)]
+    records = [content[position : position + 32] for position in range(64, len(content), 32)]
     kinds = [int.from_bytes(record[16:18], "little") for record in records]
     blocked = kinds.index(Kind.BLOCK, kinds.index(Kind.BLOCK) + 1)
     without.write_bytes(content[:64] + records[0] + b"".join(records[blocked + 4 :]))
-    replayed = workload_of(trace.read(without), charges_of("none"))
+    replayed = derive_workload(trace.read(without), parse_charges("none"))
     starter = program(replayed, "start")
     assert sum(line.startswith("fork ") for line in starter) == 3  # init, root and one
     assert any("take wake.3" in line for line in replayed.text.split("\n"))

@@ -15,9 +15,9 @@ from conftest import Command
 from schedlab.base.files.atomic import file_hash
 from schedlab.errors import WrongUsage
 from schedlab.runs import collection
-from schedlab.runs.recording import recording
-from schedlab.runs.replay import charges_of
-from schedlab.workload.costs import BUILT_IN, COSTS
+from schedlab.runs.recording import read_recording
+from schedlab.runs.replay import parse_charges
+from schedlab.workload.costs import BUILT_IN_PROFILES, COST_MEANINGS
 from simulator_command import built, simulate
 
 pytestmark = pytest.mark.xdist_group("replay command")  # shared data is made once
@@ -30,10 +30,10 @@ TASKS = {
 }
 
 
-def run(schedlab: Command, command: str, *words: str) -> list[dict[str, Any]]:
-    done = schedlab(command, "--json", *words)
-    assert done.returncode == 0, done.stderr
-    runs: list[dict[str, Any]] = json.loads(done.stdout)["runs"]
+def run(schedlab: Command, command: str, *arguments: str) -> list[dict[str, Any]]:
+    result = schedlab(command, "--json", *arguments)
+    assert result.returncode == 0, result.stderr
+    runs: list[dict[str, Any]] = json.loads(result.stdout)["runs"]
     return runs
 
 
@@ -45,9 +45,11 @@ def recorded(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> Pat
     place = tmp_path_factory.mktemp("recorded")
     workload = place / "w.json"
     workload.write_text(json.dumps(TASKS))
-    words = ("--machine", "sim", "--workload", str(workload), "--policy", "rr", "--cpus", "2")
+    arguments = ("--machine", "sim", "--workload", str(workload), "--policy", "rr", "--cpus", "2")
     more = ("--set", "slice=3", "--seed", "9", "--tick", "2ms", "--costs", "none,tick=1000")
-    (only,) = run(schedlab, "run", *words, *more, "--limit", "9s", "--out", str(place / "recorded"))
+    (only,) = run(
+        schedlab, "run", *arguments, *more, "--limit", "9s", "--out", str(place / "recorded")
+    )
     return Path(only["folder"])
 
 
@@ -83,17 +85,17 @@ def test_other_policies_are_compared_with_the_recording(
 ) -> None:
     """Tunables apply with the policy; compare and report take recording and replays together."""
     out = tmp_path / "out"
-    words = ("replay", str(recorded / "trace.bin"), "--machine", "sim", "--out", str(out))
-    runs = run(schedlab, *words, "--policy", "mlfq,lottery", "--cpus", "1-2", "--runs", "2")
+    arguments = ("replay", str(recorded / "trace.bin"), "--machine", "sim", "--out", str(out))
+    runs = run(schedlab, *arguments, "--policy", "mlfq,lottery", "--cpus", "1-2", "--runs", "2")
     assert len(runs) == 8
     assert {run["manifest"]["policy"] for run in runs} == {"mlfq", "lottery"}
     assert all(run["manifest"]["tunables"] == {} for run in runs)
     assert all(run["manifest"]["tick_ns"] == 2_000_000 for run in runs)
     assert {run["manifest"]["seed"] for run in runs} == {9, 10}
     assert all(run["manifest"]["replay_of"]["switches"] == "left out" for run in runs)
-    done = schedlab("compare", str(recorded), str(out / "mlfq-2cpu-seed9"))
-    assert done.returncode == 0, done.stderr
-    assert "replay of" in done.stdout
+    result = schedlab("compare", str(recorded), str(out / "mlfq-2cpu-seed9"))
+    assert result.returncode == 0, result.stderr
+    assert "replay of" in result.stdout
     both = ("report", str(recorded), str(out), "--out", str(tmp_path / "report"))
     assert schedlab(*both).returncode == 0
 
@@ -109,9 +111,9 @@ def test_other_policies_are_compared_with_the_recording(
 def test_what_makes_no_sense_together(
     schedlab: Command, tmp_path: Path, recorded: Path, words: list[str], expected: str
 ) -> None:
-    done = schedlab("replay", *words, str(recorded), "--out", str(tmp_path / "out"))
-    assert done.returncode == 2
-    assert expected in done.stderr
+    result = schedlab("replay", *words, str(recorded), "--out", str(tmp_path / "out"))
+    assert result.returncode == 2
+    assert expected in result.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -120,32 +122,32 @@ def test_what_is_no_recording(schedlab: Command, tmp_path: Path, content: bytes 
     path = tmp_path / "trace.bin"
     if content:
         path.write_bytes(content)
-    done = schedlab("replay", str(path))
-    assert done.returncode == 2
-    assert str(path) in done.stderr
+    result = schedlab("replay", str(path))
+    assert result.returncode == 2
+    assert str(path) in result.stderr
 
 
 def test_trace_alone_shows_how_it_was_made(tmp_path: Path) -> None:
     path = tmp_path / "alone.bin"
     text = "program root\nrun 3ms\n"
     options = ("--policy", "mlfq:four-quanta", "--set", "levels=3", "--cpus", "3", "--seed", "5")
-    done = simulate(tmp_path, text, *options, "--tick", "500000", "--trace", str(path))
-    assert done.returncode == 0, done.stderr
-    metadata = recording(path)
+    result = simulate(tmp_path, text, *options, "--tick", "500000", "--trace", str(path))
+    assert result.returncode == 0, result.stderr
+    metadata = read_recording(path)
     assert (str(metadata.policy), metadata.settings) == ("mlfq:four-quanta", (("levels", 3),))
     assert (metadata.cpus, metadata.seed, metadata.tick_ns) == (3, 5, 500_000)
 
 
 def test_a_workload_to_be_read_and_run(schedlab: Command, tmp_path: Path, recorded: Path) -> None:
     file = tmp_path / "wanted.txt"
-    done = schedlab("trace", str(recorded), "--as-workload", str(file))
-    assert done.returncode == 0, done.stderr
+    result = schedlab("trace", str(recorded), "--as-workload", str(file))
+    assert result.returncode == 0, result.stderr
     assert "run 20000000ns" in file.read_text()
     assert "sleep 3ticks" in file.read_text()
     make, command = (line.split() for line in file.read_text().split("\n")[1:3])
     assert make[:3] == ["#", "./schedlab", "workloads"]
-    done = schedlab(*make[2:], cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    result = schedlab(*make[2:], cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
     assert command[:2] == ["#", "schedlab-sim"]
     program = built("sim/schedlab-sim")
     again = subprocess.run([program, *command[2:]], cwd=tmp_path, capture_output=True, check=False)
@@ -158,29 +160,31 @@ def test_costs_are_those_of_the_simulator(tmp_path: Path) -> None:
     """
     text = "program root\nloop 20\nfork one\nend\nloop 20\nwait\nend\nprogram one\nrun 3ms\nsleep 1ms\n"
     for costs in (
-        *BUILT_IN,
+        *BUILT_IN_PROFILES,
         "kernel,fork=40000,migration=700",
         "none,call=900",
         "kernel,fork+=9000",
     ):
-        read = charges_of(costs)
+        read = parse_charges(costs)
         order = "textbook" if costs == "textbook" else "none"
-        named = ",".join([order, *(f"{name}={getattr(read, name)}" for name in COSTS)])
+        named = ",".join([order, *(f"{name}={getattr(read, name)}" for name in COST_MEANINGS)])
         traces = []
         for cost_text in (costs, named):
             path = tmp_path / "trace.bin"
-            done = simulate(
+            result = simulate(
                 tmp_path, text, "--costs", cost_text, "--cpus", "2", "--trace", str(path)
             )
-            assert done.returncode == 0, done.stderr
+            assert result.returncode == 0, result.stderr
             traces.append(path.read_bytes())
         assert traces[0] == traces[1]
-    last_costs = charges_of("none,fork=1,fork.rr=2,fork.rr:table-scan=3,fork+=10", "rr:table-scan")
+    last_costs = parse_charges(
+        "none,fork=1,fork.rr=2,fork.rr:table-scan=3,fork+=10", "rr:table-scan"
+    )
     assert last_costs.fork == 13
-    assert charges_of("none,fork.rr:table-scan=3,fork.rr=2", "rr:table-scan").fork == 2
-    assert charges_of("kernel,fork=7", "lottery").fork == 7
+    assert parse_charges("none,fork.rr:table-scan=3,fork.rr=2", "rr:table-scan").fork == 2
+    assert parse_charges("kernel,fork=7", "lottery").fork == 7
     with pytest.raises(WrongUsage, match="furlong"):
-        charges_of("kernel,furlong=3")
+        parse_charges("kernel,furlong=3")
 
 
 def test_recordings_of_several_seeds_are_one_workload(schedlab: Command, tmp_path: Path) -> None:
@@ -188,11 +192,13 @@ def test_recordings_of_several_seeds_are_one_workload(schedlab: Command, tmp_pat
     recorded, out, file = (tmp_path / name for name in ("recorded", "out", "work.json"))
     file.write_text(json.dumps(TASKS))
     workload = ("--machine", "sim", "--workload", str(file), "--policy", "rr", "--cpus", "2")
-    done = schedlab("run", *workload, "--runs", "3", "--out", str(recorded))
-    assert done.returncode == 0, done.stderr
-    done = schedlab(*("replay", str(recorded), "--policy", "rr,mlfq", "--out", str(out), "--json"))
-    assert done.returncode == 0, done.stderr
-    collected_runs = collection.read([out])
+    result = schedlab("run", *workload, "--runs", "3", "--out", str(recorded))
+    assert result.returncode == 0, result.stderr
+    result = schedlab(
+        *("replay", str(recorded), "--policy", "rr,mlfq", "--out", str(out), "--json")
+    )
+    assert result.returncode == 0, result.stderr
+    collected_runs = collection.read_collection([out])
     (one, other) = collected_runs.repeated.values()
     assert [run.seed for run in one.runs] == [run.seed for run in other.runs] == [1, 2, 3]
     assert one.setup.experiment == other.setup.experiment

@@ -13,7 +13,7 @@ import pytest
 
 from guest_machine import TICK_NS, sound_trace, traced
 from schedlab import metrics, trace
-from schedlab.runs.replay import charges_of, workload_of
+from schedlab.runs.replay import derive_workload, parse_charges
 from simulator_command import simulate
 
 pytestmark = pytest.mark.spike
@@ -33,9 +33,9 @@ def recording(folder: Path, command: str, policy: str, cpus: int) -> trace.Trace
     """Returns a recording of a kernel run. As in the simulator, all CPUs tick at the same moment;
     docs/replay.md explains the effect of other ticks.
     """
-    place = folder / policy
-    place.mkdir()
-    return traced(place, f"sh -c 'sleep 1; {command}'", cpus, f"policy={policy} stagger=0")
+    path = folder / policy
+    path.mkdir()
+    return traced(path, f"sh -c 'sleep 1; {command}'", cpus, f"policy={policy} stagger=0")
 
 
 def replay(
@@ -43,9 +43,11 @@ def replay(
 ) -> trace.Trace:
     """Replays with the kernel's costs. `under`: the policy, by default the recording's."""
     path = folder / "replay.bin"
-    text = workload_of(recorded, charges_of("kernel", under)).text
-    done = simulate(folder, text, *("--policy", policy, "--cpus", str(cpus), "--trace", str(path)))
-    assert done.returncode == 0, done.stderr
+    text = derive_workload(recorded, parse_charges("kernel", under)).text
+    result = simulate(
+        folder, text, *("--policy", policy, "--cpus", str(cpus), "--trace", str(path))
+    )
+    assert result.returncode == 0, result.stderr
     return sound_trace(path)
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from schedlab import trace
 from schedlab.trace import Kind
-from schedlab.workload.shapes.model import CAPACITY_FULL, Model, Shape, in_order
-from schedlab.workload.shapes.reading import choose, ready
+from schedlab.workload.shapes.model import CAPACITY_FULL, Model, Shape, number_groups
+from schedlab.workload.shapes.reading import builtin_shapes, find_shape
 from schedlab_simulator import SetupRefused, Simulator, Status
 from simulator_command import built, simulate
 
@@ -91,7 +91,7 @@ def random_shape(draw: random.Random) -> Shape:
     threads, cores, caches = draw.choice([1, 2, 3]), draw.choice([1, 2]), draw.choice([1, 2])
     core = tuple(place // threads for place in order)
     cache = tuple(core_number // cores for core_number in core)
-    node = in_order([cache_number // caches for cache_number in cache])
+    node = number_groups([cache_number // caches for cache_number in cache])
     of_core = {core_number: draw.randrange(2) for core_number in set(core)}
     kinds = [(1024,), (draw.randint(100, 1023),)]
     nodes = max(node) + 1
@@ -103,7 +103,7 @@ def random_shape(draw: random.Random) -> Shape:
     kind = tuple(0 if core_number == first else of_core[core_number] for core_number in core)
     threads_left = (draw.randint(300, 1000), draw.randint(200, 300))
     cold = tuple(draw.randint(0, 30_000) for _ in range(3))
-    return Shape(in_order(core), in_order(cache), node, kind, tuple(kinds), distances,
+    return Shape(number_groups(core), number_groups(cache), node, kind, tuple(kinds), distances,
                  Model(threads_left, cold))  # type: ignore[arg-type]  # fmt: skip
 
 
@@ -226,7 +226,7 @@ def test_a_machine_of_cpus_that_are_alike_is_as_one_without_a_shape(tmp_path: Pa
 def test_a_run_is_put_aside_and_continued_with_its_shape(tmp_path: Path) -> None:
     draw = random.Random(3)
     text, _ = random_text(draw)
-    shape = choose("fast-and-slow").text() + ",demand,core/2,threads600"
+    shape = find_shape("fast-and-slow").text() + ",demand,core/2,threads600"
     full_path, parts, saved = (tmp_path / name for name in ("whole", "parts", "saved"))
     options = ("--policy", "cfs", "--cpus", "8", "--shape", shape)
     assert simulate(tmp_path, text, *options, "--trace", str(full_path)).returncode == 0
@@ -250,12 +250,12 @@ program hog
 """
 
 
-@pytest.mark.parametrize("name", ["1024", [*ready()][-1]])
+@pytest.mark.parametrize("name", ["1024", [*builtin_shapes()][-1]])
 def test_large_machines_run(name: str) -> None:
     shape = "core%512/1,cache%512/8,node%512/128,distance10.20.20.20:20.10.20.20:20.20.10.20:20.20.20.10"
     cpus = 1024
-    if name in ready():
-        chosen = choose(name)
+    if name in builtin_shapes():
+        chosen = find_shape(name)
         shape, cpus = chosen.text(), chosen.cpus
     assert ends(MANY.format(count=2 * cpus), shape, cpus) > 3 * MS
 
@@ -271,5 +271,5 @@ def test_what_is_no_shape_is_refused(shape: str, why: str, tmp_path: Path) -> No
     text = "program root\n  run 1ms\n"
     with pytest.raises(SetupRefused, match=f"shape for 2 CPUs: {why}"):
         Simulator(text, shape=shape, cpus=2)
-    done = simulate(tmp_path, text, "--no-trace", "--cpus", "2", "--shape", shape)
-    assert done.returncode == 2
+    result = simulate(tmp_path, text, "--no-trace", "--cpus", "2", "--shape", shape)
+    assert result.returncode == 2

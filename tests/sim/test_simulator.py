@@ -53,7 +53,7 @@ def test_c_program(tmp_path: Path, source: Path) -> None:
     """The program ends with status 0; its output explains a failure."""
     program = built(f"sim-tests/{source.stem}")
     test_environment = environment(source, tmp_path)
-    done = subprocess.run(
+    result = subprocess.run(
         [program],
         env=os.environ | test_environment,
         capture_output=True,
@@ -61,7 +61,7 @@ def test_c_program(tmp_path: Path, source: Path) -> None:
         timeout=600,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 @pytest.mark.parametrize("policy", ["lottery", "rr", "mlfq:four-quanta", "stride"])
@@ -69,14 +69,14 @@ def test_c_program(tmp_path: Path, source: Path) -> None:
 def test_trace_is_sound_and_measured(tmp_path: Path, policy: str, program: str) -> None:
     path = tmp_path / "trace.bin"
     options = ("--policy", policy, "--cpus", "2", "--trace", str(path))
-    done = simulate(tmp_path, MIX, *options, program=program)
-    assert done.returncode == 0, done.stderr
+    result = simulate(tmp_path, MIX, *options, program=program)
+    assert result.returncode == 0, result.stderr
     events = trace.read(path)
     trace.validate(events)
     assert events.header.cpus == 2
     assert not events.truncated
-    assert len(events.events) == counts(done)["records"]
-    assert counts(done)["decisions"] == switches_and_repeats(events)
+    assert len(events.events) == counts(result)["records"]
+    assert counts(result)["decisions"] == switches_and_repeats(events)
     measured = metrics.compute(events)
     names = dict(measured.processes.select("pid", "name").iter_rows())
     assert names[2] == "root"
@@ -120,10 +120,10 @@ def test_init_bequeaths_no_history(tmp_path: Path) -> None:
 
 def test_limit(tmp_path: Path) -> None:
     path = tmp_path / "trace.bin"
-    done = simulate(tmp_path, MIX, "--limit", "5500000", "--trace", str(path))
-    assert done.returncode == 3
-    assert "the limit of 5500000 ns was reached" in done.stderr
-    assert counts(done)["time_ns"] == 5500000
+    result = simulate(tmp_path, MIX, "--limit", "5500000", "--trace", str(path))
+    assert result.returncode == 3
+    assert "the limit of 5500000 ns was reached" in result.stderr
+    assert counts(result)["time_ns"] == 5500000
     events = trace.read(path)
     trace.validate(events)
     assert events.events["time_ns"].max() == 5500000
@@ -158,6 +158,6 @@ def test_limit(tmp_path: Path) -> None:
 def test_what_is_refused(
     tmp_path: Path, text: str, options: list[str], status: int, words: str
 ) -> None:
-    done = simulate(tmp_path, text, *options)
-    assert done.returncode == status
-    assert words in done.stderr
+    result = simulate(tmp_path, text, *options)
+    assert result.returncode == status
+    assert words in result.stderr

@@ -60,7 +60,7 @@ def runs_of(events: trace.Trace, group: str) -> list[int]:
     label = int.from_bytes(group.encode(), "little")
     (pid,) = events.events.filter(kind=Kind.MARK, first=3, second=label)["process"]
     cpus = events.events.filter(kind=Kind.SWITCH, process=pid)["cpu"].to_list()
-    return [cpu for at, cpu in enumerate(cpus) if at == 0 or cpu != cpus[at - 1]]
+    return [cpu for index, cpu in enumerate(cpus) if index == 0 or cpu != cpus[index - 1]]
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -70,8 +70,8 @@ def booted(
 ) -> trace.Trace:
     path = folder / "simulated.bin"
     machine = ("--policy", policy, "--cpus", str(cpus), "--costs", f"{costs},boot={boot_ns}")
-    done = simulate(folder, text, *machine, "--trace", str(path))
-    assert done.returncode == 0, done.stderr
+    result = simulate(folder, text, *machine, "--trace", str(path))
+    assert result.returncode == 0, result.stderr
     events = trace.read(path)
     trace.validate(events)
     return events

@@ -159,8 +159,8 @@ def test_a_lock_goes_to_the_most_urgent_that_waits(
     tmp_path: Path, machine: Machine, overtake: int, had_it: list[int]
 ) -> None:
     takers = "".join(
-        TAKER.format(name=name, priority=priority, place=1 + place)
-        for place, (name, priority) in enumerate(CAME.items())
+        TAKER.format(name=name, priority=priority, place=1 + index)
+        for index, (name, priority) in enumerate(CAME.items())
     )
     events = machine(tmp_path, LINE.format(overtake=overtake, takers=takers), "priority")
     assert notes(events) == had_it

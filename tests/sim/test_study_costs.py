@@ -10,8 +10,8 @@ from schedlab.machines.spec import RunSpec
 from schedlab.studies import published
 from schedlab.studies.agreement import is_near
 from schedlab.studies.costs import costs_of
-from schedlab.studies.experiment import on_their_costs
-from schedlab.studies.experiments import BY_PASSES, TIMING_TESTS
+from schedlab.studies.experiment import name_with_study_costs
+from schedlab.studies.experiments import PRIORITY_AS_CODED, TIMING_TESTS
 from schedlab.studies.planning import plan
 from schedlab.workload.delays import delayed_costs
 from simulator_command import play
@@ -22,8 +22,8 @@ def simulated(folder: Path, run: RunSpec) -> float:
     path = folder / "trace.bin"
     costs = delayed_costs(run.costs.text, run.delays)
     options = ("--policy", str(run.policy), "--cpus", str(run.cpus), "--costs", costs)
-    done = play(folder, run.played(), *options, "--trace", str(path))
-    assert done.returncode == 0, done.stderr
+    result = play(folder, run.played(), *options, "--trace", str(path))
+    assert result.returncode == 0, result.stderr
     return float(metrics.compute(trace.read(path)).summary["completion_ns"][0]) / run.tick_ns
 
 
@@ -31,7 +31,7 @@ def timing_runs(folder: Path) -> dict[tuple[str, str, str], RunSpec]:
     """Returns the runs of tables 1 and 2 with the study's costs, by table, row and column."""
     places = {"timing": "table 1", "priority": "table 2"}
     tests = {
-        on_their_costs(f"s1-{suite}-{test}"): (place, row)
+        name_with_study_costs(f"s1-{suite}-{test}"): (place, row)
         for suite, place in places.items()
         for test, row in TIMING_TESTS.items()
     }
@@ -39,7 +39,7 @@ def timing_runs(folder: Path) -> dict[tuple[str, str, str], RunSpec]:
     return {
         (*tests[run.label], f"{run.cpus} CPU{'s' if run.cpus > 1 else ''}"): run
         for run in runs
-        if run.label in tests and run.seed == 1 and str(run.policy) != BY_PASSES
+        if run.label in tests and run.seed == 1 and str(run.policy) != PRIORITY_AS_CODED
     }
 
 
@@ -60,7 +60,7 @@ def test_study_1s_forks_explain_its_times(tmp_path: Path) -> None:
             continue
         ticks, figure = simulated(tmp_path, run), printed[cell]
         print(f"{', '.join(cell)}: {ticks:.1f}, published {figure}")
-        if costs.gave(*cell):
+        if costs.is_calibrated(*cell):
             assert abs(ticks - figure.value) <= max(1.0, 0.05 * figure.value)
         else:
             others += 1

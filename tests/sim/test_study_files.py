@@ -16,11 +16,16 @@ from conftest import ROOT
 from guest_machine import TICK_NS, traced
 from played import play, simulated
 from schedlab import metrics, trace
-from schedlab.studies.experiments import EXPERIMENTS, OTHERS
-from schedlab.studies.files import FILES, FOLDER, WITHOUT, Described
+from schedlab.studies.experiments import DEFAULT_POLICIES, EXPERIMENTS
+from schedlab.studies.files import (
+    EXPERIMENT_FILES,
+    EXPERIMENTS_WITHOUT_FILE,
+    WORKLOAD_FOLDER,
+    ExperimentFile,
+)
 from schedlab.workload import workload_files
 from schedlab.workload.changes import parse_change
-from schedlab.workload.text import text_of
+from schedlab.workload.text import format_workload
 from simulator_command import simulate
 
 NEARNESS = 0.02
@@ -29,35 +34,39 @@ _LIMIT_NS = 60 * 10**9
 
 
 def test_experiments_have_a_file_or_a_reason() -> None:
-    experiment_names = [name for name, experiment in EXPERIMENTS.items() if not experiment.repeats]
-    assert sorted([*FILES, *WITHOUT]) == sorted(experiment_names)
-    assert all(reason.strip() for reason in WITHOUT.values())
+    experiment_names = [
+        name for name, experiment in EXPERIMENTS.items() if not experiment.repeated_experiment
+    ]
+    assert sorted([*EXPERIMENT_FILES, *EXPERIMENTS_WITHOUT_FILE]) == sorted(experiment_names)
+    assert all(reason.strip() for reason in EXPERIMENTS_WITHOUT_FILE.values())
 
 
 def test_files_of_the_studies_are_all_used() -> None:
     others = {"cpu-bound", "io-bound", "ladder", "sleepers", "nice-mix", "deadlines", "mixed"}
-    file_stems = {path.stem for path in (ROOT / FOLDER).glob("*.json")}
+    file_stems = {path.stem for path in (ROOT / WORKLOAD_FOLDER).glob("*.json")}
     assert {
-        study_file.name for study_file in FILES.values() if "/" not in study_file.name
+        study_file.name for study_file in EXPERIMENT_FILES.values() if "/" not in study_file.name
     } | others == file_stems
 
 
-@pytest.mark.parametrize("name", sorted(FILES))
+@pytest.mark.parametrize("name", sorted(EXPERIMENT_FILES))
 def test_files_read_and_are_shorter_when_quick(name: str) -> None:
-    described = FILES[name]
+    described = EXPERIMENT_FILES[name]
     assert not described.read().notes
-    assert bool(described.quick) == bool(EXPERIMENTS[name].quick_options)
-    if described.quick:
-        assert text_of(described.read("quick"), 1, TICK_NS) != text_of(described.read(), 1, TICK_NS)
+    assert bool(described.quick_changes) == bool(EXPERIMENTS[name].quick_options)
+    if described.quick_changes:
+        assert format_workload(described.read("quick"), 1, TICK_NS) != format_workload(
+            described.read(), 1, TICK_NS
+        )
 
 
-def _distinct() -> dict[str, Described]:
+def _distinct() -> dict[str, ExperimentFile]:
     """Returns each file once, with its largest changes. Files that only the simulator plays are
     tested in their reports.
     """
     return {
         study_file.name: study_file
-        for name, study_file in FILES.items()
+        for name, study_file in EXPERIMENT_FILES.items()
         if not EXPERIMENTS[name].machine
     }
 
@@ -67,17 +76,17 @@ def test_files_run_under_all_policies(tmp_path: Path, name: str) -> None:
     described = _distinct()[name]
     extra_policies = {
         policy.split()[0]
-        for experiment, study_file in FILES.items()
+        for experiment, study_file in EXPERIMENT_FILES.items()
         if study_file.name == name
         for policy in EXPERIMENTS[experiment].study_policies
     }
     tick = 10 * TICK_NS if name.startswith("lottery-original") else TICK_NS
-    text = text_of(described.read("quick"), 1, tick)
-    for policy in sorted({*OTHERS, *extra_policies}):
+    text = format_workload(described.read("quick"), 1, tick)
+    for policy in sorted({*DEFAULT_POLICIES, *extra_policies}):
         for cpus in (1, 5):
             options = ("--policy", policy, "--cpus", str(cpus), "--limit", str(_LIMIT_NS))
-            done = simulate(tmp_path, text, *options, "--tick", str(tick), "--no-trace")
-            assert done.returncode == 0, f"{policy}, {cpus} CPUs: {done.stderr}"
+            result = simulate(tmp_path, text, *options, "--tick", str(tick), "--no-trace")
+            assert result.returncode == 0, f"{policy}, {cpus} CPUs: {result.stderr}"
 
 
 # --- comparison with the kernel's programs
@@ -128,8 +137,12 @@ def test_processes_do_what_those_of_the_kernels_program_do(
     for machine, delay in ((simulated, begin), (play, begin + LATER * TICK_NS)):
         print(machine.__name__)
         parsed_changes = [parse_change(change) for change in (*changes, f"starter.delay={delay}ns")]
-        text = text_of(
-            workload_files.read(ROOT / FOLDER / f"{file}.json", parsed_changes), 1, TICK_NS
+        text = format_workload(
+            workload_files.read_workload_file(
+                ROOT / WORKLOAD_FOLDER / f"{file}.json", parsed_changes
+            ),
+            1,
+            TICK_NS,
         )
         played_lives = lives(machine(tmp_path, text, policy))
         assert played_lives["pid"].to_list() == program_lives["pid"].to_list()

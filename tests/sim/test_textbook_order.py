@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 from schedlab import metrics
-from schedlab.workload.text import text_of
-from schedlab.workload.workload_files import read
+from schedlab.workload.text import format_workload
+from schedlab.workload.workload_files import read_workload_file
 from simulator_command import simulate
 
 TICK_NS = 1_000_000
@@ -24,13 +24,13 @@ def ends(folder: Path, jobs: list[tuple[int, int]], slice_ticks: int, costs: str
     """Returns the tick when each job ends. Jobs arrive at a tick and take whole ticks. Round-robin,
     one CPU.
     """
-    lines = [f" arrive job{place} {when}ticks" for place, (when, _) in enumerate(jobs)]
-    programs = [f"program job{place}\n run {takes}ticks" for place, (_, takes) in enumerate(jobs)]
+    lines = [f" arrive job{index} {when}ticks" for index, (when, _) in enumerate(jobs)]
+    programs = [f"program job{index}\n run {takes}ticks" for index, (_, takes) in enumerate(jobs)]
     text = "\n".join(["program root", " mark begin", *lines, " wait all", " mark end", *programs])
     trace = folder / "trace.bin"
     options = ("--policy", "rr", "--set", f"slice={slice_ticks}", "--costs", costs)
-    done = simulate(folder, text + "\n", *options, "--trace", str(trace))
-    assert done.returncode == 0, done.stderr
+    result = simulate(folder, text + "\n", *options, "--trace", str(trace))
+    assert result.returncode == 0, result.stderr
     processes = metrics.measure(trace).processes.filter(pl.col("role") == "workload").sort("pid")
     return [end // TICK_NS for end in processes["exit_ns"].to_list()]
 
@@ -49,7 +49,7 @@ def textbook(jobs: list[tuple[int, int]], slice_ticks: int) -> list[int]:
             used += 1
             if left[running] == 0:
                 end_ticks[running], running = tick, -1
-        ready.extend(place for place, (when, _) in enumerate(jobs) if when == tick)
+        ready.extend(index for index, (when, _) in enumerate(jobs) if when == tick)
         if running >= 0 and used == slice_ticks:
             ready.append(running)
             running = -1
@@ -92,9 +92,9 @@ def test_a_preempted_task_keeps_or_loses_its_place(
     )
     trace = tmp_path / "trace.bin"
     options = ("--policy", "priority", "--set", f"slice=5,preempted_last={preempted_last}")
-    text = text_of(read(file), 1, TICK_NS, 1)
-    done = simulate(tmp_path, text, *options, "--costs", "textbook", "--trace", str(trace))
-    assert done.returncode == 0, done.stderr
+    text = format_workload(read_workload_file(file), 1, TICK_NS, 1)
+    result = simulate(tmp_path, text, *options, "--costs", "textbook", "--trace", str(trace))
+    assert result.returncode == 0, result.stderr
     run_metrics = metrics.measure(trace)
     begin = run_metrics.summary["begin_ns"].item()
     rows = (

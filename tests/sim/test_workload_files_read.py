@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from schedlab.workload.binary_steps import checksum, read_words
+from schedlab.workload.binary_steps import checksum, encode_workload_text
 from schedlab.workload.format import HEADER, PROGRAM
 from schedlab_simulator import SetupRefused, Simulator, Workload, WorkloadRefused
 from simulator_command import built, write_workload
 
 TEXT = "channel c 1\nprogram a\n fork b\n loop 3\n run 1ms\n end\n cpus 0-1\n policy rr\nprogram b\n take c\n"
-GOOD = read_words(TEXT)
+GOOD = encode_workload_text(TEXT)
 HUGE = 2**32 - 1
 
 
@@ -39,9 +39,9 @@ def with_programs(change: Callable[[np.ndarray], None]) -> bytes:
     return sealed(GOOD[: HEADER.itemsize] + programs.tobytes() + rest)
 
 
-def set_field(name: str, place: int, value: int) -> Callable[[np.ndarray], None]:
+def set_field(name: str, index: int, value: int) -> Callable[[np.ndarray], None]:
     def change(programs: np.ndarray) -> None:
-        programs[name][place] = value
+        programs[name][index] = value
 
     return change
 
@@ -96,11 +96,13 @@ def test_a_file_that_is_changed_anywhere_is_read_or_refused(tmp_path: Path) -> N
         path = tmp_path / "given"
         path.write_bytes(sealed(bytes(changed), tick_ns=1_000_000))
         words = [program, "--no-trace", "--limit", "5000000", "--cpus", "2", str(path)]
-        done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False)
-        assert done.returncode in (0, 1, 2, 3), done.stderr
-        assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr
-        assert done.returncode != 2 or done.stderr.startswith("schedlab-sim: ")
-        seen.add(done.returncode)
+        result = subprocess.run(
+            words, capture_output=True, text=True, errors="replace", check=False
+        )
+        assert result.returncode in (0, 1, 2, 3), result.stderr
+        assert "Sanitizer" not in result.stderr and "runtime error" not in result.stderr
+        assert result.returncode != 2 or result.stderr.startswith("schedlab-sim: ")
+        seen.add(result.returncode)
     assert 2 in seen
 
 
@@ -108,6 +110,6 @@ def test_the_command_reads_standard_input_too(tmp_path: Path) -> None:
     path = write_workload(tmp_path, "program a\n run 2ms\n")
     words = [str(built("sim/schedlab-sim")), "--no-trace", "--costs", "none", "-"]
     with path.open("rb") as file:
-        done = subprocess.run(words, stdin=file, capture_output=True, text=True, check=False)
-    assert done.returncode == 0
-    assert "time_ns 2000000\n" in done.stdout
+        result = subprocess.run(words, stdin=file, capture_output=True, text=True, check=False)
+    assert result.returncode == 0
+    assert "time_ns 2000000\n" in result.stdout

@@ -22,10 +22,10 @@ from guest_machine import run_guest
 from processes import is_running, wait_until
 from schedlab.base.toolchain.build import build
 from schedlab.base.toolchain.policies import read_catalogue
-from schedlab.paths import BUILD
+from schedlab.paths import BUILD_FOLDER
 from schedlab_tools.soak import conduct as conducting
 from schedlab_tools.soak.conduct import PartLog, Soak, conduct
-from schedlab_tools.soak.findings import Row, keep, rows
+from schedlab_tools.soak.findings import Row, rows, write_results
 from schedlab_tools.soak.loads import Load, Part
 
 SECONDS = 4.0
@@ -35,7 +35,7 @@ SECONDS = 4.0
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shortens soaks but keeps many samples."""
     monkeypatch.setattr(conducting, "SHORTEST_PERIOD_S", 0.03)
-    monkeypatch.setattr(conducting, "SAMPLES", 100_000)
+    monkeypatch.setattr(conducting, "SAMPLES_TARGET", 100_000)
     monkeypatch.setattr(conducting, "GRACE_S", 0.5)
 
 
@@ -100,7 +100,7 @@ def test_leak_is_detected_and_a_constant_is_none(tmp_path: Path) -> None:
     trend = row_of(soak, holds, "memory_bytes").trend
     assert trend
     assert abs(trend.per_hour) < 3600 * 1_000_000
-    keep(tmp_path, soak, {})
+    write_results(tmp_path, soak, {})
     header, *lines = (tmp_path / "samples.csv").read_text().splitlines()
     assert header == "load,part,seconds,figure,value"
     assert len(lines) == len(soak.samples)
@@ -128,7 +128,7 @@ tempfile.mkstemp()
 def test_remaining_processes_are_reported_and_ended(tmp_path: Path) -> None:
     soak = soak_of(tmp_path, load_of(LEAVES_A_CHILD, None))
     assert soak.problems["load"] == ["part left processes behind"]
-    assert len(soak.left["load"]) == 1
+    assert len(soak.leftover_files["load"]) == 1
     child = int((tmp_path / "load" / "pid").read_text())
     for _ in range(100):
         with suppress(psutil.NoSuchProcess):
@@ -235,7 +235,7 @@ def test_the_storm_leaves_the_kernel_as_it_was(tmp_path: Path) -> None:
         machine="qemu",
         cpus=2,
         memory_mib=128,
-        image=BUILD / "soak.img",
+        image=BUILD_FOLDER / "soak.img",
     )
     assert guest.status == 0, guest.console
     (tmp_path / "log").write_text(guest.console)

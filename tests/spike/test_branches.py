@@ -15,12 +15,18 @@ import pytest
 
 from built_once import build_once
 from schedlab import trace
-from schedlab.base.toolchain.build import IMAGE, KERNEL
+from schedlab.base.toolchain.build import DISK_IMAGE, KERNEL_PROGRAM
 from schedlab.machines import Boot
-from schedlab.machines.folder import CONSOLE, TRACE_FILE
+from schedlab.machines.folder import CONSOLE_FILE, TRACE_FILE
 from schedlab.machines.outcome import REFUSED as REFUSED_STATUS
-from schedlab.machines.outcome import outcome_of
-from schedlab.machines.spike import BRANCH_COMMANDS, BRANCH_STATUS, branching, driven, driver
+from schedlab.machines.outcome import interpret_exit
+from schedlab.machines.spike import (
+    BRANCH_COMMANDS,
+    BRANCH_STATUS,
+    branching_command,
+    build_driver,
+    driver_command,
+)
 from schedlab.trace import AttributeKind, Kind, Trace
 
 pytestmark = pytest.mark.spike
@@ -30,15 +36,17 @@ AT = 100_000_000
 
 def command(cpus: int, words: str) -> list[str]:
     build_once("kernel", "image")
-    boot = Boot(KERNEL, IMAGE, cpus, 512, f"tick=1ms limit=100s trace={TRACE_FILE} {words}")
-    return driven(str(driver()), boot)
+    boot = Boot(
+        KERNEL_PROGRAM, DISK_IMAGE, cpus, 512, f"tick=1ms limit=100s trace={TRACE_FILE} {words}"
+    )
+    return driver_command(str(build_driver()), boot)
 
 
 def run(words: list[str], folder: Path) -> tuple[int, str]:
     """Returns the status and the output."""
     folder.mkdir(exist_ok=True)
-    with (folder / CONSOLE).open("wb") as console:
-        done = subprocess.run(
+    with (folder / CONSOLE_FILE).open("wb") as console:
+        result = subprocess.run(
             words,
             cwd=folder,
             stdin=subprocess.DEVNULL,
@@ -48,27 +56,27 @@ def run(words: list[str], folder: Path) -> tuple[int, str]:
             timeout=300,
             check=False,
         )
-    return done.returncode, done.stderr
+    return result.returncode, result.stderr
 
 
-def make_folders(place: Path, branch_texts: dict[str, str]) -> list[str]:
+def make_folders(path: Path, branch_texts: dict[str, str]) -> list[str]:
     for name, text in branch_texts.items():
-        (place / name).mkdir(parents=True)
-        (place / name / BRANCH_COMMANDS).write_text(text)
+        (path / name).mkdir(parents=True)
+        (path / name / BRANCH_COMMANDS).write_text(text)
     return list(branch_texts)
 
 
 def branch(
-    place: Path, words: list[str], branch_texts: dict[str, str], at: int = AT, jobs: int = 2
+    path: Path, words: list[str], branch_texts: dict[str, str], at: int = AT, jobs: int = 2
 ) -> str:
     """Returns the output."""
-    status, output = run(branching(words, at, make_folders(place, branch_texts), jobs), place)
+    status, output = run(branching_command(words, at, make_folders(path, branch_texts), jobs), path)
     assert status == 0, output
     return output
 
 
 def left_in(folder: Path) -> tuple[bytes, bytes]:
-    return (folder / CONSOLE).read_bytes(), (folder / TRACE_FILE).read_bytes()
+    return (folder / CONSOLE_FILE).read_bytes(), (folder / TRACE_FILE).read_bytes()
 
 
 def status_of(folder: Path) -> int:
@@ -184,7 +192,7 @@ def test_what_is_refused_ends_the_branch(tmp_path: Path) -> None:
     assert status_of(tmp_path / "same") == 0
     for name, (_, error) in REFUSED.items():
         assert status_of(tmp_path / name) == REFUSED_STATUS
-        outcome = outcome_of(REFUSED_STATUS, (tmp_path / name / CONSOLE).read_text())
+        outcome = interpret_exit(REFUSED_STATUS, (tmp_path / name / CONSOLE_FILE).read_text())
         assert outcome.status == "refused"
         assert f"error {error}" in outcome.message
 
@@ -193,7 +201,7 @@ def test_a_kernel_that_cannot_obey_yet_is_no_success(tmp_path: Path) -> None:
     command_line = command(1, "policy=rr run=true")
     branch(tmp_path, command_line, {"early": "sched_status mlfq"}, at=0)
     assert status_of(tmp_path / "early") == REFUSED_STATUS
-    console = (tmp_path / "early" / CONSOLE).read_text()
+    console = (tmp_path / "early" / CONSOLE_FILE).read_text()
     assert "the kernel did not accept a command" in console
 
 
@@ -213,26 +221,26 @@ def test_wrong_words_are_refused_before_the_machine_begins(
     tmp_path: Path, words: list[str], status: int
 ) -> None:
     make_folders(tmp_path, {"there": "", "used": "", "long": "x" * 1024})
-    (tmp_path / "used" / CONSOLE).touch()
+    (tmp_path / "used" / CONSOLE_FILE).touch()
     command_line = command(1, "policy=rr run=true")
     exit_status, output = run([command_line[0], *words, *command_line[1:]], tmp_path)
     assert exit_status == status
     assert output
-    assert not (tmp_path / CONSOLE).read_bytes()
+    assert not (tmp_path / CONSOLE_FILE).read_bytes()
 
 
 def test_a_console_that_cannot_be_copied_is_refused(tmp_path: Path) -> None:
     make_folders(tmp_path, {"one": ""})
-    done = subprocess.run(
-        branching(command(1, "run=true"), AT, ["one"], 1),
+    result = subprocess.run(
+        branching_command(command(1, "run=true"), AT, ["one"], 1),
         cwd=tmp_path,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "standard output must be a file" in done.stderr
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "standard output must be a file" in result.stderr
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -244,7 +252,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def has_started(folder: Path) -> bool:
-    console = folder / CONSOLE
+    console = folder / CONSOLE_FILE
     return console.exists() and console.stat().st_size > 0
 
 
@@ -260,9 +268,9 @@ def alive(pid: int) -> bool:
 def test_branches_end_with_the_machine(tmp_path: Path, number: int) -> None:
     folders = make_folders(tmp_path, {"one": "", "other": "", "third": ""})
     command_line = command(1, 'limit=86400s run="cpu-bound -n 2 -i 1000000000000"')
-    with (tmp_path / CONSOLE).open("wb") as console:
+    with (tmp_path / CONSOLE_FILE).open("wb") as console:
         machine = subprocess.Popen(
-            branching(command_line, 20_000_000, folders, 2),
+            branching_command(command_line, 20_000_000, folders, 2),
             cwd=tmp_path,
             stdin=subprocess.DEVNULL,
             stdout=console,

@@ -17,23 +17,23 @@ import pytest
 from built_once import build_once
 from conftest import ROOT, Programs
 from schedlab import trace
-from schedlab.base.toolchain.build import IMAGE, KERNEL
-from schedlab.base.toolchain.tools import system_compiler
+from schedlab.base.toolchain.build import DISK_IMAGE, KERNEL_PROGRAM
+from schedlab.base.toolchain.tools import require_system_compiler
 from schedlab.errors import MachineUnfit
 from schedlab.machines import Boot, spike
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.machines.outcome import STUCK, outcome_of
+from schedlab.machines.outcome import STUCK, interpret_exit
 from schedlab.machines.spike import (
     INTERLEAVE_VARIABLE,
     SPIKE_VARIABLE,
-    SPIKES_TURN,
     STOCK,
+    STOCK_TURN,
     TURN_VARIABLE,
-    driven,
-    driver,
+    build_driver,
+    driver_command,
     find_spike,
     requested_turn,
-    stock,
+    stock_command,
 )
 from schedlab.machines.spike_install import PROGRAM, installed_spike
 
@@ -52,7 +52,7 @@ SETUPS = [
 def run(command: list[str], folder: Path) -> tuple[int, bytes, bytes]:
     """Returns the exit status, the console and the trace."""
     folder.mkdir()
-    done = subprocess.run(
+    result = subprocess.run(
         command,
         cwd=folder,
         stdin=subprocess.DEVNULL,
@@ -61,7 +61,7 @@ def run(command: list[str], folder: Path) -> tuple[int, bytes, bytes]:
         timeout=300,
         check=False,
     )
-    return done.returncode, done.stdout, (folder / TRACE_FILE).read_bytes()
+    return result.returncode, result.stdout, (folder / TRACE_FILE).read_bytes()
 
 
 @pytest.mark.spike
@@ -71,9 +71,9 @@ def test_a_run_is_that_of_spike_itself(
 ) -> None:
     build_once("kernel", "image")
     words = f'policy={policy} tick=1ms limit=100s {more} trace={TRACE_FILE} run="{workload}"'
-    boot = Boot(KERNEL, IMAGE, cpus, 512, words)
-    ours = run(driven(str(driver()), boot, SPIKES_TURN), tmp_path / "ours")
-    theirs = run(stock(str(installed_spike() / PROGRAM), boot), tmp_path / "theirs")
+    boot = Boot(KERNEL_PROGRAM, DISK_IMAGE, cpus, 512, words)
+    ours = run(driver_command(str(build_driver()), boot, STOCK_TURN), tmp_path / "ours")
+    theirs = run(stock_command(str(installed_spike() / PROGRAM), boot), tmp_path / "theirs")
     assert len(ours[2]) > 1000
     assert ours == theirs
 
@@ -87,12 +87,12 @@ def compiled(source: bytes) -> bytes:
 @pytest.mark.spike
 def test_the_device_tree_is_what_dtc_makes_of_spikes(tmp_path: Path) -> None:
     build_once("kernel", "image")
-    boot = Boot(KERNEL, IMAGE, 3, 512, 'policy=rr trace=x run="mixed -c 2"')
-    spikes = stock(str(installed_spike() / PROGRAM), boot)
+    boot = Boot(KERNEL_PROGRAM, DISK_IMAGE, 3, 512, 'policy=rr trace=x run="mixed -c 2"')
+    spikes = stock_command(str(installed_spike() / PROGRAM), boot)
     dumped = subprocess.check_output([*spikes[:-1], "--dump-dts", spikes[-1]], cwd=tmp_path)
     of_driver = dumped.replace(b"pmpregions = <0x10>", b"pmpregions = <0x01>")
     assert of_driver != dumped
-    tree_command = [*driven(str(driver()), boot), "--tree"]
+    tree_command = [*driver_command(str(build_driver()), boot), "--tree"]
     nothing = {"PATH": str(tmp_path)}
     assert subprocess.check_output(tree_command, cwd=tmp_path, env=nothing) == compiled(of_driver)
 
@@ -103,7 +103,7 @@ def test_boot_arguments_of_a_device_tree(tmp_path: Path) -> None:
     build_once("kernel", "image")
 
     def tree(arguments: str) -> subprocess.CompletedProcess[bytes]:
-        words = [str(driver()), f"--arguments={arguments}", "--tree", str(KERNEL)]
+        words = [str(build_driver()), f"--arguments={arguments}", "--tree", str(KERNEL_PROGRAM)]
         return subprocess.run(words, capture_output=True, cwd=tmp_path, check=False)
 
     assert b'trace=a\\b "c" {;\0' in tree('trace=a\\b "c" {;').stdout
@@ -115,10 +115,10 @@ def test_boot_arguments_of_a_device_tree(tmp_path: Path) -> None:
 @pytest.mark.spike
 def test_a_guest_that_nothing_can_wake_is_ended(tmp_path: Path) -> None:
     build_once("kernel", "image")
-    boot = Boot(KERNEL, IMAGE, 4, 512, f"inject=hang trace={TRACE_FILE} run=sleepers")
-    status, console, _ = run(driven(str(driver()), boot), tmp_path / "run")
+    boot = Boot(KERNEL_PROGRAM, DISK_IMAGE, 4, 512, f"inject=hang trace={TRACE_FILE} run=sleepers")
+    status, console, _ = run(driver_command(str(build_driver()), boot), tmp_path / "run")
     assert status == STUCK
-    outcome = outcome_of(status, console.decode())
+    outcome = interpret_exit(status, console.decode())
     assert outcome.status == "hung"
     assert "nothing can wake one" in outcome.message
 
@@ -139,10 +139,10 @@ def test_a_guest_that_nothing_can_wake_is_ended(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_words_are_named(words: list[str], status: int) -> None:
-    done = subprocess.run([driver(), *words], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (status, "")
-    assert done.stderr.startswith("schedlab-spike: ")
-    assert len(done.stderr.splitlines()) == 1
+    result = subprocess.run([build_driver(), *words], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (status, "")
+    assert result.stderr.startswith("schedlab-spike: ")
+    assert len(result.stderr.splitlines()) == 1
 
 
 def wait_for_words(process: subprocess.Popen[bytes], words: bytes) -> bytes:
@@ -158,8 +158,10 @@ def wait_for_words(process: subprocess.Popen[bytes], words: bytes) -> bytes:
 
 def idle_shell(pace: str) -> subprocess.Popen[bytes]:
     build_once("kernel", "image")
-    boot = Boot(KERNEL, IMAGE, 4, 512, "tick=10ms", live=True)
-    command = [pace if word == "--pace=1" else word for word in driven(str(driver()), boot)]
+    boot = Boot(KERNEL_PROGRAM, DISK_IMAGE, 4, 512, "tick=10ms", live=True)
+    command = [
+        pace if word == "--pace=1" else word for word in driver_command(str(build_driver()), boot)
+    ]
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0
     )
@@ -199,7 +201,7 @@ def test_its_parts(tmp_path: Path) -> None:
     parts = [f"spike/{name}.cc" for name in ("boot_arguments", "host_calls", "typed")]
     sources = ["tests/spike/parts_test.cc", *parts]
     words = [
-        system_compiler().clang,
+        require_system_compiler().clang,
         "--driver-mode=g++",
         "-std=c++20",
         "-O0",
@@ -209,8 +211,8 @@ def test_its_parts(tmp_path: Path) -> None:
     ]
     words += ["-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I."]
     subprocess.run([*words, *sources, "-o", str(program)], cwd=ROOT, check=True)
-    done = subprocess.run([program], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    result = subprocess.run([program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("turn", ["0", "150", "-100", "1e3", "1000100", "٥٠٠"])
@@ -254,7 +256,11 @@ def test_a_turn_is_the_step_of_the_clock(
 ) -> None:
     monkeypatch.setenv(TURN_VARIABLE, turn)
     build_once("kernel", "image")
-    boot = Boot(KERNEL, IMAGE, 2, 512, f'tick=1ms limit=100s trace={TRACE_FILE} run="mixed"')
-    status, _, _ = run(driven(str(driver()), boot, requested_turn()), tmp_path / "run")
+    boot = Boot(
+        KERNEL_PROGRAM, DISK_IMAGE, 2, 512, f'tick=1ms limit=100s trace={TRACE_FILE} run="mixed"'
+    )
+    status, _, _ = run(
+        driver_command(str(build_driver()), boot, requested_turn()), tmp_path / "run"
+    )
     assert status == 0
     assert trace.read(tmp_path / "run" / TRACE_FILE).clock_step_ns == step

@@ -14,15 +14,15 @@ import pytest
 from built_once import build_once
 from conftest import Command
 from guest_machine import sound_trace
-from schedlab.base.toolchain.build import IMAGE, KERNEL
+from schedlab.base.toolchain.build import DISK_IMAGE, KERNEL_PROGRAM
 from schedlab.errors import MachineUnfit
 from schedlab.machines import Boot
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.spike import (
+    DEFAULT_TURN,
     INTERLEAVE_VARIABLE,
-    STANDARD_TURN,
-    driven,
-    driver,
+    build_driver,
+    driver_command,
     requested_interleaving,
 )
 from schedlab.metrics import measure
@@ -61,8 +61,13 @@ def execute(
     """Returns the status, the console and the trace of a run."""
     build_once("kernel", "image")
     words = f'policy={policy} tick=1ms limit=200s trace={TRACE_FILE} run="{program}"'
-    done = subprocess.run(
-        driven(str(driver()), Boot(KERNEL, IMAGE, cpus, 512, words), turn, interleaving),
+    result = subprocess.run(
+        driver_command(
+            str(build_driver()),
+            Boot(KERNEL_PROGRAM, DISK_IMAGE, cpus, 512, words),
+            turn,
+            interleaving,
+        ),
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -72,7 +77,7 @@ def execute(
         timeout=600,
         check=False,
     )
-    return done.returncode, done.stdout, (folder / TRACE_FILE).read_bytes()
+    return result.returncode, result.stdout, (folder / TRACE_FILE).read_bytes()
 
 
 def interleaved(
@@ -147,12 +152,12 @@ def test_a_run_is_interleaved_and_branched(tmp_path: Path, schedlab: Command) ->
     seed = {INTERLEAVE_VARIABLE: "7"}
     runs = tmp_path / "runs"
     setup = ("--workload", "mixed", "--policy", "rr", "--cpus", "2")
-    done = schedlab("run", *setup, "--out", str(runs), environment=seed)
-    assert done.returncode == 0, done.stderr
+    result = schedlab("run", *setup, "--out", str(runs), environment=seed)
+    assert result.returncode == 0, result.stderr
     run = runs / "rr-2cpu-seed1"
     version = json.loads((run / "manifest.json").read_text())["machine_version"]
-    assert version.endswith(f", turns of {STANDARD_TURN}, interleaved by 7")
+    assert version.endswith(f", turns of {DEFAULT_TURN}, interleaved by 7")
     change = ("--at", "20ms", "--policy", "mlfq", "--out", str(tmp_path / "branches"))
-    done = schedlab("branch", str(run), *change, environment=seed)
-    assert done.returncode == 0, done.stderr
-    assert f"unchanged is {run}, byte for byte" in " ".join(done.stdout.split())
+    result = schedlab("branch", str(run), *change, environment=seed)
+    assert result.returncode == 0, result.stderr
+    assert f"unchanged is {run}, byte for byte" in " ".join(result.stdout.split())

@@ -16,7 +16,7 @@ import pytest
 
 from conftest import ROOT
 from schedlab.base.files.atomic import file_hash
-from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.tools import require_compiler
 
 pytestmark = [pytest.mark.long, pytest.mark.spike, pytest.mark.xdist_group("other_systems")]
 
@@ -65,7 +65,7 @@ def need(system: System) -> None:
     missing = [name for name in PROGRAMS if not shutil.which(name)]
     if missing or os.geteuid():
         pytest.skip(f"root file systems are made by root, with {', '.join(missing or PROGRAMS)}")
-    if not compiler().is_pinned:
+    if not require_compiler().is_pinned:
         pytest.skip("SCHEDLAB_CLANG names another compiler, whose kernel has other instructions")
     address = f"{system.archive}/dists/{system.release}/Release"
     try:
@@ -105,12 +105,12 @@ def test_mixed_has_the_same_traces(system: System, here: dict[str, str], tmp_pat
     assert hashes(root / "runs") == here
 
 
-def copy_checkout(place: Path) -> None:
+def copy_checkout(path: Path) -> None:
     """Copies the current checkout, without build products."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
     )
     for name in filter(None, listed.stdout.split("\0")):
         if (ROOT / name).exists():
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, place / name, follow_symlinks=False)
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, path / name, follow_symlinks=False)

@@ -18,7 +18,7 @@ import pytest
 from conftest import ROOT
 from guest_machine import run_guest
 from schedlab.base.files.atomic import file_hash
-from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.tools import require_compiler
 
 GOLDEN_TRACES = ROOT / "tests" / "golden" / "traces.txt"
 POLICIES = ("rr", "mlfq", "lottery", "stride", "cfs")
@@ -26,7 +26,7 @@ POLICIES = ("rr", "mlfq", "lottery", "stride", "cfs")
 
 @pytest.mark.spike
 def test_mixed_has_the_trace_of_every_other_machine(tmp_path: Path) -> None:
-    if not compiler().is_pinned:
+    if not require_compiler().is_pinned:
         pytest.skip("SCHEDLAB_CLANG names another compiler, whose kernel has other instructions")
     lines = ["# SPDX-License-Identifier: MIT"]
     lines += [

@@ -20,10 +20,10 @@ from pathlib import Path
 import pytest
 
 from built_once import build_once
-from schedlab.base.toolchain.build import IMAGE, KERNEL
+from schedlab.base.toolchain.build import DISK_IMAGE, KERNEL_PROGRAM
 from schedlab.machines import Boot
-from schedlab.machines.folder import TRACE_FILE, TYPED
-from schedlab.machines.spike import SPIKE_VARIABLE, STOCK, driven, driver
+from schedlab.machines.folder import TRACE_FILE, TYPED_FILE
+from schedlab.machines.spike import SPIKE_VARIABLE, STOCK, build_driver, driver_command
 
 WORDS = f"policy=mlfq tick=1ms trace={TRACE_FILE}"
 PROMPT = b"$ "
@@ -36,8 +36,8 @@ def command(folder: Path, typed: Path | None = None, interleaving: str = "") -> 
     """
     build_once("kernel", "image")
     folder.mkdir()
-    boot = Boot(KERNEL, IMAGE, 2, 512, WORDS, live=True, keeps_typed=True, typed=typed)
-    return driven(str(driver()), boot, interleaving=interleaving)
+    boot = Boot(KERNEL_PROGRAM, DISK_IMAGE, 2, 512, WORDS, live=True, keeps_typed=True, typed=typed)
+    return driver_command(str(build_driver()), boot, interleaving=interleaving)
 
 
 class Terminal:
@@ -91,7 +91,7 @@ def type_oddly(terminal: Terminal) -> None:
 
 
 def again(folder: Path, typed: Path, interleaving: str = "") -> tuple[int, bytes]:
-    done = subprocess.run(
+    result = subprocess.run(
         command(folder, typed, interleaving),
         cwd=folder,
         stdin=subprocess.DEVNULL,
@@ -100,7 +100,7 @@ def again(folder: Path, typed: Path, interleaving: str = "") -> tuple[int, bytes
         timeout=120,
         check=False,
     )
-    return done.returncode, done.stdout
+    return result.returncode, result.stdout
 
 
 def power_off(terminal: Terminal) -> None:
@@ -124,12 +124,12 @@ def test_typed_again_it_is_the_same_run(
     leave(terminal)
     live = terminal.leave()
     assert live[0] == expected
-    typed_file = tmp_path / "live" / TYPED
+    typed_file = tmp_path / "live" / TYPED_FILE
     begin = time.monotonic()
     assert again(tmp_path / "again", typed_file, interleaving) == live
     assert time.monotonic() - begin < 60
     assert b"while it ran" in live[1]
-    for name in (TRACE_FILE, TYPED):
+    for name in (TRACE_FILE, TYPED_FILE):
         first = (tmp_path / "live" / name).read_bytes()
         assert first
         assert (tmp_path / "again" / name).read_bytes() == first
@@ -142,8 +142,8 @@ def test_typed_again_it_is_the_same_run(
 )
 def test_what_cannot_be_typed_again(tmp_path: Path, text: str | None, message: str) -> None:
     if text:
-        (tmp_path / TYPED).write_text(text)
-    status, output = again(tmp_path / "again", tmp_path / TYPED)
+        (tmp_path / TYPED_FILE).write_text(text)
+    status, output = again(tmp_path / "again", tmp_path / TYPED_FILE)
     assert status == 1
     assert message in output.decode()
     assert len(output.splitlines()) == 1
@@ -162,24 +162,24 @@ def test_a_user_records_what_is_typed_and_types_it_again(tmp_path: Path) -> None
     terminal.type("cpu-bound -n 2 -i 2; poweroff\n")
     status, _ = terminal.leave()
     assert status == 0
-    words = boot("--typed", f"first/{TYPED}", "--record", "second")
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, timeout=120, check=False)
-    assert done.returncode == 0
-    assert b"poweroff" in done.stdout
-    for name in (TRACE_FILE, TYPED):
+    words = boot("--typed", f"first/{TYPED_FILE}", "--record", "second")
+    result = subprocess.run(words, cwd=tmp_path, capture_output=True, timeout=120, check=False)
+    assert result.returncode == 0
+    assert b"poweroff" in result.stdout
+    for name in (TRACE_FILE, TYPED_FILE):
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, check=False)
-    assert done.returncode == 2
-    assert b"--record second: the folder exists" in done.stderr
+    result = subprocess.run(words, cwd=tmp_path, capture_output=True, check=False)
+    assert result.returncode == 2
+    assert b"--record second: the folder exists" in result.stderr
 
 
 def test_what_does_not_repeat_is_not_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(SPIKE_VARIABLE, STOCK)
-    done = subprocess.run(
+    result = subprocess.run(
         boot("--record", "here"), cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 2
-    assert "only schedlab's own Spike can repeat" in done.stderr
+    assert result.returncode == 2
+    assert "only schedlab's own Spike can repeat" in result.stderr
     assert not list(tmp_path.iterdir())

@@ -9,6 +9,7 @@ the studies' programs. No other test reads anything outside the repository.
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 from collections import defaultdict
@@ -19,13 +20,15 @@ from pathlib import Path
 import pytest
 
 from page_contents import numbers
-from schedlab.studies import Figure, all_published, published
-from schedlab.studies.study import Contradiction, Statement, studies
+from schedlab.studies import Figure, published, select
+from schedlab.studies.study import Contradiction, Statement, find_studies
 from schedlab_tools.documents.gallery.study_presets import StudyPreset, study_presets
 
 TEXTS = Path(os.environ["SCHEDLAB_STUDIES"])
 CONTRADICTIONS = [
-    (study.number, contradiction) for study in studies() for contradiction in study.contradictions
+    (study.number, contradiction)
+    for study in find_studies()
+    for contradiction in study.contradictions
 ]
 
 
@@ -46,7 +49,7 @@ def baselines() -> str:
 @cache
 def sections(study: int) -> dict[str, str]:
     """Returns a study's text by section number; subsections are separate."""
-    heading = re.compile(r"^(?:#+ )?(\d{1,2}(?:\.\d+)*) [A-Z*/][^\n]*$", re.MULTILINE)
+    heading = re.compile(r"^(?:#+ )?(\d{1,2}(?:\.\d+)*) (?!/\*)[A-Z*/][^\n]*$", re.MULTILINE)
     text = study_text(study)
     headings = list(heading.finditer(text))
     ends = [match.start() for match in headings[1:]] + [len(text)]
@@ -70,12 +73,8 @@ def paragraphs(text: str) -> list[str]:
 
 def of_texts(source: str = "study") -> list[Figure]:
     """Returns the figures of studies whose texts are available; other studies are only cited."""
-    cited = {study.number for study in studies() if study.facts.get("text") == "cited"}
-    return [
-        figure
-        for figure in all_published()
-        if figure.study not in cited and figure.source == source
-    ]
+    cited = {study.number for study in find_studies() if study.facts.get("text") == "cited"}
+    return [figure for figure in select() if figure.study not in cited and figure.source == source]
 
 
 def test_tables_are_those_of_the_study() -> None:
@@ -92,14 +91,25 @@ def test_tables_are_those_of_the_study() -> None:
     for location, texts in rows.items():
         lines = study_text(location[0]).splitlines()
         cells = [re.split(r"%? *(?:[|\t]| [–-] ) *", line) for line in lines]
-        assert any(texts == c[at : at + len(texts)] for c in cells for at in range(len(c))), (
-            location
-        )
+        assert any(
+            texts == c[index : index + len(texts)] for c in cells for index in range(len(c))
+        ), location
     for (study, table), texts in expected.items():
         title = re.search(
             rf"^Table {table}: .*Expected: ([^)]*)\)$", study_text(study), re.MULTILINE
         )
         assert title and [column_title.strip(" %") for column_title in title[1].split(",")] == texts
+
+
+@pytest.mark.parametrize(("table", "columns"), [(1, 4), (2, 2), (3, 3), (4, 2)])
+def test_study_5s_tables_of_words_are_those_of_the_study(table: int, columns: int) -> None:
+    (study,) = (study for study in find_studies() if study.number == 5)
+    lines = re.sub(r"</?code>|\$|\\(?=log)", "", study_text(5)).splitlines()
+    with (study.folder / f"table-{table}.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row[:columns] for row in list(csv.reader(file))[1:]]
+    assert rows
+    for row in rows:
+        assert any(line.split("\t")[-columns:] == row for line in lines), row
 
 
 def test_numbers_stand_in_the_texts() -> None:

@@ -13,18 +13,18 @@ import polars as pl
 import pytest
 
 from schedlab.machines.spec import RunSpec
-from schedlab.runs.collection import Collection, read
+from schedlab.runs.collection import Collection, read_collection
 from schedlab.runs.perform import perform
 from schedlab.runs.plan import Plan
-from schedlab.studies.causes import Cause, causes
+from schedlab.studies.causes import Cause, read_causes
 from schedlab.studies.experiments import TIMING_TESTS
+from schedlab.studies.lottery_tests import LOTTERY_TESTS
 from schedlab.studies.planning import plan
-from schedlab.studies.shares import TESTS
-from schedlab.studies.study import studies
+from schedlab.studies.study import find_studies
 
 pytestmark = pytest.mark.spike
 
-EVERY = [cause for study in studies() for cause in causes(study.number)]
+EVERY = [cause for study in find_studies() for cause in read_causes(study.number)]
 OF_SUITES = "suite"
 """All tests in a row are one run: the program prints where each test begins."""
 OF_SUITES_VALUES = {"context switches": "switches", "completion": "complete"}
@@ -41,7 +41,7 @@ def in_suite(tables: Tables, cause: Cause, _: str) -> float:
     rows = tables["values"].with_columns(
         test=pl.when(pl.col("name") == "test").then(pl.col("value")).forward_fill()
     )
-    of_test = (pl.col("test") == position) & (pl.col("name") == OF_SUITES_VALUES[cause.measured])
+    of_test = (pl.col("test") == position) & (pl.col("name") == OF_SUITES_VALUES[cause.metric])
     return float(rows.filter(of_test)["value"].mean())  # type: ignore[arg-type]
 
 
@@ -57,9 +57,9 @@ def switches(tables: Tables, _: Cause, __: str) -> float:
 def share(tables: Tables, cause: Cause, _: str) -> float:
     """Returns the group's share of the selections, in percent."""
     (row,) = cause.rows
-    (group,) = {name for test in TESTS for name, title in test.rows.items() if title == row} & set(
-        tables["groups"]["group"]
-    )
+    (group,) = {
+        name for test in LOTTERY_TESTS for name, title in test.rows.items() if title == row
+    } & set(tables["groups"]["group"])
     selections = tables["groups"].group_by("group").agg(pl.col("selections").sum())
     (own,) = selections.filter(pl.col("group") == group)["selections"]
     return float(100 * own / selections["selections"].sum())
@@ -91,7 +91,7 @@ def measured(collection: Collection, cause: Cause, named: str, column: str) -> f
         for name in ("summary", "processes", "groups", "values")
         if len(rows := getattr(collection, name))
     }
-    measure = in_suite if OF_SUITES in experiment else MEASURES[cause.measured]
+    measure = in_suite if OF_SUITES in experiment else MEASURES[cause.metric]
     return measure(tables, cause, column)
 
 
@@ -113,8 +113,8 @@ def runs_of(folder: Path, cause: Cause, column: str, every: bool) -> Plan:
     """Returns the runs of the cause's two experiments: one seed, or those of a quick run."""
     on = re.match(r"(\d+) CPU", column)
     cpus = int(on[1]) if on else None
-    every = every or cause.measured == "turnaround"
-    names = {cause.run, cause.without}
+    every = every or cause.metric == "turnaround"
+    names = {cause.experiment, cause.counterpart}
     return Plan(
         folder,
         tuple(
@@ -134,9 +134,10 @@ def test_the_stored_effect_is_what_its_runs_measure(
     for column in columns_of(cause, every):
         folder = tmp_path / column
         perform(runs_of(folder, cause, column, every))
-        collection = read([folder])
+        collection = read_collection([folder])
         before, after = (
-            measured(collection, cause, named, column) for named in (cause.without, cause.run)
+            measured(collection, cause, named, column)
+            for named in (cause.counterpart, cause.experiment)
         )
         assert (before, after) == pytest.approx(cause.effects[column], rel=NEAR), column
         stored_before, stored_after = cause.effects[column]

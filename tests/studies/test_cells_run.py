@@ -19,7 +19,7 @@ from schedlab.runs.collection import Collection, StoredRun
 from schedlab.studies.experiment import Depth
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.planning import plan
-from schedlab.studies.study import studies
+from schedlab.studies.study import find_studies
 
 MOST_NOT_RUN = {"quick": 0.1, "full": 0.0}
 
@@ -47,7 +47,7 @@ def planned(depth: Depth, number: int) -> Collection:
 
 
 @pytest.mark.parametrize("depth", ["quick", pytest.param("full", marks=pytest.mark.long)])
-@pytest.mark.parametrize("number", [study.number for study in studies()])
+@pytest.mark.parametrize("number", [study.number for study in find_studies()])
 def test_nearly_all_published_cells_are_run(number: int, depth: Depth) -> None:
     page = page_maker(number)(planned(depth, number))
     assert page is not None

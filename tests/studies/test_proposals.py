@@ -16,24 +16,24 @@ from schedlab import trace
 from schedlab.base.toolchain.policies import parse_setting, read_catalogue
 from schedlab.errors import FileRefused
 from schedlab.metrics import state_intervals
-from schedlab.paths import STUDIES
-from schedlab.report.proposals import Outcome, outcomes
-from schedlab.report.study_tables import Measured
-from schedlab.runs.collection import read
+from schedlab.paths import STUDIES_FOLDER
+from schedlab.report.proposals import ProposalOutcome, find_outcomes
+from schedlab.report.study_tables import Measurement
+from schedlab.runs.collection import read_collection
 from schedlab.runs.perform import perform
 from schedlab.runs.plan import Plan
 from schedlab.studies import proposals
 from schedlab.studies.experiment import TICK_NS
-from schedlab.studies.proposals import Proposal, Test, plan_of_proposals
+from schedlab.studies.proposals import Proposal, Test, plan_proposal_tests
 from schedlab.studies.study import Study
 from schedlab.trace import Kind
 from schedlab.workload import workload_files
-from schedlab.workload.text import bytes_of
+from schedlab.workload.text import encode_workload
 from simulator_command import play
 
 Test.__test__ = False  # type: ignore[attr-defined]
 
-EVERY = proposals.proposals()
+EVERY = proposals.read_proposals()
 
 
 def test_proposals_have_tests_or_a_reason() -> None:
@@ -58,11 +58,11 @@ def test_off_and_on_are_policies_of_ours_that_differ(proposal: Proposal) -> None
 
 
 def test_runs_that_are_alike_are_made_once() -> None:
-    planned = plan_of_proposals(Path("/nowhere"), "quick", (), 1, "sim").runs
+    planned = plan_proposal_tests(Path("/nowhere"), "quick", (), 1, "sim").runs
     assert len({run.name for run in planned}) == len(planned)
     assert all(run.file for run in planned)
     assert {run.seed for run in planned} == {1, 2, 3, 4, 5}
-    of_3 = plan_of_proposals(Path("/nowhere"), "full", (3,), 1, "sim").runs
+    of_3 = plan_proposal_tests(Path("/nowhere"), "full", (3,), 1, "sim").runs
     assert {run.seed for run in of_3} == set(range(1, 21))
     assert {run.workload.split("/")[1] for run in of_3} == {"3"}
 
@@ -77,7 +77,7 @@ def test_a_file_that_is_wrong_is_refused_by_name(tmp_path: Path, text: str) -> N
     folder.mkdir()
     (folder / "proposals.yaml").write_text(text)
     with pytest.raises(FileRefused, match=r"proposals\.yaml"):
-        proposals._proposals(Study(folder))
+        proposals._proposals_of_study(Study(folder))
 
 
 TEST = Test("a", "a.json", "rr", "wrr", "turnaround_mean_ns", "lower")
@@ -96,28 +96,32 @@ TEST = Test("a", "a.json", "rr", "wrr", "turnaround_mean_ns", "lower")
 )
 def test_verdicts(off: tuple[float, ...], on: tuple[float, ...], verdict: str) -> None:
     proposal = Proposal(1, "a", "8.1", "b", (TEST,))
-    assert Outcome(proposal, TEST, Measured(off), Measured(on)).verdict == verdict
+    assert ProposalOutcome(proposal, TEST, Measurement(off), Measurement(on)).verdict == verdict
 
 
 @pytest.fixture(scope="module")
-def of_study_5(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Outcome]:
+def of_study_5(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], ProposalOutcome]:
     """Returns the results of its future work's tests, in quick runs: by proposal and quantity."""
     folder = tmp_path_factory.mktemp("proposals")
-    perform(plan_of_proposals(folder, "quick", (5,), 1, "sim"))
+    perform(plan_proposal_tests(folder, "quick", (5,), 1, "sim"))
     outcomes_5 = (
-        one for one in outcomes(read([folder])) if one.proposal.study == 5 and one.was_run
+        one
+        for one in find_outcomes(read_collection([folder]))
+        if one.proposal.study == 5 and one.was_run
     )
     return {(one.proposal.name, one.test.shows): one for one in outcomes_5}
 
 
 @pytest.mark.parametrize("name", ["groups", "nice"])
-def test_study_5s_future_work_helps(of_study_5: dict[tuple[str, str], Outcome], name: str) -> None:
+def test_study_5s_future_work_helps(
+    of_study_5: dict[tuple[str, str], ProposalOutcome], name: str
+) -> None:
     matching = [one for (proposal, _), one in of_study_5.items() if proposal == name]
     assert matching and {one.verdict for one in matching} == {"helps"}
 
 
 def test_shares_of_groups_and_nice_levels_are_exact(
-    of_study_5: dict[tuple[str, str], Outcome],
+    of_study_5: dict[tuple[str, str], ProposalOutcome],
 ) -> None:
     """Ann has a third of the CPU with her two processes; nice 10 has 110 of 2158 alongside
     two of nice 0.
@@ -130,7 +134,7 @@ def test_shares_of_groups_and_nice_levels_are_exact(
 
 
 def test_nearness_helps_little_by_memory_and_more_by_cores(
-    of_study_5: dict[tuple[str, str], Outcome],
+    of_study_5: dict[tuple[str, str], ProposalOutcome],
 ) -> None:
     memory, cores = (one for (name, _), one in of_study_5.items() if name == "numa")
     for one, least, most in ((memory, 0.002, 0.02), (cores, 0.02, 0.1)):
@@ -143,7 +147,7 @@ def test_wrr_that_knows_nodes_moves_less_between_them(tmp_path: Path) -> None:
     moves = []
     for near in ((), (("near", 1),)):
         folder = tmp_path / str(len(near))
-        planned = plan_of_proposals(folder, "quick", (5,), 1, "sim").runs
+        planned = plan_proposal_tests(folder, "quick", (5,), 1, "sim").runs
         (run,) = (
             run
             for run in planned
@@ -163,13 +167,15 @@ def test_wrr_that_knows_nodes_moves_less_between_them(tmp_path: Path) -> None:
 
 def test_a_scan_of_all_levels_decides_as_the_bitmap(tmp_path: Path) -> None:
     """Only their durations differ."""
-    file = workload_files.read(STUDIES / "1" / "mixture.json")
+    file = workload_files.read_workload_file(STUDIES_FOLDER / "1" / "mixture.json")
     decisions = []
     for name, settings in (("bitmap", "scan=0"), ("scan", "scan=1"), ("wide", "level_width=3")):
         trace = tmp_path / name
         options = ("--policy", "priority:thesis", "--set", settings, "--cpus", "2", "--seed", "1")
-        done = play(tmp_path, bytes_of(file, 1, TICK_NS, 2), *options, "--trace", str(trace))
-        assert done.returncode == 0, done.stderr
+        result = play(
+            tmp_path, encode_workload(file, 1, TICK_NS, 2), *options, "--trace", str(trace)
+        )
+        assert result.returncode == 0, result.stderr
         events = sound_trace(trace)
         rows = events.rows(Kind.SWITCH)
         decisions.append(
@@ -183,8 +189,8 @@ def test_inheritance_shortens_the_waits_of_study_1s_critical_task(tmp_path: Path
     """It waits for a lock of the lowest level: under hybrid, under levels alone, and with
     ceilings.
     """
-    planned = plan_of_proposals(tmp_path, "quick", (1,), 1, "sim").runs
+    planned = plan_proposal_tests(tmp_path, "quick", (1,), 1, "sim").runs
     perform(Plan(tmp_path, tuple(run for run in planned if run.label == "proposal-locks")))
-    tested = [outcome for outcome in outcomes(read([tmp_path])) if outcome.was_run]
+    tested = [outcome for outcome in find_outcomes(read_collection([tmp_path])) if outcome.was_run]
     assert len(tested) == 3
     assert {outcome.verdict for outcome in tested} == {"helps"}

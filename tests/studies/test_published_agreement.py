@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from schedlab.report.studies.agreement_counts import Count, count_agreement
-from schedlab.report.study_tables import Comparison, Measured
+from schedlab.report.studies.agreement_counts import TableCount, count_agreement
+from schedlab.report.study_tables import FigureComparison, Measurement
 from schedlab.studies.agreement import is_close, is_near, is_near_by_tick
 from schedlab.studies.figures import Figure
 
@@ -47,15 +47,15 @@ def test_published_figures_count_once_without_calibrated_ones() -> None:
     counts = count_agreement(
         [*rows, *others, replace(TICKS, place="table 2")],
         [
-            Comparison(rows[0], Measured((20.0,)), Measured((40.0,))),
-            Comparison(rows[0], Measured((90.0,))),
-            Comparison(rows[1], Measured((40.0,)), Measured((20.0,))),
-            Comparison(rows[2], Measured((20.0,)), counted=False),
-            Comparison(rows[3], Measured()),
+            FigureComparison(rows[0], Measurement((20.0,)), Measurement((40.0,))),
+            FigureComparison(rows[0], Measurement((90.0,))),
+            FigureComparison(rows[1], Measurement((40.0,)), Measurement((20.0,))),
+            FigureComparison(rows[2], Measurement((20.0,)), is_counted=False),
+            FigureComparison(rows[3], Measurement()),
         ],
     )
     assert counts == [
-        Count("table 1", 4, 1, 2, 1, 1, 0, 2, 1),
-        Count("table 2", 1, 0, 0, 0, 0, 0, 0, 0),
-        Count("all", 5, 1, 2, 1, 1, 0, 2, 1),
+        TableCount("table 1", 4, 1, 2, 1, 1, 0, 2, 1),
+        TableCount("table 2", 1, 0, 0, 0, 0, 0, 0, 0),
+        TableCount("all", 5, 1, 2, 1, 1, 0, 2, 1),
     ]

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from schedlab.report.reproduction import Request, only_simulated
-from schedlab.report.studies.study_6 import Course
-from schedlab.studies.simulated import _of
+from schedlab.report.reproduction import ReproductionRequest, simulator_only_runs
+from schedlab.report.studies.study_6 import RunCourse
+from schedlab.studies.simulated import _simulated_of_study
 from schedlab.studies.study import Study
 
 MS = 1_000_000
@@ -27,23 +27,23 @@ def in_folder(tmp_path: Path, yaml_text: str) -> Study:
 
 
 def test_experiment_matches_its_folder(tmp_path: Path) -> None:
-    (entry,) = _of(in_folder(tmp_path, GOOD))
+    (entry,) = _simulated_of_study(in_folder(tmp_path, GOOD))
     assert (entry.experiment.name, entry.experiment.study) == ("s9-a", 9)
     assert entry.experiment.machine == "sim"
     assert entry.experiment.tick_ns == 10 * MS
-    assert [share.seeds for share in entry.experiment.policies("quick").values()] == [3, 3]
-    assert list(entry.experiment.policies("full")) == ["rr", "stride slice=2"]
+    assert [share.seeds for share in entry.experiment.grid_by_policy("quick").values()] == [3, 3]
+    assert list(entry.experiment.grid_by_policy("full")) == ["rr", "stride slice=2"]
 
 
 def test_the_default_has_them(tmp_path: Path) -> None:
     """They are listed next to the kernel's runs, once each."""
-    runs = only_simulated(Request((), "quick"), tmp_path)
+    runs = simulator_only_runs(ReproductionRequest((), "quick"), tmp_path)
     assert {run.machine.name for run in runs} == {"sim"}
-    assert {run.label.partition("-")[0] for run in runs} == {"s1", "s3", "s4", "s6"}
-    assert not only_simulated(Request((2,), "quick"), tmp_path)
+    assert {run.label.partition("-")[0] for run in runs} == {"s1", "s3", "s4", "s5", "s6"}
+    assert not simulator_only_runs(ReproductionRequest((2,), "quick"), tmp_path)
 
 
-def course() -> Course:
+def course() -> RunCourse:
     """Two processes alternate every 10 ms; the third runs at the same time as one of them, on
     another CPU.
     """
@@ -54,7 +54,7 @@ def course() -> Course:
         schema=["pid", "group", "begin_ns", "end_ns"],
         orient="row",
     )
-    return Course(100 * MS, running.sort("begin_ns"), pl.DataFrame())
+    return RunCourse(100 * MS, running.sort("begin_ns"), pl.DataFrame())
 
 
 def test_what_a_group_had_until_a_time() -> None:
@@ -68,6 +68,6 @@ def test_what_lies_between_two_marks_of_a_process() -> None:
     """Marks of two processes do not pair up, nor do marks with a third one between them."""
     rows = [(1, 10, 3), (2, 12, 3), (1, 15, 1), (1, 20, 3), (2, 30, 1), (1, 31, 4), (1, 40, 1)]
     notes = pl.DataFrame(rows, schema=["pid", "time_ns", "number"], orient="row")
-    course = Course(100, pl.DataFrame(), notes)
-    assert course.between(3, 1).tolist() == [5, 18]
-    assert course.between(1, 1).tolist() == []
+    course = RunCourse(100, pl.DataFrame(), notes)
+    assert course.mark_delays(3, 1).tolist() == [5, 18]
+    assert course.mark_delays(1, 1).tolist() == []

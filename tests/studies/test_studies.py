@@ -16,36 +16,37 @@ import pytest
 
 from schedlab.paths import ROOT
 from schedlab.studies import (
-    all_published,
     published,
     read_figures,
+    select,
 )
 from schedlab.studies.figures import COLUMNS
 from schedlab.studies.ideal_times import (
     CPUS,
     TIMING_TESTS,
     ideal_completion,
-    ideal_printed,
-    least_mean_turnaround,
+    ideal_reported,
+    smallest_mean_turnaround,
 )
-from schedlab.studies.study import Contradiction, studies
+from schedlab.studies.study import Contradiction, find_studies
 
 # The data file.
 
 
 def test_the_file_is_in_order() -> None:
     """It has all studies, kinds and sources; CPU counts where the place states them."""
-    figures = all_published()
+    figures = select()
     assert {figure.study for figure in figures} == {1, 2, 3, 4, 5, 6}
     assert {figure.kind for figure in figures} == {"measurement", "expectation", "claim", "setting"}
     assert {figure.source for figure in figures} == {"study", "authors", "rerun"}
     for figure in figures:
         named = re.fullmatch(r"(\d) CPUs?", figure.column)
         assert figure.cpus == (int(named[1]) if named else None), figure
-    assert {(figure.row, figure.text) for figure in figures if not figure.finished} == {
+    assert {(figure.row, figure.text) for figure in figures if not figure.is_number} == {
         ("Low Process Count", "not finished"),
         ("Starvation Check", "not reached"),
         ("priority 0", "infty"),
+        ("priority 0", "unlimited"),
     }
 
 
@@ -59,7 +60,7 @@ def test_policies_are_ours() -> None:
         )
         presets = re.findall(r'^    \{"([\w-]+)",', match[1], re.M) if match else []
         names |= {policy} | {f"{policy}:{preset}" for preset in presets}
-    for figure in all_published():
+    for figure in select():
         if figure.policy is not None:
             assert figure.policy in names, figure
         else:
@@ -108,9 +109,9 @@ def test_least_mean_turnaround_is_the_least() -> None:
                 sum(turnarounds(work, choice, cpus)) / len(work)
                 for choice in product(range(cpus), repeat=len(work))
             )
-            assert least_mean_turnaround(work, cpus) == pytest.approx(best)
+            assert smallest_mean_turnaround(work, cpus) == pytest.approx(best)
     with pytest.raises(ValueError, match="must be a process"):
-        least_mean_turnaround([], 1)
+        smallest_mean_turnaround([], 1)
 
 
 def turnarounds(work: list[int], choice: tuple[int, ...], cpus: int) -> list[float]:
@@ -135,13 +136,13 @@ def test_no_published_time_is_better_than_ideal() -> None:
             assert figure.cpus is not None
             # The size of the work is derived from one cell of 86 ticks, which includes some
             # overhead: under priorities the same work took 84. And the study reports whole ticks.
-            least = ideal_printed(table, figure.row, figure.cpus) * 84 / 86
+            least = ideal_reported(table, figure.row, figure.cpus) * 84 / 86
             assert figure.value + 0.5 >= least, figure
     assert ideal_completion(1, "CPU-heavy", 1) == pytest.approx(86)
     assert ideal_completion(1, "Starvation Check", 1) == pytest.approx(43.0, abs=0.03)
     assert ideal_completion(1, "I/O-bound", 5) == 20
     assert ideal_completion(2, "I/O-bound", 1) == pytest.approx(22.5)
-    assert {ideal_printed(2, "Mixed Load", cpus) for cpus in CPUS} == {50}
+    assert {ideal_reported(2, "Mixed Load", cpus) for cpus in CPUS} == {50}
     mixed = [ideal_completion(1, "Mixed Load", cpus) for cpus in CPUS]
     assert mixed == pytest.approx([107.5, 53.75, 50, 50, 50])
     with pytest.raises(KeyError):
@@ -152,7 +153,9 @@ def test_no_published_time_is_better_than_ideal() -> None:
 
 
 CONTRADICTIONS = [
-    (study.number, contradiction) for study in studies() for contradiction in study.contradictions
+    (study.number, contradiction)
+    for study in find_studies()
+    for contradiction in study.contradictions
 ]
 
 

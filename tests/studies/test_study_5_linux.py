@@ -13,24 +13,24 @@ from kept_runs import MS, keep_run, keep_simulated
 from page_contents import cells_of, numbers, opening_of, tables_of, texts_of
 from printed_by_benchmarks import RATES, sysbench
 from schedlab.machines import machine_named
-from schedlab.machines.folder import CONSOLE
+from schedlab.machines.folder import CONSOLE_FILE
 from schedlab.report.build import make_report, page_maker
 from schedlab.report.model import Page
 from schedlab.report.studies import study_5
-from schedlab.report.studies.linux_waits import running_threads_text, waits_of
-from schedlab.runs.collection import read
+from schedlab.report.studies.linux_waits import find_thread_waits, running_threads_text
+from schedlab.runs.collection import read_collection
 from schedlab.studies import published
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.linux_experiments import (
-    FAIR,
-    FREE_RUNNING,
-    LINUX,
+    FAIR_CLASS,
+    FREE_RUNNING_MACHINE,
+    LINUX_MACHINE,
     STUDY_SCHEDULERS,
     SYSBENCH,
     SYSBENCH_8,
     SYSBENCH_FREE,
 )
-from schedlab.studies.study import study_numbered
+from schedlab.studies.study import find_study
 from schedlab.trace import Kind, ProcessState
 from trace_simulator import Record, Script, load
 
@@ -39,12 +39,12 @@ STARTED = {"started": "2026-04-19T12:00:00+00:00"}
 
 
 def keep(
-    place: Path, experiment: str, policy: str, seed: int, console: str = "", **run_facts: Any
+    path: Path, experiment: str, policy: str, seed: int, console: str = "", **run_facts: Any
 ) -> Path:
     """Writes a run on the experiment's machine."""
     content = {**on_linux(experiment), "workload": EXPERIMENTS[experiment].command, "cpus": 2}
-    folder = keep_run(place, experiment, policy, seed, **content, **run_facts)
-    (folder / CONSOLE).write_text(f"[    0.5] Run /init\n{console}")
+    folder = keep_run(path, experiment, policy, seed, **content, **run_facts)
+    (folder / CONSOLE_FILE).write_text(f"[    0.5] Run /init\n{console}")
     return folder
 
 
@@ -54,26 +54,26 @@ def on_linux(experiment: str) -> dict[str, Any]:
     return {"machine": machine.name, "mode": machine.note, "repeatable": machine.repeatable}
 
 
-def keep_sysbench(place: Path) -> None:
+def keep_sysbench(path: Path) -> None:
     for policy in STUDY_SCHEDULERS:
         for seed in SEEDS:
             summary = [{"context_switches": 40 + seed, "migrations": 3}]
             tables = {"summary": summary}
             for name in (SYSBENCH, SYSBENCH_FREE):
-                keep(place, name, policy, seed, sysbench(policy, seed), tables=tables)
+                keep(path, name, policy, seed, sysbench(policy, seed), tables=tables)
             text = sysbench(policy, seed, "sysbench-4-threads")
-            keep(place, SYSBENCH_8, policy, seed, text, tables=tables)
+            keep(path, SYSBENCH_8, policy, seed, text, tables=tables)
 
 
-def page_of(place: Path) -> Page:
-    page = page_maker(5)(read([place]))
+def page_of(path: Path) -> Page:
+    page = page_maker(5)(read_collection([path]))
     assert page
     return page
 
 
-def queries_of(place: Path) -> study_5.Queries:
+def queries_of(path: Path) -> study_5.Queries:
     """Returns a page's content for these runs."""
-    return study_5.Queries(study_numbered(5), read([place]))
+    return study_5.Queries(find_study(5), read_collection([path]))
 
 
 @pytest.mark.parametrize("name", ["study-5-linux", "study-5-linux-free"])
@@ -82,7 +82,7 @@ def test_published_figures_are_next_to_measured_ones(tmp_path: Path, name: str) 
     tables = tables_of(page_of(tmp_path))
     every = cells_of(tables[f"{name}-table-5"], labels=2)
     rows = {
-        "CFS": (FAIR, "CFS (the kernel’s fair class)"),
+        "CFS": (FAIR_CLASS, "CFS (the kernel’s fair class)"),
         "WRR": ("wrr:linux", "WRR (wrr:linux)"),
         "Lottery": ("lottery:linux", "Lottery (lottery:linux)"),
     }
@@ -99,7 +99,7 @@ def test_published_figures_are_next_to_measured_ones(tmp_path: Path, name: str) 
     means = cells_of(tables[f"{name}-table-6"])
     assert means[rows["WRR"][1], "events a second", "measured"].text.startswith("1,005.00 [")
     assert means[rows["CFS"][1], "longest latency, ms", "measured"].text.startswith("3.00 [")
-    mode = machine_named(FREE_RUNNING if name.endswith("free") else LINUX).note
+    mode = machine_named(FREE_RUNNING_MACHINE if name.endswith("free") else LINUX_MACHINE).note
     assert mode in tables[f"{name}-table-6"].caption
     assert ("not repeatable" in tables[f"{name}-table-6"].caption) == name.endswith("free")
 
@@ -137,8 +137,8 @@ def test_full_report_from_linux_alone(tmp_path: Path) -> None:
             folder = tmp_path / f"{policy.replace(':', '-')}-{seed}"
             how = {**on_linux(SYSBENCH_8), "workload": EXPERIMENTS[SYSBENCH_8].command, **STARTED}
             keep_simulated(folder, seed, label=SYSBENCH_8, policy=policy, **how)
-            (folder / CONSOLE).write_text(sysbench(policy, seed))
-    report = make_report(read([tmp_path]))
+            (folder / CONSOLE_FILE).write_text(sysbench(policy, seed))
+    report = make_report(read_collection([tmp_path]))
     assert [page.name for page in report.menu] == ["index", "study-5", "comparison", "runs"]
     assert [page.above for page in report.pages if page not in report.menu] == ["runs"]
 
@@ -188,18 +188,18 @@ def test_who_ran_while_the_thread_waited(tmp_path: Path) -> None:
         "summary": [{"begin_ns": 5 * MS, "end_ns": 89 * MS}],
         **others,
     }
-    keep(tmp_path, SYSBENCH, FAIR, 1, tables=tables)
-    (run,) = read([tmp_path])
-    waits = waits_of(run, trace)
+    keep(tmp_path, SYSBENCH, FAIR_CLASS, 1, tables=tables)
+    (run,) = read_collection([tmp_path])
+    waits = find_thread_waits(run, trace)
     assert (waits.count, waits.total_ms, waits.longest_ms) == (2, 8, 5)
-    assert waits.meanwhile == {"[kworker/0:1]": 4, "[kcompactd0]": 1}
-    assert waits.mostly == "threads of the kernel"
-    other_waits = replace(waits, meanwhile={"sysbench": 1.0, "schedlab-trace": 2.0})
+    assert waits.running_ms == {"[kworker/0:1]": 4, "[kcompactd0]": 1}
+    assert waits.main_kind == "threads of the kernel"
+    other_waits = replace(waits, running_ms={"sysbench": 1.0, "schedlab-trace": 2.0})
     rows = [
-        (FAIR, 1, waits),
-        (FAIR, 2, other_waits),
-        (FAIR, 3, other_waits),
-        (FAIR, 4, replace(other_waits, meanwhile={})),
+        (FAIR_CLASS, 1, waits),
+        (FAIR_CLASS, 2, other_waits),
+        (FAIR_CLASS, 3, other_waits),
+        (FAIR_CLASS, 4, replace(other_waits, running_ms={})),
     ]
     assert running_threads_text(rows) == (
         "schedlab's process that reads the trace (2 runs) and threads of the kernel (1 run)"

@@ -18,12 +18,12 @@ from schedlab.report.build import page_maker
 from schedlab.report.model import Cell, Page
 from schedlab.report.studies import study_1, study_2
 from schedlab.report.study_tables import EXPLAINED_BY_COSTS
-from schedlab.runs.collection import Collection, read
+from schedlab.runs.collection import Collection, read_collection
 from schedlab.studies import published, select
-from schedlab.studies.experiment import on_their_costs
-from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
-from schedlab.studies.shares import TESTS
-from schedlab.studies.study import study_numbered
+from schedlab.studies.experiment import name_with_study_costs
+from schedlab.studies.experiments import ALL_CPUS, PRIORITY_AS_CODED, STARVE_ENDLESS, TIMING_TESTS
+from schedlab.studies.lottery_tests import LOTTERY_TESTS
+from schedlab.studies.study import find_study
 
 pytestmark = pytest.mark.xdist_group("study pages 1 and 2")  # shared data is made once
 
@@ -42,7 +42,7 @@ def tick_numbers(suite: str, test: str, cpus: int) -> tuple[float, float]:
 
 
 def keep_timing(
-    place: Path,
+    path: Path,
     suite: str,
     policy: str,
     test: str,
@@ -56,7 +56,7 @@ def keep_timing(
 ) -> None:
     """Writes a run with the times of tick_numbers, varied a little by the seed."""
     name = f"{prefix}-{suite}-{test}"
-    printed_ticks, completion = tick_numbers(suite, test, cpus)
+    printed_ticks, completion = tick_numbers(suite, test, cpus) if not ticks else (100.0, ticks)
     completion = ticks or completion + seed - 2
     number = {"pid": 2, "group": "root", "time_ns": 0}
     values = [
@@ -81,8 +81,8 @@ def keep_timing(
         {"pid": 3, "role": "workload", "selections": int(printed_ticks) - 10},
     ]
     keep_run(
-        place / f"{suite}-{cpus}",
-        on_their_costs(name) if with_study_costs else name,
+        path / f"{suite}-{cpus}",
+        name_with_study_costs(name) if with_study_costs else name,
         policy,
         seed,
         cpus=cpus,
@@ -114,25 +114,25 @@ def groups_of_timing(test: str) -> list[dict[str, Any]]:
     ]
 
 
-def keep_suites(place: Path, seeds: tuple[int, ...] = SEEDS) -> None:
+def keep_suites(path: Path, seeds: tuple[int, ...] = SEEDS) -> None:
     for suite, policy in SUITES.values():
         for test in TIMING_TESTS:
             for cpus in ALL_CPUS:
                 for seed in seeds:
-                    keep_timing(place, suite, policy, test, cpus, seed)
+                    keep_timing(path, suite, policy, test, cpus, seed)
 
 
-def share_numbers(table: int, cpus: int, count: int, kind: int) -> list[float]:
+def share_numbers(table: int, cpus: int, count: int, kind: float) -> list[float]:
     """Returns percentages of the groups with sum 100, distinct in each cell and kind of run."""
     rest = [10.0 + table + cpus / 10 + kind + 2 * number for number in range(count - 1)]
     return [*rest, 100 - sum(rest)]
 
 
 def keep_shares(
-    place: Path, table: int, experiment: str, policy: str, cpus: int, seed: int, kind: int
+    path: Path, table: int, experiment: str, policy: str, cpus: int, seed: int, kind: float
 ) -> None:
     """Writes a run with the shares of CPU time and of selections of share_numbers."""
-    (test,) = (candidate for candidate in TESTS if candidate.table == table)
+    (test,) = (candidate for candidate in LOTTERY_TESTS if candidate.table == table)
     parts = share_numbers(table, cpus, len(test.rows), kind)
     change = (seed - 2) / 10
     parts = [parts[0] + change, parts[1] - change, *parts[2:]]
@@ -150,7 +150,7 @@ def keep_shares(
     ]
     summary = {"elapsed_ns": 500 * TICK_NS, "idle_ns": cpus * 100 * TICK_NS}
     keep_run(
-        place / f"{kind}-{cpus}",
+        path / f"{kind}-{cpus}",
         experiment,
         policy,
         seed,
@@ -160,15 +160,15 @@ def keep_shares(
     )
 
 
-def keep_lottery(place: Path, seeds: tuple[int, ...] = SEEDS) -> None:
-    for test in TESTS:
+def keep_lottery(path: Path, seeds: tuple[int, ...] = SEEDS) -> None:
+    for test in LOTTERY_TESTS:
         for cpus in ALL_CPUS:
             for seed in seeds:
                 name = f"s1-lottery-original-{test.name}"
-                keep_shares(place, test.table, name, "lottery:thesis", cpus, seed, 0)
+                keep_shares(path, test.table, name, "lottery:thesis", cpus, seed, 0)
                 name = f"s1-lottery-{test.name}"
-                keep_shares(place, test.table, name, "lottery:thesis", cpus, seed, 1)
-                keep_shares(place, test.table, name, "lottery", cpus, seed, 2)
+                keep_shares(path, test.table, name, "lottery:thesis", cpus, seed, 1)
+                keep_shares(path, test.table, name, "lottery", cpus, seed, 2)
 
 
 @pytest.fixture(scope="module")
@@ -177,11 +177,11 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Collection:
     place = tmp_path_factory.mktemp("study-1")
     keep_suites(place)
     keep_lottery(place)
-    return read([place])
+    return read_collection([place])
 
 
 @pytest.fixture(scope="module")
-def whole_page(everything: Collection) -> Page:
+def study_page(everything: Collection) -> Page:
     return made(page_maker(1)(everything))
 
 
@@ -190,9 +190,9 @@ def made(page: Page | None) -> Page:
     return page
 
 
-def queries_of(place: Path) -> study_1.Queries:
+def queries_of(path: Path) -> study_1.Queries:
     """Returns a page's content for these runs."""
-    return study_1.Queries(study_numbered(1), read([place]))
+    return study_1.Queries(find_study(1), read_collection([path]))
 
 
 def at(cells: dict[tuple[str, ...], Cell], *key: str) -> Cell:
@@ -208,9 +208,9 @@ def cells_under(page: Page, name: str) -> dict[tuple[str, ...], Cell]:
 
 
 @pytest.mark.parametrize("table", SUITES)
-def test_figures_of_tables_1_and_2_are_next_to_their_cells(whole_page: Page, table: int) -> None:
+def test_figures_of_tables_1_and_2_are_next_to_their_cells(study_page: Page, table: int) -> None:
     suite, _ = SUITES[table]
-    cells = cells_under(whole_page, f"study-1-table-{table}")
+    cells = cells_under(study_page, f"study-1-table-{table}")
     names = {row: test for test, row in TIMING_TESTS.items()}
     parts = {"completion": "completion, ticks", "context switches": "context switches"}
     figures = published(1, table)
@@ -236,7 +236,7 @@ def test_failed_and_missing_cells(tmp_path: Path) -> None:
         failed: dict[str, Any] = {"status": "panic", "message": "out of memory"}
         keep_timing(tmp_path, *SUITES[1], "cpu-heavy", 1, seed, **(failed if seed == 3 else {}))
         keep_timing(tmp_path, *SUITES[1], "creation", 1, seed)
-    page = made(page_maker(1)(read([tmp_path])))
+    page = made(page_maker(1)(read_collection([tmp_path])))
     cells = cells_under(page, "study-1-table-1")
     failed_cell = cells["CPU-heavy", "1", "completion, ticks", "measured"]
     assert (failed_cell.text, failed_cell.tone) == ("failed (1 of 2)", "failed")
@@ -269,7 +269,7 @@ def test_runs_with_study_costs_show_the_effect_of_slow_forks(tmp_path: Path) -> 
     for test, plain, slow in (("creation", 5.0, 17.0), ("starvation", 60.0, 60.5)):
         for costs, ticks in ((False, plain), (True, slow)):
             keep_timing(tmp_path, *SUITES[1], test, 1, 1, ticks=ticks, with_study_costs=costs)
-    page = made(page_maker(1)(read([tmp_path])))
+    page = made(page_maker(1)(read_collection([tmp_path])))
     cells = cells_under(page, "study-1-table-1")
     measured_cell = cells["Process Creation", "1", "completion, ticks", "measured"]
     assert measured_cell.why == EXPLAINED_BY_COSTS
@@ -279,7 +279,7 @@ def test_runs_with_study_costs_show_the_effect_of_slow_forks(tmp_path: Path) -> 
         pl.col("CPUs") == "1",
         pl.col("quantity") == "completion, ticks",
     ).to_dicts()
-    assert row["cause_run"] == on_their_costs("s1-timing-creation")
+    assert row["cause_run"] == name_with_study_costs("s1-timing-creation")
     assert (row["cause_without"], row["cause_with"]) == (5.0, 17.0)
     creation, starvation = (on_costs(page, row) for row in ("Process Creation", "Starvation Check"))
     assert (creation.text, creation.tone, creation.why) == ("17.0", "good", "")
@@ -294,7 +294,7 @@ def test_the_text_follows_the_runs(tmp_path: Path) -> None:
     shown_numbers = []
     for name, ticks in (("one", 123.0), ("two", 234.0)):
         keep_timing(tmp_path / name, *SUITES[1], "mixed", 1, 1, ticks=ticks)
-        page_text = texts_of(made(page_maker(1)(read([tmp_path / name]))))
+        page_text = texts_of(made(page_maker(1)(read_collection([tmp_path / name]))))
         shown_numbers.append({"123.0", "234.0"} & numbers(page_text))
     assert shown_numbers == [{"123.0"}, {"234.0"}]
 
@@ -311,13 +311,13 @@ def test_table_2_is_compared_in_a_row_and_without_the_deleted_bursts(tmp_path: P
     ]
     keep_run(
         tmp_path,
-        on_their_costs(study_1.Queries.in_a_row_name),
+        name_with_study_costs(study_1.Queries.in_a_row_name),
         SUITES[2][1],
         tables={"values": values},
     )
     queries = queries_of(tmp_path)
     assert queries.reported_time("priority", "io-bound", 1, with_study_costs=True).mean == 28.0
-    page = made(page_maker(1)(read([tmp_path])))
+    page = made(page_maker(1)(read_collection([tmp_path])))
     assert counted(page)["near, study costs"] == 1
     cells = cells_under(page, "study-1-table-2")
     assert cells["I/O-bound", "1", "completion, ticks", "study costs"].text == "28.0"
@@ -327,9 +327,9 @@ def test_table_2_is_compared_in_a_row_and_without_the_deleted_bursts(tmp_path: P
 # --- tables 3 to 8
 
 
-@pytest.mark.parametrize("test", TESTS, ids=lambda test: test.name)
-def test_figures_of_tables_3_to_8_are_next_to_their_cells(whole_page: Page, test: Any) -> None:
-    cells = cells_under(whole_page, f"study-1-table-{test.table}")
+@pytest.mark.parametrize("test", LOTTERY_TESTS, ids=lambda test: test.name)
+def test_figures_of_tables_3_to_8_are_next_to_their_cells(study_page: Page, test: Any) -> None:
+    cells = cells_under(study_page, f"study-1-table-{test.table}")
     picked = "% of selections, the study's program"
     figures = published(1, test.table)
     for figure in figures:
@@ -354,9 +354,9 @@ def test_figures_of_tables_3_to_8_are_next_to_their_cells(whole_page: Page, test
 # --- the remaining page
 
 
-def test_contradictions_appear_once(whole_page: Page) -> None:
-    text = texts_of(whole_page).replace("\\", "")
-    for contradiction in study_numbered(1).contradictions:
+def test_contradictions_appear_once(study_page: Page) -> None:
+    text = texts_of(study_page).replace("\\", "")
+    for contradiction in find_study(1).contradictions:
         assert text.count(str(contradiction)) == 1, contradiction.name
 
 
@@ -378,7 +378,7 @@ def test_nothing_but_failures(tmp_path: Path) -> None:
             tmp_path, "timing", SUITES[1][1], "switch", cpus, 1, prefix="s2", status="timeout"
         )
     for study in (1, 2):
-        page = made(page_maker(study)(read([tmp_path])))
+        page = made(page_maker(study)(read_collection([tmp_path])))
         assert "5" in numbers(opening_of(page))
         assert f"study-{study}-agreement" not in tables_of(page)
 
@@ -386,20 +386,20 @@ def test_nothing_but_failures(tmp_path: Path) -> None:
 # --- study 2
 
 
-def keep_study_2(place: Path, switch_ticks: float = 25.0) -> None:
+def keep_study_2(path: Path, switch_ticks: float = 25.0) -> None:
     for test in TIMING_TESTS:
         for seed in SEEDS:
             ticks = switch_ticks if test == "switch" else None
-            keep_timing(place, "timing", "rr:table-scan", test, 2, seed, prefix="s2", ticks=ticks)
+            keep_timing(path, "timing", "rr:table-scan", test, 2, seed, prefix="s2", ticks=ticks)
             keep_timing(
-                place, "priority", "priority", test, 2, seed, prefix="s2",
+                path, "priority", "priority", test, 2, seed, prefix="s2",
                 tunables={"aging_interval": 0},
             )  # fmt: skip
 
 
 def test_figures_of_study_2_are_next_to_their_cells(tmp_path: Path) -> None:
     keep_study_2(tmp_path)
-    cells = cells_under(made(page_maker(2)(read([tmp_path]))), "study-2-lists")
+    cells = cells_under(made(page_maker(2)(read_collection([tmp_path]))), "study-2-lists")
     names = {row: test for test, row in study_2.Queries.rows.items()}
     parts = {
         "section 3": ("timing", "before (section 3), ticks"),
@@ -419,4 +419,72 @@ def test_figures_of_study_2_are_next_to_their_cells(tmp_path: Path) -> None:
     assert sorted(shown) == sorted(figure.text for figure in figures)
 
 
+def test_exchanged_priorities_are_next_to_the_first_runs(tmp_path: Path) -> None:
+    keep_study_2(tmp_path)
+    for seed in SEEDS:
+        keep_timing(
+            tmp_path, "priority-mixed", "priority", "swapped", 2, seed, prefix="s2", ticks=54.0,
+            tunables={"aging_interval": 0},
+        )  # fmt: skip
+    cells = cells_under(made(page_maker(2)(read_collection([tmp_path]))), "study-2-first-runs")
+    measured = {row: cell.text for (row, *_, title), cell in cells.items() if title == "measured"}
+    assert measured["exchanged priorities"].startswith("54.0")
+    _, completion = tick_numbers("priority", "mixed", 2)
+    assert measured["priorities of section 2"].startswith(f"{completion:.1f}")
+
+
+# --- causes need their control
+
+
+@pytest.mark.parametrize(("kind", "lacks"), [(None, False), (0, False), (0.9, False), (2.1, True)])
+def test_a_lack_of_work_needs_other_shares_with_endless_work(
+    tmp_path: Path, kind: float | None, lacks: bool
+) -> None:
+    """Each `kind` adds as many points to the shares."""
+    for name, kind_of_run in (("s1-lottery-original-starve", 0), (STARVE_ENDLESS, kind)):
+        if kind_of_run is not None:
+            keep_shares(tmp_path, 6, name, "lottery:thesis", 2, 2, kind_of_run)
+    q = queries_of(tmp_path)
+    assert q.ended("starve", 2)
+    assert q.lacks_work("A+B", 2) == lacks
+    assert q.lacking_work() == ([2] if lacks else [])
+    assert q.why_off("starve", "A+B", 2) == ("work_had_ended" if lacks else "")
+
+
+@pytest.mark.parametrize(("ticks", "stays"), [(None, False), (38.0, False), (30.0, True)])
+def test_staying_needs_a_faster_test_with_balancing(
+    tmp_path: Path, ticks: float | None, stays: bool
+) -> None:
+    """The busiest CPU runs for 40 ticks."""
+    keep_timing(tmp_path, "priority", PRIORITY_AS_CODED, "starvation", 2, 2, ticks=40.0)
+    if ticks:
+        keep_timing(
+            tmp_path / "balanced", "priority", PRIORITY_AS_CODED, "starvation", 2, 2, ticks=ticks,
+            tunables={"balancing": 1},
+        )  # fmt: skip
+    assert [stay.count for stay in queries_of(tmp_path).imbalances("priority", "starvation")] == (
+        [2] if stays else []
+    )
+
+
 # --- single sentences
+
+
+def test_a_computing_process_can_end_before_the_sleepers(tmp_path: Path) -> None:
+    """Mixed Load's shortest time: 21 ticks of a process that computes, 49.5 of a sleeper."""
+    for cpus, ticks in ((1, 106), (5, 21)):
+        processes = [
+            {"pid": 3, "group": "mix-io", "turnaround_ns": int(49.5 * TICK_NS)},
+            {"pid": 4, "group": "mix-cpu", "turnaround_ns": ticks * TICK_NS},
+            {"pid": 5, "group": "mix-cpu", "turnaround_ns": (ticks + 1) * TICK_NS},
+        ]
+        keep_run(
+            tmp_path / f"mixed-{cpus}",
+            "s1-timing-mixed",
+            "rr:table-scan",
+            1,
+            cpus=cpus,
+            tables={"summary": [{"completion_ns": 108 * TICK_NS}], "processes": processes},
+        )
+    (shorter,) = queries_of(tmp_path).shorter_than_sleep("timing")
+    assert (shorter.count, shorter.ticks) == (5, 21)

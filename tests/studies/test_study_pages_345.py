@@ -17,19 +17,19 @@ from feedback_reference import ALLOTMENT_BOOST, schedule
 from guest_machine import traced
 from kept_runs import keep_run
 from page_contents import cells_of, opening_of, tables_of, texts_of
-from schedlab.base.display.markdown import literal
+from schedlab.base.display.markdown import literal_with_code
 from schedlab.metrics import compute
 from schedlab.report.build import page_maker
 from schedlab.report.model import Cell, Page
-from schedlab.report.studies import ticks
-from schedlab.report.studies.authors_output import printed_ticks
-from schedlab.report.studies.inversion import waits_in
-from schedlab.report.studies.study_3 import in_order_of_arrival
+from schedlab.report.studies import study_4, ticks
+from schedlab.report.studies.authors_output import published_ticks
+from schedlab.report.studies.inversion import find_reader_waits
+from schedlab.report.studies.study_3 import fcfs_turnaround
 from schedlab.runs import results
-from schedlab.runs.collection import read
+from schedlab.runs.collection import Collection, read_collection
 from schedlab.studies import published, select
 from schedlab.studies.ideal_times import ideal_mixed_benchmark
-from schedlab.studies.study import study_numbered
+from schedlab.studies.study import find_study
 from schedlab.trace import Kind, MarkKind, ProcessState, Trace
 from schedlab.trace.format import BlockReason
 from trace_simulator import Record, Script, load
@@ -96,14 +96,14 @@ def number_of(workload: str, scheduler: str, seed: int) -> float:
     return 10 + 5 * place + seed
 
 
-def keep_study_3(place: Path, failing: tuple[str, str, int] | None = None) -> None:
+def keep_study_3(path: Path, failing: tuple[str, str, int] | None = None) -> None:
     for workload, experiment in WORKLOADS.items():
         for scheduler, policy in STUDY_3.items():
             for seed in SEEDS:
                 number = number_of(workload, scheduler, seed)
                 failed = (workload, scheduler, seed) == failing
                 keep_run(
-                    place,
+                    path,
                     experiment,
                     policy,
                     seed,
@@ -125,7 +125,7 @@ def made(page: Page | None) -> Page:
 
 def test_study_3_has_measured_figures_next_to_published_ones(tmp_path: Path) -> None:
     keep_study_3(tmp_path)
-    tables = tables_of(made(page_maker(3)(read([tmp_path]))))
+    tables = tables_of(made(page_maker(3)(read_collection([tmp_path]))))
     value = {
         1: lambda number: f"{number:.2f}",
         2: lambda number: f"{number / 10:.3f}",
@@ -150,13 +150,13 @@ def test_study_3_has_measured_figures_next_to_published_ones(tmp_path: Path) -> 
 
 def test_in_order_of_arrival() -> None:
     """Two CPUs, work 4: the third waits for the first, the fourth for the second."""
-    assert in_order_of_arrival([0, 1, 2, 3], 4, 2) == (4 + 4 + 6 + 6) / 4
-    assert in_order_of_arrival([10, 0], 4, 1) == 4
+    assert fcfs_turnaround([0, 1, 2, 3], 4, 2) == (4 + 4 + 6 + 6) / 4
+    assert fcfs_turnaround([10, 0], 4, 1) == 4
 
 
 def test_study_3_shows_failed_and_missing_cells(tmp_path: Path) -> None:
     keep_study_3(tmp_path, failing=("Mixed", "MLFQ", 2))
-    page = made(page_maker(3)(read([tmp_path])))
+    page = made(page_maker(3)(read_collection([tmp_path])))
     tables = tables_of(page)
     cells = cells_of(tables["study-3-table-1"])
     failed = cells["MLFQ", "Mixed", "measured"]
@@ -173,7 +173,7 @@ def test_study_3_shows_failed_and_missing_cells(tmp_path: Path) -> None:
 
 def test_study_3_computes_its_claims(tmp_path: Path) -> None:
     keep_study_3(tmp_path)
-    table = tables_of(made(page_maker(3)(read([tmp_path]))))["study-3-claims"]
+    table = tables_of(made(page_maker(3)(read_collection([tmp_path]))))["study-3-claims"]
     cells = cells_of(table, labels=3)
     gained = ("5.3", "MLFQ's throughput is larger than RR's by, %", "Mixed", "")
     assert at(cells, *gained, "figure").text == "13"
@@ -194,13 +194,13 @@ def test_pages_need_runs(tmp_path: Path) -> None:
     """The runs must be of the page's study."""
     keep_run(tmp_path, "s1-timing-switch", "rr")
     for study in (3, 4, 5):
-        assert page_maker(study)(read([tmp_path])) is None
+        assert page_maker(study)(read_collection([tmp_path])) is None
 
 
 # --- study 4
 
 
-def keep_study_4(place: Path, sizes: tuple[int, ...] = (2, 10, 40), seeds: int = 2) -> None:
+def keep_study_4(path: Path, sizes: tuple[int, ...] = (2, 10, 40), seeds: int = 2) -> None:
     for size in sizes:
         for scheduler, policy in STUDY_4.items():
             for seed in range(1, seeds + 1):
@@ -209,7 +209,7 @@ def keep_study_4(place: Path, sizes: tuple[int, ...] = (2, 10, 40), seeds: int =
                     for group, time in benchmark_times(size, scheduler, seed).items()
                 ]
                 keep_run(
-                    place, f"s4-mixed-{size}", policy, seed,
+                    path, f"s4-mixed-{size}", policy, seed,
                     tables={"summary": [{"elapsed_ns": 1}], "groups": rows},
                 )  # fmt: skip
 
@@ -222,7 +222,7 @@ def benchmark_times(size: int, scheduler: str, seed: int) -> dict[str, float]:
 
 def test_study_4_has_measured_figures_next_to_published_ones(tmp_path: Path) -> None:
     keep_study_4(tmp_path)
-    tables = tables_of(made(page_maker(4)(read([tmp_path]))))
+    tables = tables_of(made(page_maker(4)(read_collection([tmp_path]))))
     shown = 0
     for figure in select(study=4, place="section 4.2", quantity="mean turnaround"):
         size = int(figure.row.split()[0])
@@ -290,10 +290,10 @@ def test_levels_are_read_tick_by_tick() -> None:
         assert ticks.usual(turns.filter(level=level)["length"])[0] == length
 
 
-def test_the_authors_schedule_stands_beside_ours() -> None:
+def test_the_authors_schedule_has_the_published_turns() -> None:
     """Figure 7: turns of 2, 4, 8 and 32 ticks on the four levels, of three processes."""
     published_turns = ticks.drawn_turns(
-        "published", printed_ticks(study_numbered(4), "MLFQ").rename({"process": "pid"})
+        "published", published_ticks(find_study(4), "MLFQ").rename({"process": "pid"})
     )
     assert set(published_turns["series"]) == {"A", "B", "C"}
     assert published_turns["begin"].min() == 0
@@ -303,9 +303,16 @@ def test_the_authors_schedule_stands_beside_ours() -> None:
         assert ticks.usual(lengths)[0] == turn
 
 
+def test_figure_8_shows_less_work_than_figure_7() -> None:
+    """The authors' processes run 31 to 34 ticks in figure 8, and 342 to 344 in figure 7."""
+    queries = study_4.Queries(find_study(4), Collection(()))
+    assert sorted(queries.ticks_of_authors("RR")) == [31, 33, 34]
+    assert sorted(queries.ticks_of_authors("MLFQ")) == [342, 344, 344]
+
+
 def test_study_5s_tables_of_words(tmp_path: Path) -> None:
     keep_study_5(tmp_path)
-    tables = tables_of(made(page_maker(5)(read([tmp_path]))))
+    tables = tables_of(made(page_maker(5)(read_collection([tmp_path]))))
     rows = [[cell.text for cell in row] for row in tables["study-5-table-1"].rows]
     assert rows[1][:3] == ["Enqueue Task", "O(1) (list tail)", "O(log N) (tree insert)"]
     grows, constant = ["O(1)", "O(log n)"], ["O(1)", "O(1)"]
@@ -314,6 +321,13 @@ def test_study_5s_tables_of_words(tmp_path: Path) -> None:
     assert all(re.search(r": \d+ → [\d,]+$", cell) for row in rows[:4] for cell in row[4:])
     classes = [row[0].text for row in tables["study-5-table-3"].rows]
     assert classes == ["stop_class", "dl_class", "rt_class", "fair_class", "idle_class"]
+    switches = ("wrr:linux", "scheduler", "switches to another process")
+    assert cells_of(tables["study-5-eight-threads"])[switches].text == "5"
+    for name, length, first in (("2", 5, "Algorithmic Shift"), ("4", 7, "Strategy Control")):
+        words = [[cell.text for cell in row] for row in tables[f"study-5-table-{name}"].rows]
+        assert len(words) == length
+        assert words[0][0] == first
+        assert all(text for row in words for text in row)
 
 
 # --- the reader and the writer
@@ -343,9 +357,16 @@ def test_waits_are_read_from_the_trace(tmp_path: Path) -> None:
     processes = [{"pid": pid, "group": g} for pid, g in ((3, "reader"), (4, "writer"), (5, "hog"))]
     tables = dict.fromkeys(("processes", "groups", "cpus", "values"), processes)
     keep_run(tmp_path, "s3-inversion", "priority", tables={"summary": [{"processes": 3}], **tables})
-    (run,) = read([tmp_path])
-    (wait,) = waits_in(run, loaded(records))
+    (run,) = read_collection([tmp_path])
+    (wait,) = find_reader_waits(run, loaded(records))
     assert (wait.length, wait.hogs, wait.longest_turn) == (6, 4, 4)
+
+
+def test_both_readings_of_study_3s_slices_are_in_the_table_of_inversion(tmp_path: Path) -> None:
+    for policy in ("mlfq:four-quanta", "mlfq:whole-quanta"):
+        keep_run(tmp_path, "s3-inversion", policy)
+    table = tables_of(made(page_maker(3)(read_collection([tmp_path]))))["study-3-inversion"]
+    assert [row[0].text for row in table.rows] == ["mlfq:four-quanta", "mlfq:whole-quanta"]
 
 
 @pytest.mark.long
@@ -358,10 +379,10 @@ def test_waits_equal_the_program_output(policy: str, tmp_path: Path) -> None:
     trace = traced(tmp_path, "study3 inversion -t 600 -r 3", 1, f"tick=1ms policy={policy}")
     run_metrics = compute(trace)
     keep_run(tmp_path, "s3-inversion", policy)
-    (run,) = read([tmp_path])
-    run_metrics.write(run.folder / results.METRICS)
+    (run,) = read_collection([tmp_path])
+    run_metrics.write(run.folder / results.METRICS_FOLDER)
     printed_waits = run_metrics.values.filter(name="wait_ns")["value"].to_list()
-    waits = [wait.length * TICK_NS for wait in waits_in(run, trace)]
+    waits = [wait.length * TICK_NS for wait in find_reader_waits(run, trace)]
     assert len(waits) == len(printed_waits) == 3
     assert max(waits) > 20 * TICK_NS
     for wait, by_itself in zip(waits, printed_waits, strict=True):
@@ -371,12 +392,12 @@ def test_waits_equal_the_program_output(policy: str, tmp_path: Path) -> None:
 # --- study 5
 
 
-def keep_study_5(place: Path) -> None:
+def keep_study_5(path: Path) -> None:
     for experiment in ("s5-cpubench", "s5-cpubench-8"):
         for policy in ("rr", "cfs", "wrr:linux", "lottery:linux"):
             for seed in SEEDS:
                 keep_run(
-                    place, experiment, policy, seed,
+                    path, experiment, policy, seed,
                     tables={"summary": [benchmark_summary()], "values": value_rows(policy, seed)},
                 )  # fmt: skip
 
@@ -408,7 +429,7 @@ def value_rows(policy: str, seed: int) -> list[dict[str, Any]]:
 
 def test_study_5_has_measured_figures_next_to_published_ones(tmp_path: Path) -> None:
     keep_study_5(tmp_path)
-    tables = tables_of(made(page_maker(5)(read([tmp_path]))))
+    tables = tables_of(made(page_maker(5)(read_collection([tmp_path]))))
     headings = {
         "throughput": "events a second",
         "mean latency": "mean latency, ms",
@@ -442,7 +463,8 @@ def test_contradictions_appear_once(study: int, tmp_path: Path) -> None:
     keep_study_3(tmp_path)
     keep_study_4(tmp_path)
     keep_study_5(tmp_path)
-    page_text = texts_of(made(page_maker(study)(read([tmp_path]))))
-    assert study_numbered(study).contradictions
-    for contradiction in study_numbered(study).contradictions:
-        assert page_text.count(literal(str(contradiction))) == 1, contradiction.name
+    page_text = texts_of(made(page_maker(study)(read_collection([tmp_path]))))
+    assert find_study(study).contradictions
+    assert "\\`" not in page_text, "code stays code"
+    for contradiction in find_study(study).contradictions:
+        assert page_text.count(literal_with_code(str(contradiction))) == 1, contradiction.name

@@ -16,21 +16,21 @@ import pytest
 
 from refused import refusal
 from schedlab.base.files.replacement import write_list
-from schedlab.base.toolchain.build import PARTS
+from schedlab.base.toolchain.build import BUILT_FILES
 from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.errors import WrongUsage
 from schedlab.machines.spec import Release
 from schedlab.paths import ROOT
 from schedlab.report import reproduction as study_run
-from schedlab.report.output import MARK
-from schedlab.report.reproduction import Request, reproduce
+from schedlab.report.output import REPORT_FILE
+from schedlab.report.reproduction import ReproductionRequest, reproduce
 from schedlab.runs import collection, perform, worker
 from schedlab.runs.collection import Collection
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
-from schedlab.runs.progress import Board, Durations
+from schedlab.runs.progress import Durations, ProgressBoard
 from schedlab.studies import planning
-from schedlab.studies.experiment import Depth, Experiment, Part, Share
+from schedlab.studies.experiment import Depth, Experiment, PolicyGroup, RunGrid
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.planning import plan
 from script_machine import ScriptMachine
@@ -59,7 +59,9 @@ def test_pages_and_help_state_the_number_of_runs() -> None:
     """Checks README.md, docs/studies.md and `./schedlab run --help`."""
     counts = {}
     for depth in ("quick", "full"):
-        plans = study_run.plans_of(("spike",), Request((), depth), Path("/nowhere"))
+        plans = study_run.plan_machines(
+            ("spike",), ReproductionRequest((), depth), Path("/nowhere")
+        )
         counts[depth] = f"{sum(len(plan.runs) for plan in plans.values()):,}"
     boots = sum(
         len(plan(Path("/nowhere"), "full", machine=m).runs) for m in ("linux", "linux-free")
@@ -83,9 +85,9 @@ TINY = (
         "tiny",
         "cpu-bound -n 2 -i 20000",
         ("rr:table-scan",),
-        quick=(Part(("rr:table-scan", "priority aging_interval=0"), Share((1, 2), 1)),),
-        full=(Part(("rr",), Share((1,), 1)),),
-        scaled=False,
+        quick=(PolicyGroup(("rr:table-scan", "priority aging_interval=0"), RunGrid((1, 2), 1)),),
+        full=(PolicyGroup(("rr",), RunGrid((1,), 1)),),
+        scales_with_tick=False,
     ),
     Experiment(
         "tiny-mixed",
@@ -93,7 +95,7 @@ TINY = (
         "tiny",
         "study4 mixed -c 2 -i 2",
         ("mlfq",),
-        quick=(Part(("mlfq",), Share((1,), 2)),),
+        quick=(PolicyGroup(("mlfq",), RunGrid((1,), 2)),),
         full=(),
     ),
 )
@@ -106,14 +108,14 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Collection, Path]]:
     monkeypatch.setattr(
         planning, "EXPERIMENTS", {experiment.name: experiment for experiment in TINY}
     )
-    monkeypatch.setattr(study_run, "plan_of_proposals", lambda folder, *_: Plan(folder, ()))
+    monkeypatch.setattr(study_run, "plan_proposal_tests", lambda folder, *_: Plan(folder, ()))
     reports: list[tuple[Collection, Path]] = []
 
     def write_report(runs: Collection, out: Path) -> Path:
         reports.append((runs, out))
         out.mkdir(exist_ok=True)
         (out / "index.html").write_text(f"{len(runs)} runs")
-        (out / MARK).write_text(json.dumps({"findings": ["**Turnaround:** `rr` is best."]}))
+        (out / REPORT_FILE).write_text(json.dumps({"findings": ["**Turnaround:** `rr` is best."]}))
         write_list(out)
         return out / "index.html"
 
@@ -131,13 +133,13 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     started.touch()
     script = f'echo "$1" >>"{started}"; echo >trace.bin; test ! -e "{tmp_path}/fail-$1"'
     monkeypatch.setattr(planning, "machine_named", lambda name: ScriptMachine(script, name=name))
-    monkeypatch.setattr(worker, "evaluate", lambda folder, outcome, *, store: (None, outcome))
-    monkeypatch.setattr(perform, "Board", board_without_memory(tmp_path))
+    monkeypatch.setattr(worker, "evaluate_run", lambda folder, outcome, *, store: (None, outcome))
+    monkeypatch.setattr(perform, "ProgressBoard", board_without_memory(tmp_path))
     return started
 
 
-def board_without_memory(folder: Path) -> Callable[..., Board]:
-    return lambda runs, slots, overall: Board(
+def board_without_memory(folder: Path) -> Callable[..., ProgressBoard]:
+    return lambda runs, slots, overall: ProgressBoard(
         runs, slots, Durations(folder / "durations.json"), overall
     )
 
@@ -149,7 +151,7 @@ def starts(started: Path) -> int:
     return count
 
 
-QUICK = Request((), "quick")
+QUICK = ReproductionRequest((), "quick")
 
 
 def test_what_is_finished_is_not_run_again(
@@ -201,13 +203,13 @@ def test_what_failed_is_run_again_and_replaced(
 def test_runs_of_another_make_are_refused(
     tmp_path: Path, machine: Path, monkeypatch: pytest.MonkeyPatch, changed: str, named: str
 ) -> None:
-    reproduce(Request((4,), "quick"), tmp_path / "out")
+    reproduce(ReproductionRequest((4,), "quick"), tmp_path / "out")
     starts(machine)
     request = QUICK
     if changed in ("kernel", "disk"):
         other = tmp_path / "other"
         other.write_text("other")
-        monkeypatch.setitem(PARTS, changed, other)
+        monkeypatch.setitem(BUILT_FILES, changed, other)
     elif changed == "version":
         release = Release("/bin/sh", "2", "test")
         monkeypatch.setattr(ScriptMachine, "release", lambda self: release)
@@ -240,9 +242,9 @@ def test_interruption_names_the_command_to_resume(
     """The first run on two CPUs is interrupted."""
     script = f'echo >trace.bin; test "$1" = 1 || {{ kill -INT {os.getpid()}; sleep 60; }}'
     monkeypatch.setattr(planning, "machine_named", lambda name: ScriptMachine(script, name=name))
-    monkeypatch.setattr(perform, "host_processors", lambda: 1)
+    monkeypatch.setattr(perform, "count_host_cpus", lambda: 1)
     out = tmp_path / "a folder"
-    request = Request((1, 4), "quick", seed=7, memory_mib=64)
+    request = ReproductionRequest((1, 4), "quick", seed=7, memory_mib=64)
     with pytest.raises(SystemExit) as ended:
         reproduce(request, out)
     assert ended.value.code == 128 + signal.SIGINT
@@ -281,7 +283,7 @@ def test_a_study_on_spike(tmp_path: Path, tiny: list[tuple[Collection, Path]]) -
     shutil.rmtree(lost)
     assert reproduce(QUICK, out).succeeded
     assert (lost / "trace.bin").read_bytes() == before
-    assert len(collection.read([out])) == 6
+    assert len(collection.read_collection([out])) == 6
 
 
 # --- study 5, on Linux as well
@@ -292,7 +294,7 @@ def test_experiments_are_run_on_their_machine_and_no_other(tmp_path: Path) -> No
         runs = plan(tmp_path, "full", (5,), memory_mib=512, machine=machine).runs
         assert runs
         machines = {EXPERIMENTS[run.label].machine for run in runs}
-        assert machines == ({machine} if machine.startswith("linux") else {None})
+        assert machines == {"spike": {None}, "sim": {None, "sim"}}.get(machine, {machine})
         assert {run.machine.name for run in runs} == {machine}
     on_linux = plan(tmp_path, "quick", (5,), tick_ns=2_000_000, machine="linux").runs
     assert {run.tick_ns for run in on_linux} == {4_000_000}
@@ -305,10 +307,12 @@ def test_experiments_are_run_on_their_machine_and_no_other(tmp_path: Path) -> No
 def test_an_experiment_is_reproduced_alone(tmp_path: Path) -> None:
     """It is selected by its label, which may belong to a proposal's test."""
     labels = ("s4-scan-6", "proposal-late")
-    _, study_plan = study_run.planned(Request((), "quick", experiments=labels), tmp_path)
+    _, study_plan = study_run.make_plans(
+        ReproductionRequest((), "quick", experiments=labels), tmp_path
+    )
     assert {run.label for run in study_plan.runs} == set(labels)
-    assert Request((), "quick", experiments=labels).machines == ("spike",)
-    on_linux = Request((), "quick", experiments=("s5-linux-sysbench",))
+    assert ReproductionRequest((), "quick", experiments=labels).machines == ("spike",)
+    on_linux = ReproductionRequest((), "quick", experiments=("s5-linux-sysbench",))
     assert set(on_linux.machines) == {"spike", "linux", "linux-free"}
 
 

@@ -14,8 +14,14 @@ import pytest
 from conftest import ROOT, Command
 from schedlab.errors import WrongUsage
 from schedlab.metrics.steady import COLUMNS, steady
-from schedlab.sweep.load_curves import charts, load_jobs, loads_of, rules_of, scenes
-from schedlab.sweep.theory import theory
+from schedlab.sweep.load_curves import (
+    expand_loads,
+    load_charts,
+    priority_effects,
+    read_scenes,
+    read_stored_jobs,
+)
+from schedlab.sweep.theory import theoretical_rows
 from schedlab.workload import workload_files
 from schedlab.workload.model import WorkloadFile
 
@@ -50,14 +56,18 @@ def test_the_warm_up_is_left_out_and_slowdown_is_by_the_work() -> None:
 
 
 def test_loads_may_be_listed_or_reach_from_one_to_another() -> None:
-    assert loads_of("0.5") == "0.5"
-    assert loads_of("0.3,0.6") == "0.3,0.6"
-    assert loads_of("0.1-0.9+0.2") == "0.1,0.3,0.5,0.7,0.9"
-    ten = loads_of("0.1-0.95").split(",")
+    assert expand_loads("0.5") == "0.5"
+    assert expand_loads("0.3,0.6") == "0.3,0.6"
+    assert expand_loads("0.1-0.9+0.2") == "0.1,0.3,0.5,0.7,0.9"
+    ten = expand_loads("0.1-0.95").split(",")
     assert (len(ten), ten[0], ten[-1]) == (10, "0.1", "0.95")
     for wrong in ("0.9-0.1", "much", "0.1-0.9+0", "-1"):
         with pytest.raises(WrongUsage, match="load="):
-            loads_of(wrong)
+            expand_loads(wrong)
+    with pytest.raises(WrongUsage, match="the step is too small"):
+        expand_loads("0.1-0.9+0")
+    with pytest.raises(WrongUsage, match=r"write 0\.3-0\.9"):
+        expand_loads("0.9-0.3")
 
 
 def file_with(
@@ -70,52 +80,60 @@ def file_with(
         for name, run in tasks.items()
     }
     path.write_text(json.dumps({"load": load, "tasks": content}))
-    return workload_files.read(path)
+    return workload_files.read_workload_file(path)
 
 
 def test_theory_is_of_the_file(tmp_path: Path) -> None:
     drawn = {"distribution": "exponential", "mean": 10_000}
     rows_by_series = {
-        row["series"]: row for row in theory(file_with(tmp_path, 0.5, a=drawn), None, TICK_NS, 1)
+        row["series"]: row
+        for row in theoretical_rows(file_with(tmp_path, 0.5, a=drawn), None, TICK_NS, 1)
     }
     assert rows_by_series["first come, first served"]["steady_turnaround_mean_ns"] == pytest.approx(
         2e7
     )
     assert rows_by_series["processor sharing"]["steady_slowdown_mean"] == pytest.approx(2)
     assert 1e7 < rows_by_series["shortest remaining first"]["steady_turnaround_mean_ns"] < 2e7
-    (two,) = theory(file_with(tmp_path, 0.7, a=drawn), None, TICK_NS, 2)
+    (two,) = theoretical_rows(file_with(tmp_path, 0.7, a=drawn), None, TICK_NS, 2)
     assert two["steady_turnaround_mean_ns"] == pytest.approx(1e7 / (1 - 0.7**2))
-    mixed = theory(file_with(tmp_path, 0.5, a=1_000, b=3_000), None, TICK_NS, 1)
+    mixed = theoretical_rows(file_with(tmp_path, 0.5, a=1_000, b=3_000), None, TICK_NS, 1)
     assert mixed[0]["steady_turnaround_mean_ns"] == pytest.approx(2e6 + 0.5 / 2e6 * 5e12 / 2 / 0.5)
-    (first_come, shared) = theory(file_with(tmp_path, 0.5, a=1_000, b=3_000), "a", TICK_NS, 1)
+    (first_come, shared) = theoretical_rows(
+        file_with(tmp_path, 0.5, a=1_000, b=3_000), "a", TICK_NS, 1
+    )
     assert first_come["steady_turnaround_mean_ns"] == pytest.approx(
         1e6 + 0.5 / 2e6 * 5e12 / 2 / 0.5
     )
     assert shared["steady_turnaround_mean_ns"] == pytest.approx(2e6)
-    assert theory(file_with(tmp_path, 0.5, a=1_000, b=3_000), "c", TICK_NS, 1) == []
+    assert theoretical_rows(file_with(tmp_path, 0.5, a=1_000, b=3_000), "c", TICK_NS, 1) == []
 
 
 def test_policies_with_priorities_have_one_queue_per_priority(tmp_path: Path) -> None:
     """The jobs' priorities are random: half of the jobs have each."""
     priority = {"values": [2, 7]}
     file = file_with(tmp_path, 0.8, {"priority": priority}, a=1_000)
-    lines = {row["series"]: row for row in theory(file, None, TICK_NS, 1, {"preempt", "wait"})}
+    lines = {
+        row["series"]: row for row in theoretical_rows(file, None, TICK_NS, 1, {"preempt", "wait"})
+    }
     first = lines["first come, first served"]["steady_turnaround_mean_ns"]
     waiting = lines["priorities, non-preemptive"]["steady_turnaround_mean_ns"]
     preemptive = lines["priorities, preemptive"]["steady_turnaround_mean_ns"]
     assert waiting == pytest.approx(1e6 * (1 + 0.4 * (1 / 0.6 + 1 / (0.6 * 0.2)) / 2))
     assert preemptive == pytest.approx(1e6 * (1 + 0.2 / 0.6 + 1 / 0.6 + 0.4 / (0.6 * 0.2)) / 2)
     assert waiting == pytest.approx(first), "equal work: what one class gains the other loses"
-    assert len(theory(file, None, TICK_NS, 1, rules_of(["rr", "priority:thesis"]))) == 2
-    assert rules_of(["rr", "priority:thesis", "hybrid"]) == {"none", "preempt"}
+    assert (
+        len(theoretical_rows(file, None, TICK_NS, 1, priority_effects(["rr", "priority:thesis"])))
+        == 2
+    )
+    assert priority_effects(["rr", "priority:thesis", "hybrid"]) == {"none", "preempt"}
     one = file_with(tmp_path, 0.8, a=1_000)
-    assert len(theory(one, None, TICK_NS, 1, {"preempt"})) == 2
+    assert len(theoretical_rows(one, None, TICK_NS, 1, {"preempt"})) == 2
 
 
 def test_curves_are_drawn(schedlab: Command, tmp_path: Path) -> None:
     out = tmp_path / "curves"
     file = ROOT / "workloads" / "files" / "open" / "exponential.json"
-    words = (
+    arguments = (
         "sweep",
         "--workload",
         str(file),
@@ -126,23 +144,23 @@ def test_curves_are_drawn(schedlab: Command, tmp_path: Path) -> None:
         "--jobs",
         "1",
     )
-    done = schedlab(*words, "--policy", "rr,mlfq", "--seeds", "1,2", "--out", str(out))
-    assert done.returncode == 0, done.stderr
-    assert "slowdown" in done.stdout
-    assert "8 runs" in done.stdout
+    result = schedlab(*arguments, "--policy", "rr,mlfq", "--seeds", "1,2", "--out", str(out))
+    assert result.returncode == 0, result.stderr
+    assert "slowdown" in result.stdout
+    assert "8 runs" in result.stdout
     assert (out / "load-slowdown-mean.svg").read_text().startswith("<svg")
-    (scene,) = scenes(out, None, ())
+    (scene,) = read_scenes(out, None, ())
     assert scene.runs.group_by("load", "setup").len()["len"].to_list() == [2] * 4
-    drawn = dict(charts(scene))
+    drawn = dict(load_charts(scene))
     assert "slowdown-p999" not in drawn  # of 300 jobs
     of = ("turnaround", "slowdown", "response")
     assert {f"{stem}-{part}" for stem in of for part in ("mean", "median", "p95", "p99")} <= set(
         drawn
     )
     idle = replace(scene, runs=scene.runs.with_columns(steady_response_median_ns=pl.lit(0.0)))
-    assert drawn.keys() - dict(charts(idle)) == {"response-median"}
+    assert drawn.keys() - dict(load_charts(idle)) == {"response-median"}
     group = schedlab(
-        *words, "--policy", "rr,mlfq", "--seeds", "1,2", "--out", str(out), "--group", "none"
+        *arguments, "--policy", "rr,mlfq", "--seeds", "1,2", "--out", str(out), "--group", "none"
     )
     assert group.returncode == 2
     assert "none has processes of the group none" in group.stderr
@@ -167,10 +185,10 @@ def test_shapes_have_separate_curves(schedlab: Command, tmp_path: Path) -> None:
         "policies: rr\nseeds: 1..2\nshapes: [fast-and-slow, even.json]\n"
     )
     (tmp_path / "even.json").write_text('{"format": 1, "cpus": 8}')
-    words = ("sweep", str(sweep), "--load", "0.3", "--jobs", "1")
-    done = schedlab(*words, "--out", str(tmp_path / "curves"))
-    assert done.returncode == 0, done.stderr
-    both = list(scenes(tmp_path / "curves", None, load_jobs(tmp_path / "curves")))
+    arguments = ("sweep", str(sweep), "--load", "0.3", "--jobs", "1")
+    result = schedlab(*arguments, "--out", str(tmp_path / "curves"))
+    assert result.returncode == 0, result.stderr
+    both = list(read_scenes(tmp_path / "curves", None, read_stored_jobs(tmp_path / "curves")))
     for curve_set, shape in zip(both, ("(even.json ", "(fast-and-slow)"), strict=True):
         assert curve_set.title.partition("CPUs ")[2].startswith(shape)
     assert [(len(curve_set.runs), curve_set.theory.is_empty()) for curve_set in both] == [

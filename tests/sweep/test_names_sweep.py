@@ -18,16 +18,16 @@ from schedlab.base.display.names import visible
 from schedlab.commands.cli import cli
 from schedlab.errors import WrongUsage
 from schedlab.machines.outcome import Outcome
-from schedlab.runs.parts import supply
+from schedlab.runs.parts import build_parts
 from schedlab.runs.worker import Result
 from schedlab.sweep import dataset
-from schedlab.sweep.rows import Rows
+from schedlab.sweep.rows import RunRows
 
 
 def _hostile_sweep(folder: Path, workloads: Sequence[str], policies: Sequence[str]) -> None:
     """Writes a data set; settings, changes and other names equal the workload's hostile name."""
     make: dict[str, Any] = {"measuring": {}, "machines": {}}
-    with dataset.opened(folder, (), make, "".join(NAMES)) as sweep_dataset:
+    with dataset.open_data_set(folder, (), make, "".join(NAMES)) as sweep_dataset:
         finished = []
         for place, policy, seed in product(range(len(workloads)), policies, (1, 2)):
             name, number = workloads[place], policies.index(policy)
@@ -40,7 +40,7 @@ def _hostile_sweep(folder: Path, workloads: Sequence[str], policies: Sequence[st
             summary = {"processes": 4, "finished": 4, "clock_step_ns": 1}
             measured = {"turnaround_mean_ns": time, "response_mean_ns": 1e8 - time}
             group = {"group": name, "processes": 2, "finished": 2, "response_mean_ns": time}
-            rows = Rows({**summary, **measured}, (group,))
+            rows = RunRows({**summary, **measured}, (group,))
             key = f"{place}-{number}-{seed}"
             finished.append((identity, Result(key, Outcome("success"), 0.0, rows)))
         sweep_dataset.add(finished)
@@ -82,7 +82,7 @@ def test_a_frontier_without_setups_is_refused_in_words(tmp_path: Path) -> None:
 
 def test_a_sweep_of_hostile_files_is_run_listed_and_reported(tmp_path: Path) -> None:
     """Hostile are the names of files and directories, of its description, and of tasks."""
-    supply(["simulator"])
+    build_parts(["simulator"])
     hostile_name = "".join(name for name in NAMES if not set(name) & set("/\0"))[:60]
     files = []
     for number, name in enumerate((hostile_name, "line\nfeed[red]x", "--help")):

@@ -17,15 +17,15 @@ import pytest
 from scipy import stats
 
 from conftest import Command
-from schedlab.analysis.comparison.best import Place
-from schedlab.analysis.comparison.statistics import holm
+from schedlab.analysis.comparison.best import RankedConfiguration
+from schedlab.analysis.comparison.statistics import correct_p_values
 from schedlab.errors import WrongUsage
 from schedlab.machines.outcome import Outcome
 from schedlab.runs.worker import Result
 from schedlab.sweep import best, dataset, ranking
-from schedlab.sweep.effects import Effects, effects
-from schedlab.sweep.objectives import parse
-from schedlab.sweep.rows import Rows
+from schedlab.sweep.effects import Effects, compute_effects
+from schedlab.sweep.objectives import parse_objective
+from schedlab.sweep.rows import RunRows
 
 MAKE: dict[str, Any] = {"measuring": {}, "machines": {}}
 MS = 1_000_000.0
@@ -36,7 +36,7 @@ Measured = Mapping[tuple[str, int], Mapping[str, Any]]
 def swept(folder: Path, measured: Measured, cpus: int = 1) -> Path:
     """Writes a data set with these measurements. A status other than success is in `status`."""
     setting_columns = {name for row in measured.values() for name in row if name.startswith("set_")}
-    with dataset.opened(folder, sorted(setting_columns), MAKE, "") as sweep_dataset:
+    with dataset.open_data_set(folder, sorted(setting_columns), MAKE, "") as sweep_dataset:
         finished = []
         for number, ((settings, seed), row) in enumerate(measured.items()):
             identity = {
@@ -58,7 +58,7 @@ def swept(folder: Path, measured: Measured, cpus: int = 1) -> Path:
                         column
                     ] = value
             outcome = Outcome(str(summary.pop("status", "success")))
-            rows = Rows(summary, tuple(groups.values())) if outcome.succeeded else Rows()
+            rows = RunRows(summary, tuple(groups.values())) if outcome.succeeded else RunRows()
             finished.append((identity, Result(f"{cpus}-{number}", outcome, 0.0, rows)))
         sweep_dataset.add(finished)
     return folder
@@ -72,10 +72,10 @@ def turnarounds(values: Mapping[str, list[float]], column: str = "turnaround_mea
     }
 
 
-def ranked(folder: Path, metric: str = "turnaround") -> list[Place[ranking.Choice]]:
-    objective = parse(metric)
+def ranked(folder: Path, metric: str = "turnaround") -> list[RankedConfiguration[ranking.Choice]]:
+    objective = parse_objective(metric)
     (values,) = ranking.read_values(folder, [objective])
-    return ranking.ranked(values, objective)
+    return ranking.rank_setups(values, objective)
 
 
 # --- metrics by name
@@ -99,7 +99,7 @@ def ranked(folder: Path, metric: str = "turnaround") -> list[Place[ranking.Choic
     ],
 )
 def test_metrics_by_name(text: str, column: str, group: str | None, better: str) -> None:
-    objective = parse(text)
+    objective = parse_objective(text)
     assert (objective.column, objective.group, objective.better) == (column, group, better)
 
 
@@ -113,7 +113,7 @@ def test_metrics_by_name(text: str, column: str, group: str | None, better: str)
 )
 def test_metrics_that_are_none(text: str) -> None:
     with pytest.raises(WrongUsage, match=text):
-        parse(text)
+        parse_objective(text)
 
 
 # --- rankings
@@ -131,13 +131,13 @@ def test_best_is_first_and_worse_ones_are_marked(tmp_path: Path) -> None:
         ),
     )
     places = ranked(folder)
-    assert [place.choice[1] for place in places] == ["a=2", "a=3", "a=1"]
-    assert [place.possible for place in places] == [True, True, False]
-    assert places[0].behind is None and places[0].value.mean == 11 * MS
-    assert places[2].behind and places[2].behind.change == pytest.approx(61 / 6 * MS)
-    assert places[2].behind.low < 61 / 6 * MS < places[2].behind.high
+    assert [place.name[1] for place in places] == ["a=2", "a=3", "a=1"]
+    assert [place.is_tied_for_best for place in places] == [True, True, False]
+    assert places[0].deficit is None and places[0].value.mean == 11 * MS
+    assert places[2].deficit and places[2].deficit.change == pytest.approx(61 / 6 * MS)
+    assert places[2].deficit.low < 61 / 6 * MS < places[2].deficit.high
     reversed_places = ranked(folder, "max:turnaround")
-    assert [place.choice[1] for place in reversed_places] == ["a=1", "a=3", "a=2"]
+    assert [place.name[1] for place in reversed_places] == ["a=1", "a=3", "a=2"]
 
 
 def test_p_values_are_those_of_the_paired_t_test_corrected_by_holm(tmp_path: Path) -> None:
@@ -147,13 +147,13 @@ def test_p_values_are_those_of_the_paired_t_test_corrected_by_holm(tmp_path: Pat
         for setup in range(12)
     }
     places = ranked(swept(tmp_path, turnarounds(values)))
-    first = np.array(values[places[0].choice[1]])
-    plain = [stats.ttest_rel(values[place.choice[1]], first) for place in places[1:]]
-    corrected = holm([float(result.pvalue) for result in plain])
+    first = np.array(values[places[0].name[1]])
+    plain = [stats.ttest_rel(values[place.name[1]], first) for place in places[1:]]
+    corrected = correct_p_values([float(result.pvalue) for result in plain])
     for place, test, expected in zip(places[1:], plain, corrected, strict=True):
         assert place.p_value == pytest.approx(expected, rel=1e-9)
-        assert place.behind
-        bounds = (place.behind.low, place.behind.high)
+        assert place.deficit
+        bounds = (place.deficit.low, place.deficit.high)
         assert bounds == pytest.approx(tuple(test.confidence_interval()), rel=1e-9)
 
 
@@ -164,9 +164,11 @@ def test_setup_is_worse_if_its_interval_shows_it(
     """The first configuration's probability is 3 % one-sided, and 6 % two-sided."""
     behind = [0.1, 2.2, -0.5, 1.4]
     rows = {"a=1": [10.0 * MS] * 4, "a=2": [(10 + worse + offset) * MS for offset in behind]}
-    place = ranked(swept(tmp_path, turnarounds(rows)))[1]
-    assert place.behind and place.p_value is not None
-    assert (place.behind.low > 0) == (place.p_value < 0.05) == (not place.possible) == is_worse
+    path = ranked(swept(tmp_path, turnarounds(rows)))[1]
+    assert path.deficit and path.p_value is not None
+    assert (
+        (path.deficit.low > 0) == (path.p_value < 0.05) == (not path.is_tied_for_best) == is_worse
+    )
 
 
 def test_among_many_alike_the_best_is_seldom_ruled_out() -> None:
@@ -174,15 +176,15 @@ def test_among_many_alike_the_best_is_seldom_ruled_out() -> None:
     out an equally good one. It is not exact, since the apparent best was selected from the
     same values.
     """
-    objective = parse("turnaround")
+    objective = parse_objective("turnaround")
     out = 0
     for seed in range(200):
         values = np.random.default_rng(seed).normal(100, 5, (1, 20, 6)) * MS
         choices = tuple(("mlfq", f"a={number}") for number in range(20))
-        places = ranking.ranked(
+        places = ranking.rank_setups(
             ranking.Values((), tuple(range(6)), choices, values, (0.0,), {}), objective
         )
-        out += sum(not place.possible for place in places if place.choice == choices[0])
+        out += sum(not place.is_tied_for_best for place in places if place.name == choices[0])
     assert out <= 0.05 * 200
 
 
@@ -192,17 +194,20 @@ def test_equal_differences_are_not_taken_for_certain_below_the_clock(tmp_path: P
         who: {**row, "clock_step_ns": 100, "processes": 1, "finished": 1}
         for who, row in rows.items()
     }
-    assert all(place.possible for place in ranked(swept(tmp_path / "coarse", coarse)))
+    assert all(place.is_tied_for_best for place in ranked(swept(tmp_path / "coarse", coarse)))
     fine = {who: {**row, "clock_step_ns": 0} for who, row in rows.items()}
-    assert [place.possible for place in ranked(swept(tmp_path / "fine", fine))] == [True, False]
+    assert [place.is_tied_for_best for place in ranked(swept(tmp_path / "fine", fine))] == [
+        True,
+        False,
+    ]
 
 
 def test_tails_are_ranked_with_enough_processes(tmp_path: Path) -> None:
     rows = turnarounds({"a=1": [2 * MS, 4 * MS], "a=2": [MS, 2 * MS]}, "turnaround_p99_ns")
     few = {("a=3", seed): {"processes": 4} for seed in (1, 2)}
     places = ranked(swept(tmp_path, {**rows, **few}), "turnaround-99th")
-    assert [place.choice[1] for place in places] == ["a=2", "a=1"]
-    (values,) = ranking.read_values(tmp_path, [parse("turnaround-99th")])
+    assert [place.name[1] for place in places] == ["a=2", "a=1"]
+    (values,) = ranking.read_values(tmp_path, [parse_objective("turnaround-99th")])
     assert list(values.left_out.values()) == [
         "a run has no such value: it needs at least 100 processes that ended"
     ]
@@ -213,7 +218,7 @@ def test_setups_that_lack_a_value_are_left_out_and_named(tmp_path: Path) -> None
     measured["a=2", 2] = {"status": "hung"}
     measured["a=3", 1] = {"turnaround_mean_ns": 1.0, "finished": 3}  # one process continues
     measured["a=4", 1] = {"turnaround_mean_ns": 9.0}
-    (values,) = ranking.read_values(swept(tmp_path, measured), [parse("turnaround")])
+    (values,) = ranking.read_values(swept(tmp_path, measured), [parse_objective("turnaround")])
     assert values.choices == (("mlfq", "a=1"),)
     assert {choice[1]: why for choice, why in values.left_out.items()} == {
         "a=2": "1 of 2 runs failed: hung",
@@ -228,7 +233,7 @@ def test_groups_have_separate_values(tmp_path: Path) -> None:
         ("a=2", 1): {"response_mean_ns": 2.0, "x.response_mean_ns": 3.0, "y.response_mean_ns": 2.0},
     }
     folder = swept(tmp_path, measured)
-    firsts = [ranked(folder, f"response{of}")[0].choice[1] for of in ("", "@x", "@y")]
+    firsts = [ranked(folder, f"response{of}")[0].name[1] for of in ("", "@x", "@y")]
     assert firsts == ["a=1", "a=2", "a=1"]
     with pytest.raises(WrongUsage, match="no run has a group z; choose from x, y"):
         ranked(folder, "response@z")
@@ -237,7 +242,7 @@ def test_groups_have_separate_values(tmp_path: Path) -> None:
 # --- fronts
 
 
-OBJECTIVES = [parse("turnaround"), parse("throughput")]
+OBJECTIVES = [parse_objective("turnaround"), parse_objective("throughput")]
 
 
 def values_of(rows: list[list[tuple[float, float]]]) -> ranking.Values:
@@ -250,7 +255,7 @@ def values_of(rows: list[list[tuple[float, float]]]) -> ranking.Values:
 def test_the_front_is_of_those_that_no_other_surpasses_in_everything() -> None:
     generator = random.Random(2)
     rows = [[(generator.randrange(12) + 0.0, generator.randrange(12) + 0.0)] for _ in range(80)]
-    front = ranking.front(values_of(rows), OBJECTIVES)
+    front = ranking.find_front(values_of(rows), OBJECTIVES)
     pairs = [row[0] for row in rows]
     expected = {
         f"a={number}"
@@ -270,9 +275,9 @@ def test_chance_and_certain_losers_of_the_front_are_distinguished() -> None:
         [(20 + n, 40 + n) for n in noise],
         [(10 + n, 40 + 2 * n) for n in noise],  # as good in one with every seed, worse in the other
     ]
-    front = ranking.front(values_of(rows), OBJECTIVES)
+    front = ranking.find_front(values_of(rows), OBJECTIVES)
     assert [choice[1] for choice in front.members] == ["a=0"]
-    assert [choice[1] for choice in front.perhaps] == ["a=1"]
+    assert [choice[1] for choice in front.candidates] == ["a=1"]
 
 
 # --- the user's view
@@ -292,21 +297,23 @@ def example(folder: Path) -> Path:
 
 def test_command_ranks_the_data_set(schedlab: Command, tmp_path: Path) -> None:
     folder = example(tmp_path / "sweep")
-    done = schedlab("sweep", "--from", str(folder), "--best", "turnaround", "--top", "2")
-    assert done.returncode == 0, done.stderr
-    lines = [line.split() for line in done.stdout.splitlines() if line.strip()]
-    assert done.stdout.startswith(
+    result = schedlab("sweep", "--from", str(folder), "--best", "turnaround", "--top", "2")
+    assert result.returncode == 0, result.stderr
+    lines = [line.split() for line in result.stdout.splitlines() if line.strip()]
+    assert result.stdout.startswith(
         "turnaround, mean (lower is better): w.json, 1 CPU, sim, tick 1ms"
     )
     assert lines[3][:3] == ["1", "mlfq", "slice=8"] and lines[3][-1] == "best"
     assert lines[4][:3] == ["2", "mlfq", "slice=4"] and "worse" in lines[4]
-    assert "4 configurations, 3 seeds; winner or tied for best (95 % confidence): 1" in done.stdout
-    done = schedlab(
+    assert (
+        "4 configurations, 3 seeds; winner or tied for best (95 % confidence): 1" in result.stdout
+    )
+    result = schedlab(
         *("sweep", "--from", str(folder), "--best", "turnaround", "--best", "response", "--json"),
         *("--chart", str(tmp_path / "chart.svg")),
     )
-    assert done.returncode == 0, done.stderr
-    (scene,) = json.loads(done.stdout)["scenes"]
+    assert result.returncode == 0, result.stderr
+    (scene,) = json.loads(result.stdout)["scenes"]
     assert [configuration["on_front"] for configuration in scene["setups"]] == [True] * 4
     svg = (tmp_path / "chart.svg").read_text()
     assert (
@@ -323,14 +330,14 @@ def test_the_chart_has_all_setups_and_numbers_those_on_the_line(tmp_path: Path) 
     scene = ("w.json", "", "sim", "kernel", 1, 1_000_000, 10**9, None, None)
     values = values_of(rows)
     values = ranking.Values(scene, values.seeds, values.choices, values.values, (0.0, 0.0), {})
-    front = ranking.front(values, OBJECTIVES)
+    front = ranking.find_front(values, OBJECTIVES)
     chart = best.frontier_chart(values, OBJECTIVES, front)
     assert len(chart.data) == 30
     numbered = chart.data.filter(chart.data["place"].is_not_null()).sort("place")
-    assert numbered["setup"].to_list() == [ranking.title_of(choice) for choice in front.members]
+    assert numbered["setup"].to_list() == [ranking.setup_title(choice) for choice in front.members]
     assert numbered["place"].to_list() == list(range(1, len(front.members) + 1))
     assert f"the {len(front.members)} of 30 configurations" in chart.caption
-    assert all(ranking.title_of(choice) in chart.description for choice in front.members)
+    assert all(ranking.setup_title(choice) in chart.description for choice in front.members)
 
 
 # --- effects
@@ -338,7 +345,7 @@ def test_the_chart_has_all_setups_and_numbers_those_on_the_line(tmp_path: Path) 
 
 def explained(folder: Path, metric: str = "turnaround") -> tuple[Effects, dict[Any, float]]:
     """Returns the explained parts, by dimension."""
-    computed_effects = effects(folder, best.objective_of_effects(metric))
+    computed_effects = compute_effects(folder, best.parse_effects_objective(metric))
     parts = {
         effect.dimensions: effect.part
         for effect in (*computed_effects.main, *computed_effects.pairs)

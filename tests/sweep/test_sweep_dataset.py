@@ -18,9 +18,9 @@ from schedlab.errors import FileRefused, WrongUsage
 from schedlab.machines.outcome import Outcome
 from schedlab.runs.worker import Result
 from schedlab.sweep import columns, dataset
-from schedlab.sweep.load_curves import load_jobs
-from schedlab.sweep.origin import MADE_OF
-from schedlab.sweep.rows import Rows
+from schedlab.sweep.load_curves import read_stored_jobs
+from schedlab.sweep.origin import MADE_OF_KEY
+from schedlab.sweep.rows import RunRows
 
 MAKE = {
     "measuring": {"schedlab": "1", "sources_sha256": "ab"},
@@ -31,8 +31,8 @@ DIMENSIONS = ("set_slice", "with_tasks_cpu_instance")
 
 def result(key: str, status: str = "success", groups: tuple[str, ...] = ("a", "b")) -> Result:
     if status != "success":
-        return Result(key, Outcome(status, "why"), 0.1, Rows())
-    rows = Rows(
+        return Result(key, Outcome(status, "why"), 0.1, RunRows())
+    rows = RunRows(
         {"turnaround_mean_ns": 1.5, "finished": 3},
         tuple({"group": name, "share": 0.5} for name in groups),
         ({"name": "ticks", "count": 1, "mean": 2.0, "least": 2.0, "most": 2.0},),
@@ -45,7 +45,7 @@ def identity(seed: int = 1) -> Mapping[str, Any]:
 
 
 def filled(folder: Path, *parts: tuple[Result, ...]) -> None:
-    with dataset.opened(folder, DIMENSIONS, MAKE, "a title") as sweep_dataset:
+    with dataset.open_data_set(folder, DIMENSIONS, MAKE, "a title") as sweep_dataset:
         for part in parts:
             sweep_dataset.add([(identity(), result) for result in part])
 
@@ -61,7 +61,7 @@ def test_duckdb_and_polars_read_it_as_one_table(tmp_path: Path) -> None:
     runs = f"read_parquet('{tmp_path}/runs/*.parquet')"
     described = duckdb.execute(f"SELECT * FROM {runs}").description
     assert [description[0] for description in described or []] == [
-        column.name for column in columns.runs_table(DIMENSIONS)
+        column.name for column in columns.runs_columns(DIMENSIONS)
     ]
     rows = duckdb.execute(
         f"SELECT key, status, message, set_slice, turnaround_mean_ns FROM {runs} ORDER BY key"
@@ -124,7 +124,7 @@ def test_what_an_interruption_left_is_taken_away(tmp_path: Path) -> None:
 
 def test_failed_runs_are_rows_and_can_be_taken_out(tmp_path: Path) -> None:
     filled(tmp_path, (result("a"), result("b", "hung")), (result("c", "panic"),))
-    with dataset.opened(tmp_path, DIMENSIONS, MAKE, "") as sweep_dataset:
+    with dataset.open_data_set(tmp_path, DIMENSIONS, MAKE, "") as sweep_dataset:
         assert sweep_dataset.statuses == {"a": "success", "b": "hung", "c": "panic"}
         assert sweep_dataset.drop_failed() == 2
         sweep_dataset.add([(identity(), result("b"))])
@@ -137,14 +137,14 @@ def test_a_data_set_grows_by_tunables_and_values(tmp_path: Path) -> None:
     """Existing runs get the values they used: mlfq its default; rr, which has no such
     tunable, nothing.
     """
-    with dataset.opened(tmp_path, DIMENSIONS, MAKE, "") as sweep_dataset:
+    with dataset.open_data_set(tmp_path, DIMENSIONS, MAKE, "") as sweep_dataset:
         sweep_dataset.add(
             [({**identity(), "policy": name}, result(name)) for name in ("mlfq", "rr")]
         )
     more = (*DIMENSIONS[1:], "set_boost", "with_load")
     values = {"mlfq": {"boost": 480}}
-    with dataset.opened(
-        tmp_path, more, MAKE, "", standards=lambda policy: values.get(policy, {})
+    with dataset.open_data_set(
+        tmp_path, more, MAKE, "", tunable_defaults=lambda policy: values.get(policy, {})
     ) as sweep_dataset:
         assert sweep_dataset.dimensions == (*DIMENSIONS, "set_boost", "with_load")
         sweep_dataset.add(
@@ -157,8 +157,8 @@ def test_a_data_set_grows_by_tunables_and_values(tmp_path: Path) -> None:
     files = f"read_parquet('{tmp_path}/runs/*.parquet')"
     assert [
         description[0] for description in duckdb.execute(f"SELECT * FROM {files}").description or []
-    ] == [column.name for column in columns.runs_table(sweep_dataset.dimensions)]
-    with dataset.opened(tmp_path, DIMENSIONS, MAKE, "") as sweep_dataset:
+    ] == [column.name for column in columns.runs_columns(sweep_dataset.dimensions)]
+    with dataset.open_data_set(tmp_path, DIMENSIONS, MAKE, "") as sweep_dataset:
         assert "set_boost" in sweep_dataset.dimensions, "nor does it shrink"
 
 
@@ -168,7 +168,7 @@ def test_a_data_set_is_of_one_make(tmp_path: Path) -> None:
     def read_refusal(dimensions: tuple[str, ...], make: Mapping[str, Any]) -> str:
         with (
             pytest.raises(WrongUsage) as error,
-            dataset.opened(tmp_path, dimensions, make, ""),
+            dataset.open_data_set(tmp_path, dimensions, make, ""),
         ):
             pass
         return str(error.value)
@@ -182,7 +182,7 @@ def test_a_data_set_is_of_one_make(tmp_path: Path) -> None:
     # One more machine, and the dimensions in another order, are no contradiction.
     more = json.loads(json.dumps(MAKE))
     more["machines"] = {"spike": {"machine_version": "1"}}
-    with dataset.opened(tmp_path, DIMENSIONS[::-1], more, "") as sweep_dataset:
+    with dataset.open_data_set(tmp_path, DIMENSIONS[::-1], more, "") as sweep_dataset:
         assert sweep_dataset.dimensions == DIMENSIONS
     make = json.loads((tmp_path / "manifest.json").read_text())["make"]
     assert set(make["machines"]) == {"sim", "spike"}
@@ -191,15 +191,15 @@ def test_a_data_set_is_of_one_make(tmp_path: Path) -> None:
 def test_other_folders_are_refused(tmp_path: Path) -> None:
     """So is a directory to which another sweep is writing."""
     with (
-        dataset.opened(tmp_path / "taken", DIMENSIONS, MAKE, ""),
+        dataset.open_data_set(tmp_path / "taken", DIMENSIONS, MAKE, ""),
         pytest.raises(WrongUsage, match="another sweep"),
-        dataset.opened(tmp_path / "taken", DIMENSIONS, MAKE, ""),
+        dataset.open_data_set(tmp_path / "taken", DIMENSIONS, MAKE, ""),
     ):
         pass
     (tmp_path / "note.txt").write_text("")
     with (
         pytest.raises(WrongUsage, match="something other than a sweep"),
-        dataset.opened(tmp_path, DIMENSIONS, MAKE, ""),
+        dataset.open_data_set(tmp_path, DIMENSIONS, MAKE, ""),
     ):
         pass
     with pytest.raises(WrongUsage, match="contains no sweep"):
@@ -213,14 +213,14 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_manifest_does_not_choose_which_files_are_read(tmp_path: Path) -> None:
-    place = tmp_path / "swept"
-    filled(place, (result("a"),))
-    manifest = json.loads((place / "manifest.json").read_text())
+    path = tmp_path / "swept"
+    filled(path, (result("a"),))
+    manifest = json.loads((path / "manifest.json").read_text())
     for name in ("../../private", str(tmp_path / "private")):
-        changed = {**manifest, MADE_OF: {"x": {"workload": "w", "workload_sha256": name}}}
-        (place / "manifest.json").write_text(json.dumps(changed))
+        changed = {**manifest, MADE_OF_KEY: {"x": {"workload": "w", "workload_sha256": name}}}
+        (path / "manifest.json").write_text(json.dumps(changed))
         with pytest.raises(FileRefused, match="private"):
-            load_jobs(place)
+            read_stored_jobs(path)
 
 
 def test_the_runs_of_a_part_come_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

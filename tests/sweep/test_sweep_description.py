@@ -16,9 +16,9 @@ from schedlab.base.toolchain.policies import Catalogue, Policy, Preset, Tunable
 from schedlab.commands import sweep_options as options
 from schedlab.errors import WrongUsage
 from schedlab.sweep import command, conditions, description_reader, ranges, sampling, yaml_lines
-from schedlab.sweep.expansion import Point, expand, most
+from schedlab.sweep.expansion import Point, count_runs_max, expand
 from schedlab.sweep.plan import SweepPlan
-from schedlab.sweep.program_identity import Make
+from schedlab.sweep.program_identity import ProgramSet
 
 MIXED = ROOT / "workloads" / "files" / "study4-mixed.json"
 CATALOGUE: Catalogue = {
@@ -35,18 +35,18 @@ CATALOGUE: Catalogue = {
     ),
 }
 
-MAKE = Make({}, {"sim": {}}, {})
+MAKE = ProgramSet({}, {"sim": {}}, {})
 
 
 def node(text: str) -> Node:
-    return yaml_lines.parse(text)
+    return yaml_lines.parse_yaml(text)
 
 
 def sweep(folder: Path, text: str, **given: Node) -> list[Point]:
     """Returns the runs of a sweep of study4-mixed.json; the text contains the other settings."""
     path = folder / "sweep.yaml"
     path.write_text(text.replace("MIXED", str(MIXED)))
-    return expand(description_reader.read(path, given, CATALOGUE))
+    return expand(description_reader.read_description(path, given, CATALOGUE))
 
 
 def complaint(folder: Path, text: str) -> str:
@@ -72,7 +72,7 @@ def settings(points: list[Point]) -> list[dict[str, int]]:
 )
 def test_values_that_are_none(text: str) -> None:
     with pytest.raises(JsonError, match=r"expected|twice|first|at most|unknown"):
-        ranges.integer_range(node(text))
+        ranges.read_integers(node(text))
 
 
 def test_values_have_equal_room() -> None:
@@ -96,11 +96,11 @@ def test_logarithmic_range_gives_powers_equal_room() -> None:
 
 def test_yaml_values_know_their_lines_and_places() -> None:
     tree = node("a: 1\nb:\n  - x: yes\n  - 'two'\n")
-    nodes = dict(description_reader.paths_of(tree))
+    nodes = dict(description_reader.unique_members(tree))
     assert (nodes["a"].value, nodes["a"].line, nodes["a"].path) == (1, 1, "a")
-    second = description_reader.items(nodes["b"])
+    second = description_reader.list_items(nodes["b"])
     assert [(node.line, node.path) for node in second] == [(3, "b.0"), (4, "b.1")]
-    assert dict(description_reader.paths_of(second[0]))["x"].value == "yes"
+    assert dict(description_reader.unique_members(second[0]))["x"].value == "yes"
     assert second[1].value == "two"
 
 
@@ -125,7 +125,7 @@ def test_references_do_not_make_much_of_little(tmp_path: Path) -> None:
     ],
 )
 def test_conditions(text: str, holds: bool) -> None:
-    assert conditions.read(text, "abc").holds({"a": 1, "b": 2, "c": 3}) is holds
+    assert conditions.parse_condition(text, "abc").holds({"a": 1, "b": 2, "c": 3}) is holds
 
 
 @pytest.mark.parametrize(
@@ -134,13 +134,13 @@ def test_conditions(text: str, holds: bool) -> None:
 )  # fmt: skip
 def test_conditions_that_are_none(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        conditions.read(text, "abc")
+        conditions.parse_condition(text, "abc")
 
 
 @pytest.mark.parametrize("method", sampling.METHODS)
 def test_samples_are_the_same_with_the_same_seed_and_lie_everywhere(method: str) -> None:
     def drawn(seed: int, count: int = 64) -> list[tuple[float, ...]]:
-        return list(itertools.islice(sampling.places(method, 2, 64, seed), count))
+        return list(itertools.islice(sampling.sample_points(method, 2, 64, seed), count))
 
     places = drawn(1)
     assert places == drawn(1) != drawn(2)
@@ -230,7 +230,7 @@ def test_options_say_the_same_as_a_file(tmp_path: Path) -> None:
         seeds: 2..4
         """,
     )
-    nodes = options.nodes(
+    nodes = options.nodes_of_options(
         [str(MIXED)],
         ["tasks.cpu.instance=3,5"],
         ["mlfq"],
@@ -239,7 +239,7 @@ def test_options_say_the_same_as_a_file(tmp_path: Path) -> None:
         "halton:4:2",
         {"cpus": "1,4", "seeds": "2..4"},
     )
-    assert expand(description_reader.read(None, nodes, CATALOGUE)) == by_file
+    assert expand(description_reader.read_description(None, nodes, CATALOGUE)) == by_file
 
 
 def test_shapes_have_the_stated_cpus(tmp_path: Path) -> None:
@@ -261,7 +261,10 @@ def test_shapes_have_the_stated_cpus(tmp_path: Path) -> None:
     identities = [plan.identity(point, MAKE) for point in points]
     assert identities[0]["shape"] == "fast-and-slow"
     assert len({identity["made_of"] for identity in identities}) == 2
-    assert most(description_reader.read(tmp_path / "sweep.yaml", {}, CATALOGUE)) == 8
+    assert (
+        count_runs_max(description_reader.read_description(tmp_path / "sweep.yaml", {}, CATALOGUE))
+        == 8
+    )
 
 
 def test_count_is_known_before_expansion(tmp_path: Path) -> None:
@@ -269,8 +272,8 @@ def test_count_is_known_before_expansion(tmp_path: Path) -> None:
     path.write_text(
         f"workloads: {MIXED}\npolicies: {{policy: mlfq, set: {{boost: 0..99999}}}}\nseeds: 1..11"
     )
-    description = description_reader.read(path, {}, CATALOGUE)
-    assert most(description) == 1_100_000
+    description = description_reader.read_description(path, {}, CATALOGUE)
+    assert count_runs_max(description) == 1_100_000
     with pytest.raises(WrongUsage, match=r"up to 1,100,000 runs are too many .at most 1,000,000"):
         expand(description)
 
@@ -354,7 +357,7 @@ def test_two_places_in_a_file_with_one_column_are_refused(tmp_path: Path) -> Non
 )
 def test_options_that_do_not_fit_together(given: tuple[Any, ...], message: str) -> None:
     with pytest.raises(WrongUsage) as error:
-        options.nodes(*(*given, {}))
+        options.nodes_of_options(*(*given, {}))
     assert message in str(error.value)
 
 
@@ -362,7 +365,9 @@ def test_a_tunable_is_set_of_one_policy_or_of_all() -> None:
     """As in `run`, a policy's setting takes precedence over a setting for all."""
     given = ["slice=1", "stride.horizon=2,3", "rr.slice=4"]
     names = ["rr,rr:table-scan,stride"]
-    plan = command.plan(None, options.nodes([str(MIXED)], [], names, given, [], None, {}))
+    plan = command.plan_sweep(
+        None, options.nodes_of_options([str(MIXED)], [], names, given, [], None, {})
+    )
     actual = [(str(point.run.policy), point.run.settings_text) for point in plan.points]
     assert actual == [
         ("rr", "slice=4"),

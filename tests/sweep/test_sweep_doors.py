@@ -69,11 +69,11 @@ def doors(processes: Iterable[int]) -> list[Door]:
     return open_doors
 
 
-def attack(address: str, place: Path, folder: Path | None = None) -> bool:
+def attack(address: str, path: Path, folder: Path | None = None) -> bool:
     """Returns True if a function ran, as shown by its file."""
-    call = [*PYTHON, "-c", ATTACK, address, str(place), str(folder or "")]
+    call = [*PYTHON, "-c", ATTACK, address, str(path), str(folder or "")]
     subprocess.run(call, capture_output=True, timeout=120, check=False)
-    return place.exists()
+    return path.exists()
 
 
 # --- this host
@@ -121,7 +121,7 @@ class Started:
 
 @contextmanager
 def processes_of_a_cluster(folder: Path, workers: int) -> Iterator[Started]:
-    certificate.make(folder)
+    certificate.create_certificate(folder)
     with ExitStack() as stack:
         options = ("--certificate", str(folder), "--host", "127.0.0.1")
         scheduler = stack.enter_context(
@@ -151,7 +151,7 @@ def a_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
 
 def test_a_stranger_is_refused_by_a_cluster(tmp_path: Path, a_cluster: Started) -> None:
     other = tmp_path / "other"
-    certificate.make(other)
+    certificate.create_certificate(other)
     plain = a_cluster.address.replace("tls://", "tcp://")
     assert not attack(plain, tmp_path / "plain")
     assert not attack(a_cluster.address, tmp_path / "with-another", other)
@@ -228,7 +228,9 @@ def test_a_worker_of_a_cluster_is_killed_and_nothing_is_lost_or_twice(
         f" FROM read_parquet('{out}/runs/*.parquet')"
     ).fetchone()
     assert counted == (seeds * SETUPS,) * 3
-    command.carry_out(command.plan(path, {}), command.Doing(tmp_path / "here", workers=1))
+    command.execute_plan(
+        command.plan_sweep(path, {}), command.ExecutionOptions(tmp_path / "here", workers=1)
+    )
     assert_same(out, tmp_path / "here")
 
 
@@ -239,16 +241,16 @@ def test_a_scheduler_without_tls_or_with_a_readable_key_is_refused(tmp_path: Pat
     folder = tmp_path / "secret"
     for address in ("tcp://10.0.0.1:8786", "10.0.0.1:8786", "xyz://127.0.0.1:9"):
         with pytest.raises(WrongUsage, match="not an address such as tls://"):
-            certificate.of_scheduler(address, folder)
+            certificate.certificate_for(address, folder)
     with pytest.raises(WrongUsage, match=r"create one with \./schedlab dask certificate FOLDER"):
-        certificate.of_scheduler("tls://10.0.0.1:8786", None)
+        certificate.certificate_for("tls://10.0.0.1:8786", None)
     with pytest.raises(WrongUsage, match=r"contains no certificate\.pem"):
-        certificate.of_scheduler("tls://10.0.0.1:8786", folder)
-    certificate.make(folder)
+        certificate.certificate_for("tls://10.0.0.1:8786", folder)
+    certificate.create_certificate(folder)
     assert folder.stat().st_mode & 0o077 == 0
     with pytest.raises(WrongUsage, match="exists already"):
-        certificate.make(folder)
-    credentials = certificate.of_scheduler("tls://10.0.0.1:8786", folder)
+        certificate.create_certificate(folder)
+    credentials = certificate.certificate_for("tls://10.0.0.1:8786", folder)
     credentials.key.chmod(0o640)
     with pytest.raises(WrongUsage, match=r"other users can read key\.pem"):
-        certificate.of_scheduler("tls://10.0.0.1:8786", folder)
+        certificate.certificate_for("tls://10.0.0.1:8786", folder)

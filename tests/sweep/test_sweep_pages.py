@@ -13,12 +13,17 @@ from refused import refusal
 from schedlab.analysis.comparison.compare import compare
 from schedlab.errors import WrongUsage
 from schedlab.sweep import as_runs, dataset, page, pictures
-from schedlab.sweep.effects import cells, effects, in_order, read
-from schedlab.sweep.objectives import parse
+from schedlab.sweep.effects import (
+    compute_effects,
+    mean_cells,
+    read_dimensions_and_values,
+    sort_values,
+)
+from schedlab.sweep.objectives import parse_objective
 from sweeps import WORKLOAD
 from test_sweep_best import MS, Measured, swept
 
-TURNAROUND = parse("turnaround")
+TURNAROUND = parse_objective("turnaround")
 
 
 def grid(first: int = 4, second: int = 3) -> Measured:
@@ -39,27 +44,27 @@ def grid(first: int = 4, second: int = 3) -> Measured:
 
 def test_heat_map_has_the_mean_of_pairs(tmp_path: Path) -> None:
     folder = swept(tmp_path, grid())
-    table = cells(folder, TURNAROUND, ("a", "b"))
+    table = mean_cells(folder, TURNAROUND, ("a", "b"))
     means = {(row["x"], row["y"]): row["value"] for row in table.to_dicts()}
     assert len(means) == 12
     assert means["4", "3"] == pytest.approx(12.015 * MS)
     assert set(table["runs"]) == {2}
-    assert pictures.pairs_of(effects(folder, TURNAROUND)) == [("a", "b")]
+    assert pictures.strongest_pairs(compute_effects(folder, TURNAROUND)) == [("a", "b")]
     chart = pictures.heat_map(folder, TURNAROUND, ("a", "b"))
     assert "Least: 1.01 at 1, 1; most: 12.0 at 4, 3" in chart.description
     with pytest.raises(WrongUsage, match="unknown dimension c; choose from seed, a, b"):
-        cells(folder, TURNAROUND, ("a", "c"))
+        mean_cells(folder, TURNAROUND, ("a", "c"))
     for wrong in ("a", "a,a", "a,b,c", ","):
         with pytest.raises(WrongUsage, match="not two dimensions"):
-            pictures.pair_of(wrong)
+            pictures.parse_pair(wrong)
 
 
 def test_very_many_values_are_listed_in_ranges(tmp_path: Path) -> None:
     """Samples have many values: otherwise each value would explain only its runs."""
     folder = swept(tmp_path, grid(40, 1))
-    ranges = in_order(read(folder, TURNAROUND)["a"].to_list())
+    ranges = sort_values(read_dimensions_and_values(folder, TURNAROUND)["a"].to_list())
     assert ranges == [f"{first}..{first + 4}" for first in range(1, 40, 5)]
-    assert in_order(["10", "rr", "9", "2..8", "–"]) == ["2..8", "9", "10", "rr", "–"]
+    assert sort_values(["10", "rr", "9", "2..8", "–"]) == ["2..8", "9", "10", "rr", "–"]
 
 
 def test_two_sweeps_are_compared_as_runs_are(tmp_path: Path) -> None:
@@ -70,11 +75,11 @@ def test_two_sweeps_are_compared_as_runs_are(tmp_path: Path) -> None:
     }
     after = swept(tmp_path / "b", slower)
     assert as_runs.is_sweep(before)
-    sides = as_runs.collection(before), as_runs.collection(after)
+    sides = as_runs.read_collection(before), as_runs.read_collection(after)
     comparison = compare(*sides, metrics=["turnaround", "response"])
     assert len(comparison.matches) == 12
-    assert len(comparison.alone_after) == 3
-    assert all(match.paired and match.seeds == (1, 2) for match in comparison.matches)
+    assert len(comparison.unmatched_after) == 3
+    assert all(match.is_paired and match.seeds == (1, 2) for match in comparison.matches)
     rows = [row for match in comparison.matches for row in match.rows if row.group is None]
     assert [row.difference.relative for row in rows] == pytest.approx([0.1] * 12)
     groups = [row for match in comparison.matches for row in match.rows if row.group == "quick"]
@@ -84,14 +89,14 @@ def test_two_sweeps_are_compared_as_runs_are(tmp_path: Path) -> None:
 def test_a_sweep_has_a_report(tmp_path: Path) -> None:
     failed: Measured = {("a=9,b=9", 1): {"status": "limit", "set_a": 9, "set_b": 9}}
     folder = swept(tmp_path, {**grid(), **failed})
-    made = page.page(folder)
+    made = page.make_page(folder)
     blocks = [getattr(block, "name", "") for block in made.blocks()]
     assert blocks == [
         "best-turnaround-1", "effects-turnaround", "interactions-turnaround", "map-turnaround-a-b",
     ]  # fmt: skip
     assert "25 runs of 13 configurations, of which 1 failed" in made.lead
     with pytest.raises(WrongUsage, match="no two runs of the sweep succeeded"):
-        page.page(swept(tmp_path / "none", failed))
+        page.make_page(swept(tmp_path / "none", failed))
 
 
 def test_report_compare_and_pictures_of_sweeps_that_ran(tmp_path: Path, schedlab: Command) -> None:

@@ -42,7 +42,7 @@ def calls(tmp_path: Path) -> dict[str, list[str]]:
         "PATH": f"{programs}:/usr/bin:/bin", "HOME": "/home/a b", "SLURM_SUBMIT_DIR": str(tmp_path),
         "SLURM_CPUS_PER_TASK": "32", "SLURM_JOB_ID": "7",
     }  # fmt: skip
-    done = subprocess.run(
+    result = subprocess.run(
         ["bash", str(JOB), "my sweep.yaml"],
         env=environment,
         capture_output=True,
@@ -50,7 +50,7 @@ def calls(tmp_path: Path) -> dict[str, list[str]]:
         timeout=60,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (3, ""), "the sweep's own status"
+    assert (result.returncode, result.stderr) == (3, ""), "the sweep's own status"
     lines = (tmp_path / "calls").read_text().splitlines()
     return {" ".join(re.findall(r"^(?:dask )?\w+", line)): line.split() for line in lines}
 

@@ -48,10 +48,10 @@ def test_what_makes_no_sense_is_refused(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def listed(*words: str) -> str:
-    done = CliRunner().invoke(cli, ["sweep", *words, "--dry-run"], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.stdout
+def listed(*arguments: str) -> str:
+    result = CliRunner().invoke(cli, ["sweep", *arguments, "--dry-run"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
 def test_a_dry_run_counts_and_shows(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from schedlab.errors import WrongUsage
 from schedlab.sweep import description_reader
 from schedlab.sweep.description import Description
 from schedlab.sweep.expansion import Setup
-from schedlab.sweep.optimizer import Budget, Search, Values, budget_of, grid_size
+from schedlab.sweep.optimizer import Budget, Search, Values, grid_size, parse_budget
 from sweeps import WORKLOAD
 
 CATALOGUE: Catalogue = {
@@ -51,7 +51,7 @@ seeds: 1,2
 def described(folder: Path, text: str) -> Description:
     (folder / "w.json").write_text(WORKLOAD)
     (folder / "sweep.yaml").write_text(text)
-    return description_reader.read(folder / "sweep.yaml", {}, CATALOGUE, searched=True)
+    return description_reader.read_description(folder / "sweep.yaml", {}, CATALOGUE, searched=True)
 
 
 def measured(setup: Setup) -> Values:
@@ -127,8 +127,8 @@ def test_small_grid_runs_completely_and_exhaustion_ends_the_search(tmp_path: Pat
 def test_unsearchable_ranges_are_reported(tmp_path: Path) -> None:
     for text in ("", "0", "-5", "many", "20:x", "20:1:1", "9999999999"):
         with pytest.raises(WrongUsage, match="search="):
-            budget_of(text)
-    assert budget_of("20:7") == Budget(20, 7)
+            parse_budget(text)
+    assert parse_budget("20:7") == Budget(20, 7)
     with pytest.raises(WrongUsage, match="at least 34 runs"):
         Search(described(tmp_path, SPACE), Budget(32, 1), ["lower"])
     with pytest.raises(WrongUsage, match="there is only one configuration"):

@@ -18,10 +18,10 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import ROOT
+from conftest import ROOT, without_progress
 from kept_runs import keep_simulated
-from schedlab.analysis.tables import DESCRIBED, Run, TraceTables, open_run, query
-from schedlab.analysis.tables.query import _confine
+from schedlab.analysis.tables import TABLE_DESCRIPTIONS, Run, TraceTables, open_run, query
+from schedlab.analysis.tables.query import _forbid_other_files
 from schedlab.commands.cli import cli
 from schedlab.errors import WrongUsage
 from schedlab.metrics import compute
@@ -49,7 +49,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 
 
 def test_tables_are_as_described(runs: list[Run]) -> None:
-    for name, described in DESCRIBED.items():
+    for name, described in TABLE_DESCRIPTIONS.items():
         assert runs[0].table(name).schema == described.schema
     assert marked((ROOT / "docs" / "tables.md").read_text(), table_list.PART) == table_list.block()
 
@@ -59,7 +59,7 @@ def test_tables_are_as_described(runs: list[Run]) -> None:
 def test_tables_add_up(script: Script, chance: random.Random) -> None:
     trace = load(simulate(chance, script), script)
     tables = TraceTables(trace)
-    table_by_name = {name: tables.table(name) for name in DESCRIBED if name != "runs"}
+    table_by_name = {name: tables.table(name) for name in TABLE_DESCRIPTIONS if name != "runs"}
     processes = table_by_name["processes"]
     for name, total in (
         ("stays", "running_ns"),
@@ -151,7 +151,7 @@ def test_a_query_reaches_the_tables_alone(sql: str, runs: list[Run], tmp_path: P
 def test_the_settings_cannot_be_changed_back(tmp_path: Path) -> None:
     """This includes statements that do not return a table."""
     connection = duckdb.connect()
-    _confine(connection, tmp_path)
+    _forbid_other_files(connection, tmp_path)
     for statement in (
         "SET enable_external_access = true",
         "SET lock_configuration = false",
@@ -170,8 +170,8 @@ def test_files_are_read_only_with_permission(runs: list[Run], tmp_path: Path) ->
     assert query(runs, sql, allow_files=True).to_dicts() == [{"a": 7, "n": 2}]
     status, text = query_output(runs[0].folder, sql, "--allow-files", "--format", "csv")
     assert (status, text.split()) == (0, ["a,n", "7,1"])
-    done = CliRunner().invoke(cli, ["query", str(runs[0].folder), sql])
-    assert isinstance(done.exception, WrongUsage)
+    result = CliRunner().invoke(cli, ["query", str(runs[0].folder), sql])
+    assert isinstance(result.exception, WrongUsage)
 
 
 def test_the_documents_queries_work(
@@ -213,8 +213,8 @@ def test_values_of_any_type_are_shown(value: str, expected: object, runs: list[R
 
 
 def query_output(*words: str | Path) -> tuple[int, str]:
-    done = CliRunner().invoke(cli, ["query", *map(str, words)])
-    return done.exit_code, done.output
+    result = CliRunner().invoke(cli, ["query", *map(str, words)])
+    return result.exit_code, result.output
 
 
 def test_command_writes_the_requested_files(runs: list[Run], tmp_path: Path) -> None:
@@ -240,10 +240,10 @@ def test_command_writes_the_requested_files(runs: list[Run], tmp_path: Path) -> 
     assert {"runs:", "tunables", "waits:"} <= set(text.split())
 
 
-def in_python(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def in_python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     start = ROOT / "python" / "start.py"
     return subprocess.run(
-        [sys.executable, "-I", "-X", "utf8", start, "schedlab", "python", *words],
+        [sys.executable, "-I", "-X", "utf8", start, "schedlab", "python", *arguments],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -252,7 +252,7 @@ def in_python(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_tutorial_runs(tmp_path: Path) -> None:
-    done = in_python(tmp_path, str(ROOT / "docs" / "tutorial.ipynb"))
-    assert (done.returncode, done.stderr) == (0, "")
+    result = in_python(tmp_path, str(ROOT / "docs" / "tutorial.ipynb"))
+    assert (result.returncode, without_progress(result.stderr)) == (0, "")
     for shown in ("µs", "turnaround, mean", "p99_us", "stride"):
-        assert shown in done.stdout
+        assert shown in result.stdout

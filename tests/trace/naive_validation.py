@@ -9,6 +9,7 @@ from itertools import pairwise
 from schedlab.trace import (
     AttributeKind,
     BlockReason,
+    DispatchCallback,
     GroupField,
     Kind,
     MarkKind,
@@ -22,6 +23,7 @@ NUMBERS = {
     Kind.PREEMPT: len(PreemptReason),
     Kind.ATTRIBUTE: len(AttributeKind),
     Kind.TASK_GROUP: len(GroupField),
+    Kind.DISPATCH: len(DispatchCallback),
     Kind.MARK: len(MarkKind),
 }
 OF_THE_RUNNING = (Kind.EXIT, Kind.BLOCK, Kind.YIELD, Kind.PREEMPT, Kind.FORK, Kind.MARK,
@@ -190,7 +192,7 @@ class Machine:
             self.state[record.first] = "runnable"
             return fine
         if record.kind == Kind.FOUND:
-            return self.found(cpu, record)
+            return self.take_existing(cpu, record)
         if record.kind == Kind.QUEUED:
             return self.state.get(pid, "zombie") != "zombie"
         if record.kind == Kind.WAKEUP and pid:
@@ -206,7 +208,7 @@ class Machine:
             return self.leave(record) and self.come(record)
         return True
 
-    def found(self, cpu: Cpu, record: Record) -> bool:
+    def take_existing(self, cpu: Cpu, record: Record) -> bool:
         """Applies FOUND."""
         if record.first == ProcessState.RUNNING:
             cpu.current = record.process

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from schedlab.metrics import measure
 from schedlab.trace import Kind
-from schedlab.trace.cpu_records import stable_order, without
+from schedlab.trace.cpu_records import difference, stable_order
 from schedlab.trace.timeline import life_at
 from trace_simulator import Record, Script, simulate, write
 
@@ -39,7 +39,7 @@ def test_equal_numbers_stay_in_their_order(numbers: list[int]) -> None:
 def test_places_that_are_not_among_others(places: set[int], others: set[int]) -> None:
     """Compares with the difference of sets."""
     ascending = (np.array(sorted(some), np.int64) for some in (places, others))
-    assert without(*ascending).tolist() == sorted(places - others)
+    assert difference(*ascending).tolist() == sorted(places - others)
 
 
 @given(lives=st.sets(st.tuples(PIDS, st.integers(0, 20))), pid=PIDS, row=st.integers(0, 20))
@@ -48,7 +48,7 @@ def test_row_belongs_to_the_latest_life(lives: set[tuple[int, int]], pid: int, r
     ordered = sorted(lives)
     life_owners = np.array([of for of, _ in ordered], np.int64)
     begins = np.array([at for _, at in ordered], np.int64)
-    before = [place for place, (of, at) in enumerate(ordered) if of == pid and at <= row]
+    before = [index for index, (of, at) in enumerate(ordered) if of == pid and at <= row]
     life_numbers = life_at(life_owners, begins, np.array([pid], np.uint32), np.array([row]))
     assert life_numbers.tolist() == [max(before, default=-1)]
 

@@ -43,9 +43,9 @@ def read_at_once(path: Path) -> dict[str, Any] | str:
 def by_parts(path: Path, size: int) -> dict[str, Any] | str:
     """Returns the same, from parts of this many records."""
     with (
-        patch("schedlab.trace.parts.AT_ONCE", size),
-        patch("schedlab.trace.outline.AT_ONCE", size),
-        patch("schedlab.trace.ordered.AT_ONCE", size),
+        patch("schedlab.trace.parts.PART_RECORDS", size),
+        patch("schedlab.trace.outline.PART_RECORDS", size),
+        patch("schedlab.trace.ordered.PART_RECORDS", size),
     ):
         try:
             return measure(path).to_dict()

@@ -97,8 +97,8 @@ def test_events_come_in_order_whatever_the_order_of_blocks(
 @pytest.mark.parametrize("length", [1, 8, 11, 12, 13, 24, 25, 252])
 def test_texts_of_any_length(length: int) -> None:
     """A text has one record or many, with other CPUs' records in between."""
-    text = "".join(chr(ord("a") + at % 26) for at in range(length))
-    parts = [text.encode()[at : at + 12].ljust(12, b"\0") for at in range(0, length, 12)]
+    text = "".join(chr(ord("a") + index % 26) for index in range(length))
+    parts = [text.encode()[index : index + 12].ljust(12, b"\0") for index in range(0, length, 12)]
     records = [Record(0, cpu, 0, Kind.START, cpu, 0, 0) for cpu in (0, 1)]
     for number, part in enumerate(parts):
         kind = Kind.TEXT if number else Kind.POLICY
@@ -288,7 +288,8 @@ IMPOSSIBLE: list[tuple[list[Record], int, str]] = [
     (story(enter(0, 1, 19)), 7, "cycle counter was higher"),
     (story((Kind.TEXT, 0, 0, 0, 0)), 7, "no EXEC, POLICY, TUNABLE, FOUND or SAID before it"),
     (story((Kind.LOST, 0, 0, 0, 5)), 7, "could not keep 5 records"),
-    (story((26, 0, 0, 0, 0)), 7, "no kind 26"),
+    (story((27, 0, 0, 0, 0)), 7, "no kind 27"),
+    (story((Kind.DISPATCH, 0, 2, 6, 0)), 7, "no callback 6"),
     (story((Kind.TASK_GROUP, 0, 1, 5, 0)), 7, "no field of a group of tasks 5"),
     (story((Kind.AFFINITY, 0, 2, 0, 2), enter(0, 1), (Kind.SWITCH, 0, 2, 1, 1)), 9,
      "process 2 may not run on this CPU"),

@@ -205,6 +205,6 @@ def test_polling_needs_memory_only_for_buffered_records(tmp_path: Path) -> None:
     path.write_bytes(header(1))
     numbers = map(str, (polls, retained_count, piece))
     command = [sys.executable, "-c", KEEPS_THE_LAST, str(path), *numbers]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
     of_a_leak = polls // 2 * piece * RECORD.itemsize
-    assert int(done.stdout) < of_a_leak / 4
+    assert int(result.stdout) < of_a_leak / 4

@@ -12,7 +12,7 @@ import pytest
 
 from built_once import build_once
 from conftest import Command
-from schedlab.base.toolchain.build import SIMULATOR
+from schedlab.base.toolchain.build import SIMULATOR_PROGRAM
 from schedlab.errors import WrongUsage
 from schedlab.workload import costs
 from simulator_command import write_workload
@@ -32,19 +32,19 @@ def written(folder: Path, content: object) -> Path:
 
 
 def test_names_and_changes() -> None:
-    assert costs.choose("kernel") == costs.KERNEL
-    assert costs.choose("none,fork=7").text == "none,fork=7"
-    assert costs.choose("fork=7").text == "kernel,fork=7"
-    assert costs.choose("kernel, fork=7 ,tick=0").name == "kernel,fork=7,tick=0"
+    assert costs.parse_costs("kernel") == costs.KERNEL_COSTS
+    assert costs.parse_costs("none,fork=7").text == "none,fork=7"
+    assert costs.parse_costs("fork=7").text == "kernel,fork=7"
+    assert costs.parse_costs("kernel, fork=7 ,tick=0").name == "kernel,fork=7,tick=0"
 
 
 def test_a_file_and_changes(tmp_path: Path) -> None:
     path = written(tmp_path, PROFILE)
-    chosen = costs.choose(f"{path},exit=5")
+    chosen = costs.parse_costs(f"{path},exit=5")
     assert chosen.text == "kernel,fork=20000,tick=9,exit=5"
     assert re.fullmatch(r"profile\.json \([0-9a-f]{12}\),exit=5", chosen.name)
     path.write_text(path.read_text().replace("20000", "20001"))
-    assert costs.choose(f"{path},exit=5").name != chosen.name
+    assert costs.parse_costs(f"{path},exit=5").name != chosen.name
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_file_and_changes(tmp_path: Path) -> None:
 )
 def test_wrong_choices(text: str, message: str) -> None:
     with pytest.raises(WrongUsage, match=re.escape(message)):
-        costs.choose(text)
+        costs.parse_costs(text)
 
 
 @pytest.mark.parametrize(
@@ -77,42 +77,42 @@ def test_wrong_choices(text: str, message: str) -> None:
 )
 def test_wrong_profiles(tmp_path: Path, content: object, message: str) -> None:
     with pytest.raises(WrongUsage, match=re.escape(message)):
-        costs.read(written(tmp_path, content))
+        costs.read_profile(written(tmp_path, content))
 
 
 def simulator(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     build_once("simulator")
     words = "program a\n  fork b\n  wait\nprogram b\n  run 3ms\n  yield\n  sleep 1ms\n"
     workload = write_workload(folder, words)
-    command = [str(SIMULATOR), "--no-trace", "--costs", text, str(workload)]
+    command = [str(SIMULATOR_PROGRAM), "--no-trace", "--costs", text, str(workload)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_the_simulator_knows_the_same_costs(tmp_path: Path) -> None:
-    every = ",".join(f"{name}=1" for name in costs.COSTS)
+    every = ",".join(f"{name}=1" for name in costs.COST_MEANINGS)
     done = simulator(tmp_path, f"none,{every}")
     assert done.returncode == 0, done.stderr
     stderr = simulator(tmp_path, "none,frok=1").stderr
-    for name in costs.COSTS:
+    for name in costs.COST_MEANINGS:
         assert re.search(rf"\b{name}\b", stderr), stderr
 
 
 def test_what_ships_is_what_is_built_in(tmp_path: Path) -> None:
-    text = costs.read(costs.SHIPPED).text()
+    text = costs.read_profile(costs.SHIPPED_PROFILE).text()
     assert simulator(tmp_path, text).stdout == simulator(tmp_path, "kernel").stdout
 
 
-def command(folder: Path, *words: str) -> tuple[str, ...]:
+def command(folder: Path, *arguments: str) -> tuple[str, ...]:
     workload = folder / "w.json"
     workload.write_text(json.dumps({"tasks": {"cpu": {"instance": 2, "loop": 1, "run": 2000}}}))
     options = ("run", "--machine", "sim", "--workload", str(workload), "--cpus", "1")
-    return (*options, "--out", str(folder / "out"), *words)
+    return (*options, "--out", str(folder / "out"), *arguments)
 
 
 def test_a_run_remembers_its_costs(schedlab: Command, tmp_path: Path) -> None:
     path = written(tmp_path, PROFILE)
-    done = schedlab(*command(tmp_path, "--costs", f"{path},exit=5", "--json"))
-    assert done.returncode == 0, done.stderr
-    manifest = json.loads(done.stdout)["runs"][0]["manifest"]
-    assert manifest["costs"] == costs.choose(f"{path},exit=5").name
+    result = schedlab(*command(tmp_path, "--costs", f"{path},exit=5", "--json"))
+    assert result.returncode == 0, result.stderr
+    manifest = json.loads(result.stdout)["runs"][0]["manifest"]
+    assert manifest["costs"] == costs.parse_costs(f"{path},exit=5").name
     assert "--costs kernel,fork=20000,tick=9,exit=5" in manifest["boot_arguments"]

@@ -16,17 +16,17 @@ from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import check_cpus
 from schedlab.workload import workload_files
 from schedlab.workload.model import WorkloadFile
-from schedlab.workload.text import text_of
+from schedlab.workload.text import format_workload
 
 
 def read(folder: Path, tasks: dict[str, Any], **top: Any) -> WorkloadFile:
     path = folder / "file.json"
     path.write_text(json.dumps({**top, "tasks": tasks}))
-    return workload_files.read(path)
+    return workload_files.read_workload_file(path)
 
 
 def text(file: WorkloadFile) -> list[str]:
-    return [line.strip() for line in text_of(file, 1, 1_000_000).splitlines()]
+    return [line.strip() for line in format_workload(file, 1, 1_000_000).splitlines()]
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ import pytest
 from conftest import ROOT, Command
 from guest_machine import run_guest, sound_trace
 from schedlab import trace
-from schedlab.machines.spike import STANDARD_TURN
-from schedlab.runs.branches import past
-from schedlab.runs.recording import recording
+from schedlab.machines.spike import DEFAULT_TURN
+from schedlab.runs.branches import open_branch_source
+from schedlab.runs.recording import read_recording
 from schedlab.trace import Kind
 
 FILE = str(ROOT / "workloads" / "files" / "timing-creation.json")
@@ -27,11 +27,11 @@ STEP_NS = 20_000
 FORKS = 50
 
 
-def runs(schedlab: Command, out: Path, *words: str) -> list[dict[str, Any]]:
+def runs(schedlab: Command, out: Path, *arguments: str) -> list[dict[str, Any]]:
     options = ("--workload", FILE, "--policy", "rr:table-scan", "--cpus", "1", "--out", str(out))
-    done = schedlab("run", "--json", *options, *words)
-    assert done.returncode == 0, done.stderr
-    output_runs: list[dict[str, Any]] = json.loads(done.stdout)["runs"]
+    result = schedlab("run", "--json", *options, *arguments)
+    assert result.returncode == 0, result.stderr
+    output_runs: list[dict[str, Any]] = json.loads(result.stdout)["runs"]
     return output_runs
 
 
@@ -54,9 +54,9 @@ def completion(run: dict[str, Any]) -> int:
 def test_wrong_usage(
     schedlab: Command, tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
-    done = schedlab("run", "--out", str(tmp_path / "out"), "--delay", *words)
-    assert done.returncode == 2
-    assert message in " ".join(done.stderr.split())
+    result = schedlab("run", "--out", str(tmp_path / "out"), "--delay", *words)
+    assert result.returncode == 2
+    assert message in " ".join(result.stderr.split())
     assert not (tmp_path / "out").exists()
 
 
@@ -83,15 +83,15 @@ def test_a_run_remembers_it(schedlab: Command, tmp_path: Path) -> None:
     (replayed,) = runs_of_replay(schedlab, again, Path(run["folder"]))
     assert completion(replayed) == pytest.approx(completion(run), rel=0.001)
     runs(schedlab, plain, "--machine", "sim")
-    done = schedlab("compare", str(plain), str(tmp_path / "out"))
-    assert done.returncode == 0, done.stderr
-    assert "delays" in done.stdout
+    result = schedlab("compare", str(plain), str(tmp_path / "out"))
+    assert result.returncode == 0, result.stderr
+    assert "delays" in result.stdout
 
 
 def runs_of_replay(schedlab: Command, out: Path, recorded: Path) -> list[dict[str, Any]]:
-    done = schedlab("replay", "--json", str(recorded), "--out", str(out))
-    assert done.returncode == 0, done.stderr
-    output_runs: list[dict[str, Any]] = json.loads(done.stdout)["runs"]
+    result = schedlab("replay", "--json", str(recorded), "--out", str(out))
+    assert result.returncode == 0, result.stderr
+    output_runs: list[dict[str, Any]] = json.loads(result.stdout)["runs"]
     return output_runs
 
 
@@ -100,8 +100,8 @@ def test_branches_and_replays_of_a_kernel_have_it_too(schedlab: Command, tmp_pat
     (run,) = runs(schedlab, tmp_path / "out", "--machine", "spike", *SLOW)
     assert "fork-delay=400us" in run["manifest"]["boot_arguments"]
     folder = Path(run["folder"])
-    assert past(folder).run.delays == (("fork", SLOW_NS),)
-    assert recording(folder).costs.text == "kernel,fork+=400000"
+    assert open_branch_source(folder).run.delays == (("fork", SLOW_NS),)
+    assert read_recording(folder).costs.text == "kernel,fork+=400000"
     (replayed,) = runs_of_replay(schedlab, tmp_path / "again", folder)
     assert completion(replayed) == pytest.approx(completion(run), rel=0.01)
 
@@ -136,4 +136,4 @@ def test_the_kernel_lets_the_time_pass(tmp_path: Path) -> None:
     assert len(plain) == len(slow) == FORKS - 1
     assert slow[0] >= SLOW_NS
     late = mean(slow) - mean(plain) - SLOW_NS
-    assert 0 <= late < SLOW_NS / STEP_NS * int(STANDARD_TURN)
+    assert 0 <= late < SLOW_NS / STEP_NS * int(DEFAULT_TURN)

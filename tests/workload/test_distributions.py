@@ -16,8 +16,8 @@ import pytest
 
 from schedlab.base.files.json_lines import parse
 from schedlab.workload.changes import parse_change
-from schedlab.workload.text import text_of
-from schedlab.workload.values import distribution
+from schedlab.workload.text import format_workload
+from schedlab.workload.values import read_distribution
 from test_workload_files import complaint, read
 
 TICK_NS = 1_000_000
@@ -36,7 +36,7 @@ DISTRIBUTIONS = [
 
 @pytest.mark.parametrize(("text", "square"), DISTRIBUTIONS)
 def test_drawn_moments_equal_the_stated_ones(text: str, square: float) -> None:
-    parsed_distribution = distribution(parse(text))
+    parsed_distribution = read_distribution(parse(text))
     assert parsed_distribution.moments_ns(TICK_NS) == pytest.approx((MEAN, square * MEAN**2))
     below = Random(1).randrange
     drawn = [parsed_distribution.draw(below, TICK_NS).nanoseconds(TICK_NS) for _ in range(20_000)]
@@ -48,7 +48,7 @@ def test_drawn_moments_equal_the_stated_ones(text: str, square: float) -> None:
 
 def test_a_bounded_pareto_stays_within_its_bounds() -> None:
     text = '{"distribution": "pareto", "least": 10, "most": 10000, "shape": 1}'
-    parsed_distribution = distribution(parse(text))
+    parsed_distribution = read_distribution(parse(text))
     below = Random(1).randrange
     drawn = [parsed_distribution.draw(below, TICK_NS).nanoseconds(TICK_NS) for _ in range(20_000)]
     assert 10_000 <= min(drawn) < max(drawn) <= 10_000_000
@@ -82,18 +82,20 @@ def test_attributes_and_batches_are_drawn_separately(tmp_path: Path) -> None:
         "loop": 1,
         "run": 1,
     }
-    text = text_of(read(tmp_path, {"tasks": {"a": task, "b": {"run": 1}}}), 1, TICK_NS)
+    text = format_workload(read(tmp_path, {"tasks": {"a": task, "b": {"run": 1}}}), 1, TICK_NS)
     drawn = re.findall(r"program a@\d+\n  priority (\d)\n  group a\n", text)
     assert len(drawn) == 3_000
     assert drawn.count("1") == pytest.approx(2_250, abs=100)
     times = re.findall(r"arrive a@\d+ (\d+)ns", text)
     assert len(set(times)) == pytest.approx(1_000, abs=60)
-    assert text == text_of(read(tmp_path, {"tasks": {"a": task, "b": {"run": 1}}}), 1, TICK_NS)
+    assert text == format_workload(
+        read(tmp_path, {"tasks": {"a": task, "b": {"run": 1}}}), 1, TICK_NS
+    )
 
 
 def test_arrivals_follow_a_list_of_times(tmp_path: Path) -> None:
     task = {"delay": 5, "arrivals": {"times": [0, "1ms", "2ticks"]}, "loop": 1, "run": 1}
-    text = text_of(read(tmp_path, {"tasks": {"a": task}}), 1, TICK_NS)
+    text = format_workload(read(tmp_path, {"tasks": {"a": task}}), 1, TICK_NS)
     assert re.findall(r"arrive a (\d+)ns", text) == ["5000", "1005000", "2005000"]
 
 
@@ -102,7 +104,7 @@ def test_a_load_sets_the_gaps_by_the_work_and_the_cpus(tmp_path: Path) -> None:
     short = {"instance": 4_000, "arrivals": gaps, "loop": 2, "run1": 30, "run2": 20}
     content = {"load": 0.5, "tasks": {"a": short, "b": {"run": 1}}}
     for cpus in (1, 4):
-        text = text_of(read(tmp_path, content), 1, TICK_NS, cpus)
+        text = format_workload(read(tmp_path, content), 1, TICK_NS, cpus)
         last = int(re.findall(r"arrive a (\d+)ns", text)[-1])
         assert 4_000 * 100_000 / (cpus * last) == pytest.approx(0.5, rel=0.07)
     for wrong in ({"run": 1}, {"arrivals": {"times": [1]}, "loop": 1, "run": 1}):

@@ -12,9 +12,9 @@ import pytest
 
 from built_once import build_once
 from conftest import Command
-from schedlab.paths import BUILD, ROOT
+from schedlab.paths import BUILD_FOLDER, ROOT
 from schedlab.runs.request import resolve_workload
-from schedlab.workload.palette import palette
+from schedlab.workload.palette import read_palette
 from schedlab.workload.programs import disk_programs
 
 NONE: frozenset[str] = frozenset()
@@ -23,7 +23,9 @@ MIXED = "workloads/files/mixed.json"
 
 def test_the_programs_are_those_of_the_disk() -> None:
     build_once("image")
-    made = {path.name for folder in ("programs", "raw") for path in (BUILD / folder).iterdir()}
+    made = {
+        path.name for folder in ("programs", "raw") for path in (BUILD_FOLDER / folder).iterdir()
+    }
     assert disk_programs() == {name for name in made if "." not in name} - {"storm"}
 
 
@@ -65,24 +67,24 @@ def test_a_name_alone_is_a_program_or_a_ready_file(
 def test_nothing_starts_for_missing_files(
     machine: str, workload: str, message: str, schedlab: Command, tmp_path: Path
 ) -> None:
-    place = tmp_path / "runs"
-    done = schedlab("run", "--machine", machine, "--workload", workload, "--out", str(place))
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert not place.exists()
+    path = tmp_path / "runs"
+    result = schedlab("run", "--machine", machine, "--workload", workload, "--out", str(path))
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert not path.exists()
 
 
 @pytest.mark.spike
-@pytest.mark.parametrize("name", sorted(palette().keys() & disk_programs()))
+@pytest.mark.parametrize("name", sorted(read_palette().keys() & disk_programs()))
 def test_a_name_has_as_many_processes_everywhere(
     name: str, schedlab: Command, tmp_path: Path
 ) -> None:
     """A kernel program and a workload file of the same name do the same work."""
     counts = []
     for machine in ("spike", "sim"):
-        words = ("--machine", machine, "--workload", name, "--cpus", "4", "--policy", "rr")
-        done = schedlab("run", *words, "--json", "--out", str(tmp_path / machine), cwd=ROOT)
-        assert done.returncode == 0, done.stderr
-        (only,) = json.loads(done.stdout)["runs"]
+        arguments = ("--machine", machine, "--workload", name, "--cpus", "4", "--policy", "rr")
+        result = schedlab("run", *arguments, "--json", "--out", str(tmp_path / machine), cwd=ROOT)
+        assert result.returncode == 0, result.stderr
+        (only,) = json.loads(result.stdout)["runs"]
         counts.append({row["group"]: row["processes"] for row in only["metrics"]["groups"]})
     assert counts[0] == counts[1]

@@ -16,7 +16,7 @@ import yaml
 from schedlab.errors import WrongUsage
 from schedlab.workload import workload_files
 from schedlab.workload.model import Loop, Task, WorkloadFile
-from schedlab.workload.text import text_of
+from schedlab.workload.text import format_workload
 
 CASES: list[dict[str, Any]] = yaml.safe_load(
     Path(__file__).with_name("rt_app_files.yaml").read_text()
@@ -25,7 +25,7 @@ CASES: list[dict[str, Any]] = yaml.safe_load(
 
 def read(folder: Path, text: str) -> WorkloadFile:
     (folder / "w.json").write_text(text)
-    return workload_files.read(folder / "w.json")
+    return workload_files.read_workload_file(folder / "w.json")
 
 
 def once_us(file: WorkloadFile, task: Task) -> float:
@@ -50,7 +50,7 @@ def test_a_file_is_read_as_rt_app_reads_it(case: dict[str, Any], tmp_path: Path)
     notes = case.get("notes", [])
     assert len(file.notes) == len(notes), file.notes
     assert all(part in note for part, note in zip(notes, file.notes, strict=True)), file.notes
-    lines = [line.strip() for line in text_of(file, 1, 1_000_000).splitlines()]
+    lines = [line.strip() for line in format_workload(file, 1, 1_000_000).splitlines()]
     for line in case.get("text", []):
         assert any(line in (file_line, file_line.rpartition(" ")[0]) for file_line in lines), lines
 
@@ -63,7 +63,7 @@ def test_a_sync_takes_the_lock_once(has_lock: bool, tmp_path: Path) -> None:
     sync = '"sync": {"ref": "c", "mutex": "m"}'
     body = f'"lock": "m", {sync}, "unlock": "m"' if has_lock else sync
     file = read(tmp_path, f'{{"tasks": {{"a": {{"loop": 1, {body}}}}}}}')
-    lines = [line.strip() for line in text_of(file, 1, 1_000_000).splitlines()]
+    lines = [line.strip() for line in format_workload(file, 1, 1_000_000).splitlines()]
     assert [line for line in lines if line.startswith(("lock", "give", "take"))] == [
         "lock lock:m",
         "give cond:c waiting",

@@ -12,9 +12,9 @@ import pytest
 
 from schedlab.paths import ROOT
 from schedlab.workload import workload_files
-from schedlab.workload.binary_steps import WordsRefused, checksum, read_words
+from schedlab.workload.binary_steps import WordsRefused, checksum, encode_workload_text
 from schedlab.workload.format import HEADER, MAGIC, PROGRAM, STEP, VERSION
-from schedlab.workload.text import Numbers, bytes_of, text_of
+from schedlab.workload.text import RandomNumbers, encode_workload, format_workload
 
 TICK_NS = 10_000_000
 FILES = sorted((ROOT / "workloads" / "files").rglob("*.json"))
@@ -61,13 +61,13 @@ FILES = sorted((ROOT / "workloads" / "files").rglob("*.json"))
 )
 def test_errors_name_their_line(text: str, words: str) -> None:
     with pytest.raises(WordsRefused) as caught:
-        read_words(text, 1_000_000, "test")
+        encode_workload_text(text, 1_000_000, "test")
     assert words in str(caught.value)
 
 
 def test_file_matches_the_header() -> None:
     text = "channel c 7\nprogram a # one\n\tloop 3\r\n  run 2ticks\n end\n cpus 0-1 b\nprogram b\n"
-    file = read_words(text, TICK_NS)
+    file = encode_workload_text(text, TICK_NS)
     header = np.frombuffer(file, HEADER, 1)[0]
     assert (header["magic"], header["version"]) == (MAGIC.encode(), VERSION)
     assert (header["bytes"], header["tick_ns"], header["reserved"]) == (len(file), TICK_NS, 0)
@@ -83,8 +83,10 @@ def test_file_matches_the_header() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_workload_and_its_words_are_the_same_file(path: Path) -> None:
-    file = workload_files.read(path)
-    assert bytes_of(file, 3, TICK_NS) == read_words(text_of(file, 3, TICK_NS), TICK_NS)
+    file = workload_files.read_workload_file(path)
+    assert encode_workload(file, 3, TICK_NS) == encode_workload_text(
+        format_workload(file, 3, TICK_NS), TICK_NS
+    )
 
 
 @pytest.mark.parametrize("size", [0, 1, 255, 65_535, 65_537, 200_000])
@@ -97,7 +99,7 @@ def test_the_checksum_is_fnv_1a(size: int) -> None:
 
 
 def test_many_numbers_are_those_of_one_by_one() -> None:
-    one, many = Numbers(2**64 - 5), Numbers(2**64 - 5)
+    one, many = RandomNumbers(2**64 - 5), RandomNumbers(2**64 - 5)
     assert many.take(1000).tolist() == [one.next() for _ in range(1000)]
     assert many.next() == one.next()
 
@@ -131,7 +133,7 @@ def test_rounds_that_are_drawn_at_once_are_those_of_one_by_one(
     }
     tasks = {"a": {"loop": 2, "instance": 2, "phases": {"one": phase, "two": {"run": drawn}}}}
     path.write_text(json.dumps({"tasks": tasks}))
-    file = workload_files.read(path)
-    at_once = bytes_of(file, 5, TICK_NS), text_of(file, 5, TICK_NS)
-    monkeypatch.setattr("schedlab.workload.text._ROUNDS_FEW", 10**9)
-    assert at_once == (bytes_of(file, 5, TICK_NS), text_of(file, 5, TICK_NS))
+    file = workload_files.read_workload_file(path)
+    at_once = encode_workload(file, 5, TICK_NS), format_workload(file, 5, TICK_NS)
+    monkeypatch.setattr("schedlab.workload.text._UNROLLED_ROUNDS_MAX", 10**9)
+    assert at_once == (encode_workload(file, 5, TICK_NS), format_workload(file, 5, TICK_NS))

@@ -16,7 +16,7 @@ from schedlab.runs.collection import StoredRun
 from schedlab.workload import workload_files
 from schedlab.workload.changes import Change, parse_change, workload_title
 from schedlab.workload.model import WorkloadFile
-from schedlab.workload.text import text_of
+from schedlab.workload.text import format_workload
 
 CONTENT = {
     "tasks": {
@@ -29,7 +29,7 @@ CONTENT = {
 def changed(folder: Path, *changes: str, content: object = CONTENT) -> WorkloadFile:
     path = folder / "w.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content))
-    return workload_files.read(path, [parse_change(change) for change in changes])
+    return workload_files.read_workload_file(path, [parse_change(change) for change in changes])
 
 
 def test_change_equals_a_file_with_that_value(tmp_path: Path) -> None:
@@ -43,7 +43,9 @@ def test_change_equals_a_file_with_that_value(tmp_path: Path) -> None:
         "tasks.cpu.priority=2",
         "tasks.cpu.fast.phases.a.sleep=7",
     )
-    assert text_of(file, 1, 1_000_000) == text_of(changed(tmp_path, content=itself), 1, 1_000_000)
+    assert format_workload(file, 1, 1_000_000) == format_workload(
+        changed(tmp_path, content=itself), 1, 1_000_000
+    )
 
 
 @pytest.mark.parametrize(
@@ -61,8 +63,8 @@ def test_a_change_is_read(text: str, parsed: Change) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("tasks.cpx.instance=40", "tasks.cpx: unknown: tasks has cpu, cpu.fast"),
-        ("task.cpu.instance=40", "task: unknown: the file has tasks"),
+        ("tasks.cpx.instance=40", "tasks.cpx: there is no such key; tasks has cpu, cpu.fast"),
+        ("task.cpu.instance=40", "task: there is no such key; the file has tasks"),
         ("tasks.cpu.instnce=40", "tasks.cpu.instnce: unknown: expected one of instance, delay"),
         ("tasks.cpu.instance.x=1", "tasks.cpu.instance: x does not exist in it"),
         ('tasks.new={"run": {"x": 1}}', "tasks.new.run.x: unknown: expected from, to"),

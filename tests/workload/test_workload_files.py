@@ -13,9 +13,9 @@ from conftest import ROOT
 from schedlab.base.files.json_lines import JsonError, Object, parse
 from schedlab.errors import WrongUsage
 from schedlab.workload import tasks, workload_files
-from schedlab.workload.model import ATTRIBUTES, WorkloadFile, limit_of
-from schedlab.workload.palette import palette
-from schedlab.workload.text import text_of
+from schedlab.workload.model import ATTRIBUTES, WorkloadFile, default_limit_ns
+from schedlab.workload.palette import read_palette
+from schedlab.workload.text import format_workload
 
 FILES = sorted((ROOT / "workloads" / "files").rglob("*.json"))
 TICK = 1_000_000
@@ -25,12 +25,12 @@ def read(folder: Path, content: object) -> WorkloadFile:
     """Reads a file with this content, given as text or as an object to write as JSON."""
     path = folder / "w.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1))
-    return workload_files.read(path)
+    return workload_files.read_workload_file(path)
 
 
 def program(file: WorkloadFile, name: str, seed: int = 1) -> list[str]:
     """Returns the steps of one program, without their indents."""
-    programs = text_of(file, seed, TICK).split("program ")[1:]
+    programs = format_workload(file, seed, TICK).split("program ")[1:]
     (program_lines,) = (
         program_text.split("\n") for program_text in programs if program_text.split("\n")[0] == name
     )
@@ -125,7 +125,7 @@ def test_barriers_count_all_that_come(tmp_path: Path) -> None:
     }
     file = read(tmp_path, {"tasks": tasks})
     assert program(file, "a")[1:] == ["meet meet:x 5"]
-    assert text_of(file, 1, 1_000_000).count("meet meet:y 1\n") == 3
+    assert format_workload(file, 1, 1_000_000).count("meet meet:y 1\n") == 3
     starter = {"start": "a", "barrier": "x", "start2": "b"}
     file = read(tmp_path, {"starter": starter, "tasks": tasks})
     assert program(file, "a")[1:] == ["meet meet:x 6"]
@@ -184,7 +184,7 @@ def test_the_limit_leaves_room_for_a_long_duration(tmp_path: Path) -> None:
         read(tmp_path, {"global": {"duration": duration}, "tasks": tasks})
         for duration in (2, 60, -1)
     ]
-    assert [limit_of(file) for file in (*files, None)] == [60e9, 90e9, 60e9, 60e9]
+    assert [default_limit_ns(file) for file in (*files, None)] == [60e9, 90e9, 60e9, 60e9]
 
 
 def test_the_root_has_the_best_of_what_is_given_and_its_children_what_is_theirs(
@@ -264,7 +264,7 @@ def test_room_is_made_for_all_processes(tmp_path: Path) -> None:
 
 def arrivals(file: WorkloadFile, seed: int) -> list[int]:
     """Returns when processes are started."""
-    text = text_of(file, seed, TICK)
+    text = format_workload(file, seed, TICK)
     return [int(when) for when in re.findall(r"arrive \S+ (\d+)ns", text)]
 
 
@@ -293,7 +293,7 @@ def test_arrivals_are_drawn_from_the_seed(
 
 def test_times_in_ticks_follow_the_tick(tmp_path: Path) -> None:
     file = read(tmp_path, {"tasks": {"a": {"loop": 1, "delay": "3ticks", "run": 1}}})
-    assert "arrive a 30000ns" in text_of(file, 1, 10_000)
+    assert "arrive a 30000ns" in format_workload(file, 1, 10_000)
 
 
 def test_attributes_are_those_of_the_policies() -> None:
@@ -316,7 +316,7 @@ def test_attributes_are_those_of_the_policies() -> None:
 
 def test_the_documentation_names_every_key() -> None:
     page = (ROOT / "docs" / "workload-files.md").read_text()
-    keys = {*tasks.IGNORED, *tasks.CLASSES, *workload_files.NOT_BEHAVIOUR}
+    keys = {*tasks.IGNORED, *tasks.SCHEDULING_CLASSES, *workload_files.KEYS_WITHOUT_EFFECT}
     keys |= {*tasks.TASK_KEYS, *tasks.PHASE_KEYS}
     assert not [key for key in keys if f"`{key}`" not in page]
 
@@ -396,10 +396,10 @@ def test_a_wrong_file_is_refused(tmp_path: Path, content: object, word: str) -> 
 
 def test_missing_or_binary_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WrongUsage, match=r"no\.json.*: cannot be read: No such file"):
-        workload_files.read(tmp_path / "no.json")
+        workload_files.read_workload_file(tmp_path / "no.json")
     (tmp_path / "w.json").write_bytes(b"\xff")
     with pytest.raises(WrongUsage, match="not UTF-8"):
-        workload_files.read(tmp_path / "w.json")
+        workload_files.read_workload_file(tmp_path / "w.json")
 
 
 # --- JSON with lines
@@ -443,19 +443,29 @@ def test_what_is_no_json_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_the_files_of_the_project_are_good(path: Path) -> None:
-    file = workload_files.read(path)
+    file = workload_files.read_workload_file(path)
     assert not file.notes
-    assert text_of(file, 1, TICK)
+    assert format_workload(file, 1, TICK)
 
 
 def test_monitor_palette_exists() -> None:
     """Each entry has a file, and each file an entry, except for files described by a page."""
-    palette_entries = palette()
+    palette_entries = read_palette()
     shown = {entry.file for entry in palette_entries.values()}
     assert shown == {
         path
         for path in FILES
-        if path.parent.name not in ("open", "heuristics", "tickets", "samples")
+        if path.parent.name
+        not in (
+            "agreement",
+            "open",
+            "heuristics",
+            "hostile",
+            "tickets",
+            "samples",
+            "tools",
+            "questions",
+        )
     }
     assert {name for name, entry in palette_entries.items() if entry.kind == "simple"} == {
         path.stem for path in FILES if path.parent.name == "monitor"
@@ -466,8 +476,8 @@ def test_the_palettes_simple_ones_give_their_starter_nothing() -> None:
     """The process that starts them has only the default tickets, because charts show all
     processes.
     """
-    for entry in palette().values():
+    for entry in read_palette().values():
         if entry.kind == "simple":
-            file = workload_files.read(entry.file)
+            file = workload_files.read_workload_file(entry.file)
             assert file.starter and not file.starter.attributes
             assert not file.drawing(), "the same for each seed: systems side by side do the same"

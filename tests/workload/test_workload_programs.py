@@ -12,7 +12,7 @@ import pytest
 from schedlab.errors import WrongUsage
 from schedlab.paths import ROOT
 from schedlab.studies.experiments import EXPERIMENTS
-from schedlab.workload.programs import check_known, disk_programs, options_of, workload_programs
+from schedlab.workload.programs import check_known, disk_programs, read_options, workload_programs
 
 
 def check(command: str) -> None:
@@ -26,8 +26,8 @@ def test_all_options_of_a_program_are_known(name: str) -> None:
     if "workloads/api/suite.h" in text:
         text += (ROOT / "workloads/api/suite.c").read_text()
     letters = {f"-{letter}" for letter in re.findall(r"^\s*\{'(\w)'", text, re.MULTILINE)}
-    assert options_of(name).keys() == {*letters, "-s"}
-    assert all(option.meaning for option in options_of(name).values())
+    assert read_options(name).keys() == {*letters, "-s"}
+    assert all(option.meaning for option in read_options(name).values())
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.workload.model import AwaitAll, Fork, Loop, Step, awaiting
-from schedlab.workload.text import Numbers, text_of
-from schedlab.workload.times import Drawn, Time
+from schedlab.workload.model import AwaitAllChildren, Fork, Loop, Step, replace_await_all
+from schedlab.workload.text import RandomNumbers, format_workload
+from schedlab.workload.times import RandomTime, Time
 from test_workload_files import TICK, complaint, program, read
 
 WORKER = {"loop": 1, "run": 1}
@@ -73,7 +73,7 @@ def test_processes_give_themselves_what_their_task_has_and_no_more(tmp_path: Pat
 
 # --- how many children it waits for
 
-A, ALL = Fork("a"), AwaitAll()
+A, ALL = Fork("a"), AwaitAllChildren()
 
 
 def waits(*counts: int) -> list[Loop]:
@@ -81,20 +81,20 @@ def waits(*counts: int) -> list[Loop]:
 
 
 def test_all_children_since_the_last_time_are_waited_for() -> None:
-    assert awaiting((A, A, ALL, A, ALL, A)) == ((A, A, *waits(3), A, *waits(2), A), 1)
+    assert replace_await_all((A, A, ALL, A, ALL, A)) == ((A, A, *waits(3), A, *waits(2), A), 1)
 
 
 def test_children_of_loops_count_as_often_as_they_are_forked() -> None:
     forks = Loop(50, (A,))
-    assert awaiting((forks, ALL))[0] == (forks, *waits(51))
-    assert awaiting((Loop(4, (forks, ALL)), A)) == ((Loop(4, (forks, *waits(51))), A), 1)
+    assert replace_await_all((forks, ALL))[0] == (forks, *waits(51))
+    assert replace_await_all((Loop(4, (forks, ALL)), A)) == ((Loop(4, (forks, *waits(51))), A), 1)
 
 
 def test_a_round_waits_for_what_the_round_before_has_left() -> None:
-    body, left = awaiting((Loop(3, (A, ALL, A, A)),))
+    body, left = replace_await_all((Loop(3, (A, ALL, A, A)),))
     assert body == (Loop(3, (A, *waits(4), A, A)),)
     assert left == 2
-    assert awaiting((A, Loop(1, (ALL, A))))[0] == (A, Loop(1, (*waits(2), A)))
+    assert replace_await_all((A, Loop(1, (ALL, A))))[0] == (A, Loop(1, (*waits(2), A)))
 
 
 # --- random values
@@ -102,7 +102,7 @@ def test_a_round_waits_for_what_the_round_before_has_left() -> None:
 
 def test_numbers_are_those_of_splitmix64() -> None:
     """Compares the first numbers of the seed 1234567 with its authors' reference."""
-    numbers = Numbers(1234567)
+    numbers = RandomNumbers(1234567)
     assert [numbers.next() for _ in range(3)] == [
         6457827717110365317,
         3203168211198807973,
@@ -113,13 +113,13 @@ def test_numbers_are_those_of_splitmix64() -> None:
 @pytest.mark.parametrize(
     ("time", "choices"),
     [
-        (Drawn(Time(0), Time(1, True), Time(10), end_counts=False), 100_000),
-        (Drawn(Time(0), Time(100_000), Time(10), end_counts=True), 10_001),
-        (Drawn(Time(5, True), Time(14, True), Time(1, True), end_counts=True), 10),
-        (Drawn(Time(7), Time(8), Time(10), end_counts=False), 1),
+        (RandomTime(Time(0), Time(1, True), Time(10), end_counts=False), 100_000),
+        (RandomTime(Time(0), Time(100_000), Time(10), end_counts=True), 10_001),
+        (RandomTime(Time(5, True), Time(14, True), Time(1, True), end_counts=True), 10),
+        (RandomTime(Time(7), Time(8), Time(10), end_counts=False), 1),
     ],
 )
-def test_so_many_times_can_be_drawn(time: Drawn, choices: int) -> None:
+def test_so_many_times_can_be_drawn(time: RandomTime, choices: int) -> None:
     assert time.choices(TICK) == choices
     first = time.draw(lambda limit: 0, TICK)
     last = time.draw(lambda limit: limit - 1, TICK)
@@ -134,7 +134,7 @@ def test_drawing_processes_have_separate_programs(tmp_path: Path) -> None:
     drawn = {"from": "1tick", "to": "3ticks", "step": "1tick"}
     task = {"instance": 2, "loop": 4, "run": {"below": 1000}, "sleep": drawn}
     file = read(tmp_path, {"starter": {"start": "a"}, "tasks": {"a": task}})
-    numbers = Numbers(7)
+    numbers = RandomNumbers(7)
     for place in ("a@1", "a@2"):
         child = numbers.child()
         expected = ["group a"]
@@ -147,7 +147,7 @@ def test_drawing_processes_have_separate_programs(tmp_path: Path) -> None:
 def test_a_fork_draws_even_of_a_task_that_does_not(tmp_path: Path) -> None:
     content = {"loop": 3, "run": {"below": 1000}, "fork": "a"}
     lines = starter(tmp_path, content)
-    numbers = Numbers(1)
+    numbers = RandomNumbers(1)
     for index in range(3):
         assert lines[2 * index : 2 * index + 2] == [f"run {numbers.below(10**6)}ns", "fork a"]
         numbers.child()
@@ -159,8 +159,8 @@ def test_tasks_that_draw_need_no_starter(tmp_path: Path) -> None:
     lines = program(file, "root")
     assert lines[3:5] == ["fork a@1", "priority 2 a@1"]
     assert lines.count("fork b") == 1
-    assert text_of(file, 1, TICK) != text_of(file, 2, TICK)
-    assert text_of(file, 1, TICK) == text_of(file, 1, TICK)
+    assert format_workload(file, 1, TICK) != format_workload(file, 2, TICK)
+    assert format_workload(file, 1, TICK) == format_workload(file, 1, TICK)
 
 
 # --- refusals

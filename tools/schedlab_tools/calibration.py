@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from schedlab.base.toolchain.policies import STANDARD, PolicyChoice
+from schedlab.base.toolchain.policies import DEFAULT_POLICY, PolicyChoice
 from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import Plan
@@ -21,11 +21,11 @@ from schedlab.trace import Kind, Trace
 from schedlab.workload.costs import Cost, Profile
 from schedlab_tools.cpu_activity import Observed, Stay, observe
 
-REFERENCE = PolicyChoice(STANDARD)
+REFERENCE = PolicyChoice(DEFAULT_POLICY)
 """The policy for measuring all costs; other policies have their own costs of OF_POLICY."""
-OF_POLICY = ("scheduler", "crowd", "tick", "wakeup", "fork")
-CALLS = "calibrate"
-CREATION = "timingtests short -w 100"
+POLICY_COSTS = ("scheduler", "crowd", "tick", "wakeup", "fork")
+CALLS_PROGRAM = "calibrate"
+CREATION_PROGRAM = "timingtests short -w 100"
 _CREATION_TICKS = 10
 """Tick of the creation run, in normal ticks: at most one occurs while the children are forked."""
 _CUT_TICK_NS = 100_000
@@ -47,11 +47,11 @@ class Unmeasurable(ValueError):
 # --- from values to a cost
 
 
-def _measured(values: Iterable[float], source: str, add: float = 0) -> Cost:
+def _cost_of_values(values: Iterable[float], source: str, add: float = 0) -> Cost:
     """Returns median and interquartile range. `add` is added to all values."""
     array = np.array([*values], dtype=float)
     if not len(array):
-        raise Unmeasurable(f"nothing to measure in the trace: {source}")
+        raise Unmeasurable(f"nothing to measure in the trace: {source}; repeat the calibration")
     low, middle, high = np.percentile(array, (25, 50, 75))
     return Cost(max(0, round(middle + add)), round(high - low), len(array), source)
 
@@ -62,12 +62,13 @@ def _measured(values: Iterable[float], source: str, add: float = 0) -> Cost:
 def call_cost(seen: Observed) -> Cost:
     """Returns the cost of a yield that returns to the same process, from one visit to the next."""
     stays = [stay for stay in seen.quiet(YIELD) if stay.again and stay.cause == Kind.YIELD]
-    return _measured(map(seen.work, stays), "a yield, from SCHEDULER_EXIT to SCHEDULER_ENTER")
+    return _cost_of_values(map(seen.work, stays), "a yield, from SCHEDULER_EXIT to SCHEDULER_ENTER")
 
 
 def scheduler_cost(seen: Observed) -> Cost:
+    """Returns the cost of a visit to the scheduler that picks the same process again."""
     visits = [visit for visit in seen.visits if visit.note == YIELD and visit.before == visit.after]
-    return _measured(
+    return _cost_of_values(
         map(seen.work, visits), "SCHEDULER_ENTER to SCHEDULER_EXIT where the same process goes on"
     )
 
@@ -80,16 +81,17 @@ def crowd_cost(seen: Observed, scheduler: Cost, switch: Cost) -> Cost:
         if visit.note == CROWD and visit.cause == Kind.YIELD and visit.before != visit.after
     ]
     works = [(seen.work(visit) - scheduler.ns - switch.ns) * 100 / CROWD_SIZE for visit in visits]
-    return _measured(works, f"the same with {CROWD_SIZE} processes that yield, less `switch`")
+    return _cost_of_values(works, f"the same with {CROWD_SIZE} processes that yield, less `switch`")
 
 
 def switch_cost(seen: Observed, scheduler: Cost) -> Cost:
+    """Returns the additional cost of a switch to another process."""
     visits = [
         visit
         for visit in seen.visits
         if visit.note == FORK and visit.cause == Kind.YIELD and visit.before != visit.after
     ]
-    return _measured(
+    return _cost_of_values(
         map(seen.work, visits), "the same where another process is picked", -scheduler.ns
     )
 
@@ -100,15 +102,15 @@ def tick_cost(seen: Observed, call: Cost) -> Cost:
     if not seen.by_cycles:
         return _late_tick_cost(seen)
     works = []
-    for parts in _computings(seen):
+    for parts in _computing_stays(seen):
         ticks = sum(seen.ticks_in(part.begin_ns, part.end_ns) for part in parts)
         extra = sum(map(seen.work, parts)) - _BURN_NS * 1e9 / seen.cycles_per_second - call.ns
         if ticks:
             works.append(extra / ticks)
-    return _measured(works, source)
+    return _cost_of_values(works, source)
 
 
-def _computings(seen: Observed) -> Iterator[list[Stay]]:
+def _computing_stays(seen: Observed) -> Iterator[list[Stay]]:
     """Yields the stays of the computing process, from one yield to the next."""
     parts: list[Stay] = []
     for stay in seen.stays:
@@ -128,7 +130,7 @@ def _late_tick_cost(seen: Observed) -> Cost:
         for stay in seen.stays
         if stay.note == COMPUTE and stay.pid and stay.cause is None
     ]
-    return _measured(late, "from the time of a tick to SCHEDULER_ENTER")
+    return _cost_of_values(late, "from the time of a tick to SCHEDULER_ENTER")
 
 
 def wakeup_cost(seen: Observed) -> Cost:
@@ -137,26 +139,31 @@ def wakeup_cost(seen: Observed) -> Cost:
     idle = [stay for stay in seen.stays if stay.note == WAKE and not stay.pid]
     many = [stay for stay in idle if stay.count(Kind.WAKEUP) == 8]
     if not seen.by_cycles:
-        return _measured([(stay.events[-1][1] - stay.events[0][1]) / 7 for stay in many], source)
-    one = _measured([seen.work(s) for s in idle if s.count(Kind.WAKEUP) == 1], source)
-    return _measured([(seen.work(visit) - one.ns) / 7 for visit in many], source)
+        return _cost_of_values(
+            [(stay.events[-1][1] - stay.events[0][1]) / 7 for stay in many], source
+        )
+    one = _cost_of_values([seen.work(s) for s in idle if s.count(Kind.WAKEUP) == 1], source)
+    return _cost_of_values([(seen.work(visit) - one.ns) / 7 for visit in many], source)
 
 
 def sleep_cost(seen: Observed) -> Cost:
+    """Returns the cost of a call that sleeps."""
     stays = [stay for stay in seen.quiet(SLEEP) if stay.again and stay.cause == Kind.BLOCK]
-    return _measured(map(seen.work, stays), "a yield, then sleep(): to SCHEDULER_ENTER")
+    return _cost_of_values(map(seen.work, stays), "a yield, then sleep(): to SCHEDULER_ENTER")
 
 
 def pipe_cost(seen: Observed, call: Cost) -> Cost:
+    """Returns the cost of a call on a pipe, without the cost of an empty call."""
     stays = [stay for stay in seen.quiet(PIPE) if stay.cause == Kind.YIELD and stay.again]
-    return _measured(
+    return _cost_of_values(
         map(seen.work, stays), "a write to a pipe, or a read, between two yields", -call.ns
     )
 
 
 def reap_cost(seen: Observed, call: Cost) -> Cost:
+    """Returns the cost of a wait for a child that has ended, without the cost of an empty call."""
     stays = [stay for stay in seen.quiet(REAP) if stay.cause == Kind.YIELD and stay.again]
-    return _measured(
+    return _cost_of_values(
         map(seen.work, stays),
         "a wait() for a child that has ended, between two yields",
         -2 * call.ns,
@@ -172,8 +179,8 @@ def interrupt_cost(seen: Observed) -> Cost:
     ]
     if seen.by_cycles:
         source = "an idle CPU from SCHEDULER_EXIT to SCHEDULER_ENTER, which another CPU called"
-        return _measured([seen.work(stay) for _, stay in quiet], source)
-    return _measured(
+        return _cost_of_values([seen.work(stay) for _, stay in quiet], source)
+    return _cost_of_values(
         [stay.end_ns - woken for woken, stay in quiet], "WAKEUP to SCHEDULER_ENTER on an idle CPU"
     )
 
@@ -187,23 +194,27 @@ def stagger_cost(several: Trace) -> Cost:
     ticks_of_cpu, first = np.unique(np.stack((cpu, time // several.header.tick_ns)), True, axis=1)
     late = time[first] % several.header.tick_ns
     base = late[ticks_of_cpu[0] == 0]
-    return _measured(late[ticks_of_cpu[0] == 1] - np.median(base) if len(base) else [], source)
+    return _cost_of_values(
+        late[ticks_of_cpu[0] == 1] - np.median(base) if len(base) else [], source
+    )
 
 
 def copy_cost(calls: Observed) -> Cost:
     """Returns the cost of the first write to a page that parent and child share."""
     touched = [s for s in calls.quiet(TOUCH) if s.count(Kind.FORK) and s.cause == Kind.YIELD]
     plain = [s for s in calls.quiet(FORK) if s.count(Kind.FORK) and s.cause == Kind.YIELD]
-    base = _measured(map(calls.work, plain), "a fork between two yields")
+    base = _cost_of_values(map(calls.work, plain), "a fork between two yields")
     works = [(calls.work(visit) - base.ns) / _PAGES for visit in touched]
-    return _measured(works, f"a fork and {_PAGES} pages written between two yields, less without")
+    return _cost_of_values(
+        works, f"a fork and {_PAGES} pages written between two yields, less without"
+    )
 
 
 def fork_costs(creation: Observed, calls: Observed) -> dict[str, Cost]:
     """Returns `fork` and `fork_return`, the copy of the page that the parent writes before the next fork."""
     copy = copy_cost(calls)
-    source = f"{CREATION}: FORK to FORK, less the copy of a page after it"
-    return {"fork": _measured(_gaps(creation), source, -copy.ns), "fork_return": copy}
+    source = f"{CREATION_PROGRAM}: FORK to FORK, less the copy of a page after it"
+    return {"fork": _cost_of_values(_gaps(creation), source, -copy.ns), "fork_return": copy}
 
 
 def _gaps(creation: Observed) -> list[float]:
@@ -227,7 +238,7 @@ def _between_ticks(times: list[int], seen: Observed) -> list[list[int]]:
     return rows
 
 
-def look_cost(cut: Observed, costs: Mapping[str, Cost]) -> Cost:
+def fork_part_cost(cut: Observed, costs: Mapping[str, Cost]) -> Cost:
     """Returns the part of `fork` before the last moment when interrupts are taken.
 
     It is `fork` minus the part after that moment. `cut`: consecutive forks with ticks between them.
@@ -241,7 +252,7 @@ def look_cost(cut: Observed, costs: Mapping[str, Cost]) -> Cost:
     ]
     if not rests:
         return Cost(0, 0, 0, "no tick came before a call")
-    return _measured([costs["fork"].ns - rest for rest in rests], source)
+    return _cost_of_values([costs["fork"].ns - rest for rest in rests], source)
 
 
 def _cut_forks(cut: Observed) -> Iterator[tuple[Stay, Stay]]:
@@ -264,9 +275,9 @@ def new_cost(calls: Observed) -> Cost:
     for note in (NEW, USED):
         stays = [stay for stay in calls.quiet(note) if stay.count(Kind.FORK) > 1]
         if not stays:
-            raise Unmeasurable("no tick must come while 40 children are forked: take a longer one")
+            raise Unmeasurable("a tick came while 40 children were forked; use a longer tick")
         works.append(calls.work(stays[0]) / stays[0].count(Kind.FORK))
-    return _measured(
+    return _cost_of_values(
         [works[0] - works[1]], "40 forks, the first time, less those of the second, by 40"
     )
 
@@ -281,10 +292,10 @@ def child_costs(creation: Observed, calls: Observed, call: Cost) -> dict[str, Co
         and stay.count(Kind.MARK)
         and not creation.ticks_in(stay.begin_ns, stay.end_ns)
     ]
-    first = f"{CREATION}: a child, all but its question for the time and its end"
+    first = f"{CREATION_PROGRAM}: a child, all but its question for the time and its end"
     last = "a process that yields and ends: from its last SCHEDULER_EXIT to SCHEDULER_ENTER"
-    end = _measured(map(calls.work, _ends(calls)), last)
-    begin = _measured(map(creation.work, lives), first, -call.ns - end.ns)
+    end = _cost_of_values(map(calls.work, _ends(calls)), last)
+    begin = _cost_of_values(map(creation.work, lives), first, -call.ns - end.ns)
     return {"first_run": begin, "exit": end}
 
 
@@ -308,7 +319,7 @@ def policy_costs(calls: Observed, creation: Observed, switch: Cost) -> dict[str,
         "wakeup": lambda: wakeup_cost(calls),
         "fork": lambda: fork_costs(creation, calls)["fork"],
     }
-    return {name: measure[name]() for name in OF_POLICY}
+    return {name: measure[name]() for name in POLICY_COSTS}
 
 
 def reference_costs(
@@ -335,7 +346,7 @@ def reference_costs(
         "sleep": sleep_cost(calls),
         "pipe": pipe_cost(calls, call),
         **forks,
-        "fork_look": look_cost(cut, {**of_policy, **forks}),
+        "fork_look": fork_part_cost(cut, {**of_policy, **forks}),
         "fork_new": new_cost(calls),
         **child_costs(creation, calls, call),
         "reap": reap_cost(calls, call),
@@ -369,9 +380,20 @@ def plan(
 ) -> Plan:
     """Plans `calibrate` and process creation on one CPU for each policy; for REFERENCE also on several CPUs."""
     base = RunSpec(
-        CALLS, REFERENCE, (), 1, machine_named(machine), 1, tick_ns, 60_000_000_000, 512, "calls"
+        CALLS_PROGRAM,
+        REFERENCE,
+        (),
+        1,
+        machine_named(machine),
+        1,
+        tick_ns,
+        60_000_000_000,
+        512,
+        "calls",
     )
-    creation = replace(base, workload=CREATION, label="creation", tick_ns=_CREATION_TICKS * tick_ns)
+    creation = replace(
+        base, workload=CREATION_PROGRAM, label="creation", tick_ns=_CREATION_TICKS * tick_ns
+    )
     cut = replace(creation, label="cut", tick_ns=_CUT_TICK_NS)
     several = replace(base, cpus=cpus)
     all_policies = dict.fromkeys((REFERENCE, *policies))

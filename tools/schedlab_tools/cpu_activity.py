@@ -38,6 +38,7 @@ class Stay:
         return self.events[-1][0] if self.events else None
 
     def count(self, kind: Kind) -> int:
+        """Returns the number of its events of the kind."""
         return sum(1 for kind_of_event, _ in self.events if kind_of_event == kind)
 
     def time_of(self, kind: Kind) -> int:
@@ -88,6 +89,7 @@ class Observed:
         ]
 
     def ticks_in(self, begin_ns: int, end_ns: int) -> int:
+        """Returns the number of ticks within the interval."""
         return end_ns // self.tick_ns - begin_ns // self.tick_ns
 
 
@@ -106,6 +108,7 @@ class _Cpu:
 
 
 def observe(trace: Trace, by_cycles: bool) -> Observed:
+    """Returns the stays and visits in a trace. `by_cycles`: the clock is derived from cycles."""
     header = trace.header
     observed = Observed(header.tick_ns, header.cycles_per_second, by_cycles)
     _Reader(observed, header.cpus).read(trace)
@@ -113,18 +116,23 @@ def observe(trace: Trace, by_cycles: bool) -> Observed:
 
 
 class _Reader:
+    """Reads the records of a trace in order."""
+
     def __init__(self, observed: Observed, cpus: int) -> None:
+        """Prepares to read. `cpus`: the number of CPUs."""
         self.observed = observed
         self.cpus = [_Cpu() for _ in range(cpus)]
         self.seen: set[int] = set()
         self.note = 0
 
     def read(self, trace: Trace) -> None:
+        """Reads all records of a trace."""
         columns = ("time_ns", "cpu", "kind", "process", "first", "second")
         for time, cpu, kind, process, first, second in trace.events.select(columns).iter_rows():
             self.record(self.cpus[cpu], Kind(kind), (time, process, first, second))
 
     def record(self, cpu: _Cpu, kind: Kind, values: tuple[int, int, int, int]) -> None:
+        """Updates the state of a CPU by one record."""
         time, process, first, second = values
         if kind == Kind.SCHEDULER_ENTER:
             self.enter(cpu, time, second)
@@ -138,6 +146,7 @@ class _Reader:
             cpu.events.append((kind, time))
 
     def enter(self, cpu: _Cpu, time: int, cycles: int) -> None:
+        """Ends a stay: the CPU enters the scheduler."""
         events = tuple(cpu.events)
         if cpu.began:
             began, before = cpu.began
@@ -153,6 +162,7 @@ class _Reader:
         cpu.events = []
 
     def leave(self, cpu: _Cpu, time: int, process: int, cycles: int) -> None:
+        """Ends a visit: the CPU leaves the scheduler with a process."""
         if cpu.began:
             began, before = cpu.began
             self.observed.visits.append(

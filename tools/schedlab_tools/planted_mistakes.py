@@ -29,12 +29,12 @@ from pathlib import Path
 import click
 import yaml
 
-from schedlab.base.toolchain.tools import compiler
-from schedlab.courses.grading.mutants import mutants_of
-from schedlab.paths import BUILD, ROOT
+from schedlab.base.toolchain.tools import require_compiler
+from schedlab.courses.grading.mutants import make_mutants
+from schedlab.paths import BUILD_FOLDER, ROOT
 from schedlab_tools.python_mutants import python_mutants
 
-LIST = ROOT / "tests" / "mistakes" / "planted.yaml"
+LIST_FILE = ROOT / "tests" / "mistakes" / "planted.yaml"
 AREAS = {
     "metrics": ("python/schedlab/metrics/", 17),
     "runs": ("python/schedlab/runs/", 17),
@@ -70,10 +70,12 @@ class Mistake:
 
 
 def read_list() -> list[Mistake]:
-    return [Mistake(**entry) for entry in yaml.safe_load(LIST.read_text())]
+    """Reads the list of mistakes."""
+    return [Mistake(**entry) for entry in yaml.safe_load(LIST_FILE.read_text())]
 
 
 def as_yaml(mistakes: Iterable[Mistake]) -> str:
+    """Returns the mistakes as the text of the list."""
     entries = [{k: v for k, v in asdict(mistake).items() if v != ""} for mistake in mistakes]
     return str(yaml.safe_dump(entries, sort_keys=False, width=1000, allow_unicode=True))
 
@@ -128,9 +130,9 @@ def compiles(path: Path) -> bool:
 
 def compile_command(path: str) -> list[str]:
     """Returns the compiler command of the last build for a file, or for a file that includes it."""
-    program = compiler()
+    program = require_compiler()
     for folder in ("sim", "kernel", "host-tests"):
-        for dependencies in sorted((BUILD / folder).rglob("*.d")):
+        for dependencies in sorted((BUILD_FOLDER / folder).rglob("*.d")):
             words = dependencies.read_text().replace("\\\n", " ").split()
             if path not in words:
                 continue
@@ -160,7 +162,7 @@ def changes_of(path: str, reached: Mapping[str, Sequence[str]]) -> dict[int, lis
 def c_mutants(source: str) -> Iterator[tuple[int, str]]:
     """Yields the index and the changed text of each line, for mutants that change one line."""
     old = source.splitlines()
-    for mutant in mutants_of(source):
+    for mutant in make_mutants(source):
         new, index = mutant.source.splitlines(), mutant.line - 1
         if len(new) == len(old) and new[index + 1 :] == old[index + 1 :]:
             yield index, new[index]
@@ -199,18 +201,18 @@ def run_tests(arguments: str) -> str:
     """Runs tests until one fails. Returns the first failing test, or ""."""
     command = ["./schedlab", "test", "-q", "-x", "-n", "0", "--tb=line", *shlex.split(arguments)]
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=STAGE_TIMEOUT_S, check=False
         )
     except subprocess.TimeoutExpired:
         return f"timeout of {arguments}"
-    if done.returncode == 0:
+    if result.returncode == 0:
         return ""
-    output = done.stdout + done.stderr
+    output = result.stdout + result.stderr
     if re.search(r"^\S+\.[ch]:\d+:\d+: error: ", output, re.MULTILINE):
         return "does not compile"
     failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
-    return failed[1] if failed else f"status {done.returncode} of {arguments}"
+    return failed[1] if failed else f"status {result.returncode} of {arguments}"
 
 
 def verdict_on(mistake: Mistake) -> str:
@@ -242,12 +244,12 @@ def draw_command(reach: Path, seed: int) -> None:
 def try_command(numbers: tuple[str, ...]) -> None:
     """Run the tests of mistakes that have no verdict, or of those named."""
     mistakes = read_list()
-    header = LIST.read_text().partition("\n- ")[0]
+    header = LIST_FILE.read_text().partition("\n- ")[0]
     for mistake in mistakes:
         if mistake.number in numbers or (not numbers and mistake.verdict == NOT_RUN):
             mistake.verdict = verdict_on(mistake)
             click.echo(f"{mistake.number}: {mistake.verdict}")
-            LIST.write_text(f"{header}\n{as_yaml(mistakes)}")
+            LIST_FILE.write_text(f"{header}\n{as_yaml(mistakes)}")
 
 
 if __name__ == "__main__":

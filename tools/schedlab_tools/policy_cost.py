@@ -11,10 +11,10 @@ from pathlib import Path
 from schedlab.base.host.supervision import supervise
 from schedlab.base.toolchain.policies import known_policies
 from schedlab.errors import SchedlabError
-from schedlab.machines.folder import CONSOLE
+from schedlab.machines.folder import CONSOLE_FILE
 from schedlab.machines.kernel import Boot, KernelMachine
-from schedlab.machines.outcome import hung, outcome_of, read_console
-from schedlab_tools.targets import Judged
+from schedlab.machines.outcome import hung_outcome, interpret_exit, read_console
+from schedlab_tools.targets import JudgedRow
 
 _POLICY = re.compile(
     r"^bench (enqueue\+pick(?:-worst)?|pick|enqueue|dequeue|change) (\S+) (\d+) (\d+)\s*$",
@@ -26,7 +26,7 @@ GROWTH_ALLOWED = {"constant": 1.1, "logarithmic": 2.0}
 
 
 @dataclass(frozen=True)
-class PolicyRow(Judged):
+class PolicyRow(JudgedRow):
     """Instructions of one enqueue and one pick of a policy, by number of tasks: mean and worst."""
 
     policy: str
@@ -57,10 +57,10 @@ def console_of(machine: KernelMachine, boot: Boot) -> str:
     """Returns a machine's output until it ends successfully."""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         seconds = machine.host_limit(1, _LIMIT_NS)
-        console = Path(folder) / CONSOLE
+        console = Path(folder) / CONSOLE_FILE
         status = supervise(machine.command(boot), Path(folder), console, seconds)
         text = read_console(console)
-    outcome = hung(seconds, text) if status is None else outcome_of(status, text)
+    outcome = hung_outcome(seconds, text) if status is None else interpret_exit(status, text)
     if not outcome.succeeded:
         raise SchedlabError(f"the benchmark did not end well: {outcome.message}")
     return text

@@ -27,7 +27,7 @@ _OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
     ast.FloorDiv: ("//", "/"),
     ast.Mod: ("%", "//"),
 }
-_REMOVED = (ast.AugAssign, ast.Raise, ast.Continue, ast.Break)
+_REMOVABLE = (ast.AugAssign, ast.Raise, ast.Continue, ast.Break)
 _NOT_RUN = ("annotation", "returns", "decorator_list", "args")
 """Fields whose lines do not count as executed by a test."""
 
@@ -58,36 +58,40 @@ def _executed(node: ast.AST) -> Iterator[ast.AST]:
 
 
 class _Edits:
+    """Finds the possible changes of each node of a source."""
+
     def __init__(self, lines: list[str]) -> None:
+        """Prepares for the lines of a source."""
         self._lines = lines
 
     def of(self, node: ast.AST) -> Iterator[_Edit]:
         """Yields the changes of a node within one line."""
         if isinstance(node, ast.Compare):
-            yield from self._between(node.left, node.ops[0], node.comparators[0])
+            yield from self._replace_operator(node.left, node.ops[0], node.comparators[0])
         elif isinstance(node, ast.BoolOp):
-            yield from self._between(node.values[0], node.op, node.values[1])
+            yield from self._replace_operator(node.values[0], node.op, node.values[1])
         elif isinstance(node, ast.BinOp):
-            yield from self._between(node.left, node.op, node.right)
+            yield from self._replace_operator(node.left, node.op, node.right)
         elif isinstance(node, ast.Constant):
-            yield from self._constant(node)
+            yield from self._constant_edits(node)
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            yield from self._replacing(node, self._text(node.operand))
+            yield from self._replace(node, self._source_text(node.operand))
         elif isinstance(node, (ast.If, ast.While, ast.IfExp)):
-            yield from self._replacing(node.test, f"not ({self._text(node.test)})")
+            yield from self._replace(node.test, f"not ({self._source_text(node.test)})")
         elif isinstance(node, ast.Return) and node.value:
-            yield from self._replacing(node, "return None")
-        elif isinstance(node, _REMOVED) or self._is_effect(node):
-            yield from self._replacing(node, "pass")
+            yield from self._replace(node, "return None")
+        elif isinstance(node, _REMOVABLE) or self._is_effect(node):
+            yield from self._replace(node, "pass")
         elif isinstance(node, ast.Call):
             yield from self._without_keywords(node)
 
-    def _constant(self, node: ast.Constant) -> Iterator[_Edit]:
+    def _constant_edits(self, node: ast.Constant) -> Iterator[_Edit]:
+        """Yields other values for a constant."""
         if isinstance(node.value, bool):
-            yield from self._replacing(node, str(not node.value))
+            yield from self._replace(node, str(not node.value))
         elif isinstance(node.value, int):
-            yield from self._replacing(node, str(node.value + 1))
-            yield from self._replacing(node, str(node.value - 1))
+            yield from self._replace(node, str(node.value + 1))
+            yield from self._replace(node, str(node.value - 1))
 
     @staticmethod
     def _is_effect(node: ast.AST) -> bool:
@@ -106,15 +110,19 @@ class _Edits:
         start, end = (len(line[:offset].decode()) for offset in ends)
         return first - 1, start, end
 
-    def _text(self, node: ast.AST) -> str:
+    def _source_text(self, node: ast.AST) -> str:
+        """Returns the source of a node."""
         span = self._span(node)
         return self._lines[span[0]][span[1] : span[2]] if span else ""
 
-    def _replacing(self, node: ast.AST, text: str) -> Iterator[_Edit]:
+    def _replace(self, node: ast.AST, text: str) -> Iterator[_Edit]:
+        """Yields the edit that replaces a node by the text, if the node is within one line."""
         if span := self._span(node):
             yield (*span, text)
 
-    def _between(self, left: ast.AST, operator: ast.AST, right: ast.AST) -> Iterator[_Edit]:
+    def _replace_operator(
+        self, left: ast.AST, operator: ast.AST, right: ast.AST
+    ) -> Iterator[_Edit]:
         """Yields another operator between two operands."""
         one, other = self._span(left), self._span(right)
         if one and other and one[0] == other[0] and type(operator) in _OPERATORS:

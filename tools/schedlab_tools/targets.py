@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedRow:
     """A measured row."""
 
     derived: ClassVar[tuple[str, ...]] = ()
@@ -20,6 +20,7 @@ class Judged:
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns the row for JSON."""
         return {
             **asdict(self),
             **{name: getattr(self, name) for name in (*self.derived, "verdict")},
@@ -27,7 +28,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Aim(Judged):
+class Aim(JudgedRow):
     """A target, which is met if `value` is at most `most`."""
 
     name: str
@@ -37,4 +38,5 @@ class Aim(Judged):
 
     @property
     def verdict(self) -> str:
+        """Returns `met` if the value is at most the target."""
         return "met" if self.value <= self.most else "not met"

@@ -23,6 +23,7 @@ static int64_t tick_work = 100000;
 static int64_t runs = 1;
 static int64_t variant = 1;
 static int64_t bursts = 1;
+static int64_t exchanged;
 static struct suite_test *test;
 static struct workload_channel times; /* of each process, in ticks */
 static int failed;                    /* processes */
@@ -41,9 +42,10 @@ static void member(int64_t number)
 {
     static char *const echo[] = {"echo", "hi", NULL};
     const struct suite_group *group = &test->groups[number];
+    int priority = test->groups[exchanged ? SUITE_GROUPS - 1 - number : number].priority;
     workload_group(group->label);
-    if (group->priority != PRIORITY_UNCHANGED)
-        workload_priority(group->priority);
+    if (priority != PRIORITY_UNCHANGED)
+        workload_priority(priority);
     int64_t before = workload_ticks();
     for (int i = 0; i < group->rounds; i++) {
         if (computes(group))
@@ -159,6 +161,7 @@ int suite_run(const struct suite *suite, int argc, char *argv[])
          1000000000},
         {'v', "the study whose suite it is: 1, or 2 where that differs", &variant, 1, VARIANTS},
         {'b', "0: no computing before a sleep, as if a compiler had deleted it", &bursts, 0, 1},
+        {'x', "1: the two groups of a test exchange their priorities", &exchanged, 0, 1},
     };
     int chosen = choose_test(suite, &argc, argv);
     workload_init(argc, argv, suite->meaning, options, sizeof(options) / sizeof(options[0]));

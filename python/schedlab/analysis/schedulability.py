@@ -13,7 +13,7 @@ from schedlab.workload.model import ATTRIBUTES, WorkloadFile
 
 
 @dataclass(frozen=True)
-class Reserved:
+class PeriodicTask:
     """A periodic or sporadic task (Liu and Layland 1973)."""
 
     name: str
@@ -37,34 +37,36 @@ class Reserved:
         return Fraction(self.runtime, self.deadline)
 
 
-def task_set(file: WorkloadFile) -> tuple[Reserved, ...]:
+def periodic_tasks(file: WorkloadFile) -> tuple[PeriodicTask, ...]:
     """Returns the tasks of a workload file that start with a runtime and a period."""
-    reservations: list[Reserved] = []
+    reservations: list[PeriodicTask] = []
     for task in file.tasks:
         runtime, deadline, period, priority = (
             task.attributes.get(name, ATTRIBUTES[name].standard)
             for name in ("runtime", "deadline", "period", "priority")
         )
         if runtime and period:
-            within = min(deadline or period, period)
-            reservation = Reserved(task.name, runtime, within, period, priority, task.group)
+            relative_deadline = min(deadline or period, period)
+            reservation = PeriodicTask(
+                task.name, runtime, relative_deadline, period, priority, task.group
+            )
             reservations += [reservation] * task.instances
     return tuple(reservations)
 
 
-def utilisation(tasks: Sequence[Reserved]) -> Fraction:
+def utilisation(tasks: Sequence[PeriodicTask]) -> Fraction:
     """Returns the total utilisation: the number of CPUs that the tasks need together."""
     return sum((task.utilisation for task in tasks), Fraction(0))
 
 
-def uunifast(source: random.Random, count: int, total: float) -> Iterator[float]:
+def draw_utilisations(source: random.Random, count: int, total: float) -> Iterator[float]:
     """Draws utilisations with sum `total`, uniformly among all such sets (Bini and Buttazzo, 2005)."""
-    left = total
+    remaining = total
     for others in range(count - 1, 0, -1):
-        after = left * source.random() ** (1 / others)
-        yield left - after
-        left = after
-    yield left
+        after = remaining * source.random() ** (1 / others)
+        yield remaining - after
+        remaining = after
+    yield remaining
 
 
 _STEPS_MAX = 1_000_000
@@ -72,17 +74,17 @@ _STEPS_MAX = 1_000_000
 
 @dataclass(frozen=True)
 class Overload:
-    """An interval that is too short: its jobs need `demand` ns of CPU time within `interval` ns."""
+    """An interval that is too short: its jobs need `interval_demand` ns of CPU time within `interval` ns."""
 
     interval: int
     demand: int
 
 
-class TooLong(Exception):
+class TestTooLong(Exception):
     """The test would take more than a million steps."""
 
 
-def demand(tasks: Sequence[Reserved], interval: int) -> int:
+def interval_demand(tasks: Sequence[PeriodicTask], interval: int) -> int:
     """Returns the CPU time needed by all jobs that are released and due within an interval.
 
     All tasks release their first job at its begin (Baruah, Rosier and Howell, 1990).
@@ -94,7 +96,7 @@ def demand(tasks: Sequence[Reserved], interval: int) -> int:
     )
 
 
-def overload(tasks: Sequence[Reserved]) -> Overload | None:
+def find_overload(tasks: Sequence[PeriodicTask]) -> Overload | None:
     """Returns an interval with more demand than one CPU provides, or None if there is none.
 
     With None, earliest deadline first meets all deadlines, for any releases at least a period
@@ -107,16 +109,16 @@ def overload(tasks: Sequence[Reserved]) -> Overload | None:
     earliest = min(task.deadline for task in tasks)
     interval = _deadline_before(tasks, end + 1)
     for _ in range(_STEPS_MAX):
-        needed = demand(tasks, interval)
+        needed = interval_demand(tasks, interval)
         if needed > interval:
             return Overload(interval, needed)
         if needed <= earliest:
             return None
         interval = needed if needed < interval else _deadline_before(tasks, interval)
-    raise TooLong
+    raise TestTooLong
 
 
-def busy_period(tasks: Sequence[Reserved]) -> int:
+def busy_period(tasks: Sequence[PeriodicTask]) -> int:
     """Returns the longest busy period of one CPU, if all tasks release jobs at its begin. Raises TooLong."""
     length = sum(task.runtime for task in tasks)
     for _ in range(_STEPS_MAX):
@@ -124,10 +126,10 @@ def busy_period(tasks: Sequence[Reserved]) -> int:
         if longer == length:
             return length
         length = longer
-    raise TooLong
+    raise TestTooLong
 
 
-def fits_several(tasks: Sequence[Reserved], cpus: int) -> bool:
+def fits_several(tasks: Sequence[PeriodicTask], cpus: int) -> bool:
     """True if the sum of densities guarantees that global EDF meets all deadlines (Goossens, Funk and Baruah, 2003).
 
     The test is sufficient, not necessary.
@@ -136,7 +138,7 @@ def fits_several(tasks: Sequence[Reserved], cpus: int) -> bool:
     return sum(densities, Fraction(0)) <= cpus - (cpus - 1) * max(densities)
 
 
-def _deadline_before(tasks: Sequence[Reserved], time: int) -> int:
+def _deadline_before(tasks: Sequence[PeriodicTask], time: int) -> int:
     """Returns the last deadline before a time, or 0."""
     return max(
         (time - 1 - task.deadline) // task.period * task.period + task.deadline
@@ -154,27 +156,34 @@ def utilisation_bound(count: int) -> float:
     return float(count * (2 ** (1 / count) - 1)) if count else 1.0
 
 
-def deadline_monotonic(tasks: Sequence[Reserved]) -> tuple[Reserved, ...]:
+def with_deadline_monotonic(tasks: Sequence[PeriodicTask]) -> tuple[PeriodicTask, ...]:
     """Returns the tasks with deadline-monotonic priorities: the shorter the deadline, the higher.
 
     They are optimal among fixed priorities (Leung and Whitehead, 1982).
     """
     order = sorted(range(len(tasks)), key=lambda place: tasks[place].deadline)
-    return tuple(replace(task, priority=order.index(place)) for place, task in enumerate(tasks))
+    return tuple(
+        replace(task, priority=order.index(position)) for position, task in enumerate(tasks)
+    )
 
 
-def response_times(tasks: Sequence[Reserved]) -> tuple[int | None, ...]:
+def response_times(tasks: Sequence[PeriodicTask]) -> tuple[int | None, ...]:
     """Returns each task's worst-case response time, or None if it exceeds the deadline (Joseph and Pandya, 1986).
 
     A task also waits for other tasks of equal priority.
     """
-    return tuple(_response(tasks, place) for place in range(len(tasks)))
+    return tuple(_response_time(tasks, index) for index in range(len(tasks)))
 
 
-def _response(tasks: Sequence[Reserved], place: int) -> int | None:
-    task = tasks[place]
+def _response_time(tasks: Sequence[PeriodicTask], index: int) -> int | None:
+    """Returns the worst-case response time of the task at this index; None if it exceeds the
+    deadline.
+    """
+    task = tasks[index]
     others = [
-        other for at, other in enumerate(tasks) if at != place and other.priority <= task.priority
+        other
+        for position, other in enumerate(tasks)
+        if position != index and other.priority <= task.priority
     ]
     length = task.runtime
     while length <= task.deadline:
@@ -186,10 +195,10 @@ def _response(tasks: Sequence[Reserved], place: int) -> int | None:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class SchedulabilityVerdict:
     """The results of all tests before a run."""
 
-    tasks: tuple[Reserved, ...]
+    tasks: tuple[PeriodicTask, ...]
     cpus: int
     overload: Overload | None
     """On one CPU: an interval with more demand than the CPU provides."""
@@ -202,16 +211,17 @@ class Verdict:
     None for each task.
     """
 
-    def lines(self) -> Iterator[str]:
+    def sentences(self) -> Iterator[str]:
         """Yields a sentence for each test."""
         share = float(utilisation(self.tasks))
         cpus = "1 CPU" if self.cpus == 1 else f"{self.cpus} CPUs"
         yield f"{len(self.tasks)} tasks need {share:.3f} of {cpus}."
-        yield self._of_deadlines()
+        yield self._deadline_text()
         if self.cpus == 1:
-            yield self._of_priorities()
+            yield self._priority_text()
 
-    def _of_deadlines(self) -> str:
+    def _deadline_text(self) -> str:
+        """Returns the sentence on earliest deadline first."""
         first = "Earliest deadline first"
         if utilisation(self.tasks) > self.cpus:
             return "This exceeds the capacity: deadlines are missed under any policy."
@@ -226,40 +236,45 @@ class Verdict:
             return f"{first} with one queue meets all deadlines, by the density of the tasks."
         return f"{first}: it is not known whether it meets all deadlines."
 
-    def _of_priorities(self) -> str:
+    def _priority_text(self) -> str:
+        """Returns the sentence on fixed priorities."""
         how = "as given" if self.given_priorities else "deadline-monotonic"
-        late = [
+        late_tasks = [
             task.name
             for task, response in zip(self.tasks, self.responses, strict=True)
             if response is None
         ]
         bound = utilisation_bound(len(self.tasks))
-        simple = all(task.deadline == task.period for task in self.tasks)
-        quick = f" Utilisation up to {bound:.3f} is always schedulable." if simple else ""
-        if late:
-            names = ", ".join(dict.fromkeys(late))
-            return f"Fixed priorities, {how}: deadlines of {names} may be missed.{quick}"
-        return f"Fixed priorities, {how}: all deadlines are met.{quick}"
+        has_implicit_deadlines = all(task.deadline == task.period for task in self.tasks)
+        bound_text = (
+            f" Utilisation up to {bound:.3f} is always schedulable."
+            if has_implicit_deadlines
+            else ""
+        )
+        if late_tasks:
+            names = ", ".join(dict.fromkeys(late_tasks))
+            return f"Fixed priorities, {how}: deadlines of {names} may be missed.{bound_text}"
+        return f"Fixed priorities, {how}: all deadlines are met.{bound_text}"
 
 
-def judge(tasks: Sequence[Reserved], cpus: int) -> Verdict:
+def judge_tasks(tasks: Sequence[PeriodicTask], cpus: int) -> SchedulabilityVerdict:
     """Returns the results of all tests. There must be at least one task."""
-    given = len({task.priority for task in tasks}) > 1
-    alone = cpus == 1
-    responses = response_times(tasks if given else deadline_monotonic(tasks))
+    has_priorities = len({task.priority for task in tasks}) > 1
+    on_one_cpu = cpus == 1
+    responses = response_times(tasks if has_priorities else with_deadline_monotonic(tasks))
     first_overload: Overload | None = None
     meets: bool | None = False
     if utilisation(tasks) <= cpus:
         try:
-            first_overload = overload(tasks) if alone else None
-            meets = not first_overload if alone else fits_several(tasks, cpus) or None
-        except TooLong:
+            first_overload = find_overload(tasks) if on_one_cpu else None
+            meets = not first_overload if on_one_cpu else fits_several(tasks, cpus) or None
+        except TestTooLong:
             meets = None
-    return Verdict(
+    return SchedulabilityVerdict(
         tuple(tasks),
         cpus,
         first_overload,
         meets,
-        given,
-        responses if alone else (None,) * len(tasks),
+        has_priorities,
+        responses if on_one_cpu else (None,) * len(tasks),
     )

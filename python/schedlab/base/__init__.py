@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Foundations of all packages: files, safe text output, the host and its processes, compilers and builds."""
+"""What all other packages build on: files, text output, the host and its processes, compilers."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from schedlab.base.display.numbers import duration, percent
-from schedlab.base.display.terminal import new_table, print_full_width, results
+from schedlab.base.display.terminal import new_table, print_full_width, result_console
 from schedlab.commands.execution import check_finished, out_option, perform, print_plan
 from schedlab.commands.options import echo_json, execution_options
 from schedlab.commands.request_options import request_options
@@ -22,16 +22,16 @@ from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
 from schedlab.runs.request import Request
 
-TEXTBOOK = "textbook"
+TEXTBOOK_COSTS = "textbook"
 
 if TYPE_CHECKING:
-    from schedlab.analysis.schedulability import Verdict
+    from schedlab.analysis.schedulability import SchedulabilityVerdict
     from schedlab.runs.plan_execution import Finished
 
 
 @click.command()
 @click.argument("file")
-@request_options(machine=SIMULATOR, cpus="1", costs=TEXTBOOK)
+@request_options(machine=SIMULATOR, cpus="1", costs=TEXTBOOK_COSTS)
 @out_option
 @execution_options
 def analyse(file: str, dry_run: bool, as_json: bool, **options: Any) -> None:
@@ -44,10 +44,10 @@ def analyse(file: str, dry_run: bool, as_json: bool, **options: Any) -> None:
 
     If a run fails, the theory is still printed, and the exit status is 1.
     """
-    from schedlab.analysis.schedulability import judge, task_set
+    from schedlab.analysis.schedulability import judge_tasks, periodic_tasks
 
     if options["machine"].name == SIMULATOR and options["costs"] is None:
-        options["costs"] = TEXTBOOK
+        options["costs"] = TEXTBOOK_COSTS
     request = Request(workload=file, **options).filled()
     assert request.cpus
     if len(request.cpus) > 1 or request.repeats > 1:
@@ -59,7 +59,7 @@ def analyse(file: str, dry_run: bool, as_json: bool, **options: Any) -> None:
         raise WrongUsage(
             f"{file}: not a workload file (*.json) that exists; list them with ./schedlab workloads"
         )
-    tasks = task_set(read)
+    tasks = periodic_tasks(read)
     if not tasks:
         raise WrongUsage(
             f"{file}: no task has dl-runtime and dl-period; add them (docs/workload-files.md, Jobs)"
@@ -67,7 +67,7 @@ def analyse(file: str, dry_run: bool, as_json: bool, **options: Any) -> None:
     if dry_run:
         print_plan(request.plan().runs, as_json)
         return
-    verdict = judge(tasks, request.cpus[0])
+    verdict = judge_tasks(tasks, request.cpus[0])
     finished: list[Finished] = []
     try:
         with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
@@ -77,28 +77,28 @@ def analyse(file: str, dry_run: bool, as_json: bool, **options: Any) -> None:
         if as_json:
             echo_json({**asdict(verdict), "runs": [verdict_json(verdict, run) for run in measured]})
         else:
-            for line in verdict.lines():
-                results().print(line, soft_wrap=True)
-            print_full_width(_table(verdict, measured))
+            for line in verdict.sentences():
+                result_console().print(line, soft_wrap=True)
+            print_full_width(_build_table(verdict, measured))
     check_finished(finished, measured=True)
 
 
-def _run_policies(request: Request, place: Path) -> list[Finished]:
+def _run_policies(request: Request, path: Path) -> list[Finished]:
     """Runs the workload under each policy."""
-    plan = replace(request, out=request.out or place).plan()
+    plan = replace(request, out=request.out or path).plan()
     return perform(plan, keep_runs=request.out is not None)
 
 
-def _groups(finished: Finished) -> dict[str, dict[str, Any]]:
+def _metrics_by_group(finished: Finished) -> dict[str, dict[str, Any]]:
     """Returns the metrics of a finished run by group."""
     assert finished.metrics
     return {row["group"]: row for row in finished.metrics.groups.to_dicts()}
 
 
-def verdict_json(verdict: Verdict, finished: Finished) -> dict[str, Any]:
+def verdict_json(verdict: SchedulabilityVerdict, finished: Finished) -> dict[str, Any]:
     """Returns a run's verdict and measurements for JSON."""
     names = ("jobs", "misses", "job_response_max_ns", "lateness_max_ns")
-    rows = _groups(finished)
+    rows = _metrics_by_group(finished)
     groups = dict.fromkeys(task.group for task in verdict.tasks)
     return {
         "policy": str(finished.run.policy),
@@ -106,7 +106,7 @@ def verdict_json(verdict: Verdict, finished: Finished) -> dict[str, Any]:
     }
 
 
-def _table(verdict: Verdict, finished: Sequence[Finished]) -> Any:
+def _build_table(verdict: SchedulabilityVerdict, finished: Sequence[Finished]) -> Any:
     """Returns a table with a row per task and the measurements under each policy."""
 
     titles = [str(run.run.policy) for run in finished]
@@ -114,11 +114,13 @@ def _table(verdict: Verdict, finished: Sequence[Finished]) -> Any:
     bound = () if verdict.cpus > 1 else (">response by\nfixed priorities",)
     headings = ("task", ">runtime", ">deadline", ">period", ">share of\na CPU", *bound)
     table = new_table("", *headings, *measured)
-    rows = [_groups(run) for run in finished]
-    shown = dict(zip(verdict.tasks, verdict.responses, strict=True))
-    for task, response in shown.items():
+    rows = [_metrics_by_group(run) for run in finished]
+    response_by_task = dict(zip(verdict.tasks, verdict.responses, strict=True))
+    for task, response in response_by_task.items():
         times = (duration(time_ns) for time_ns in (task.runtime, task.deadline, task.period))
-        least = () if verdict.cpus > 1 else (duration(response) if response else "missed",)
+        response_bound_cell = (
+            () if verdict.cpus > 1 else (duration(response) if response else "missed",)
+        )
         cells = [
             cell
             for row in rows
@@ -127,5 +129,7 @@ def _table(verdict: Verdict, finished: Sequence[Finished]) -> Any:
                 f"{row[task.group]['misses']:,} of {row[task.group]['jobs']:,}",
             )
         ]
-        table.add_row(task.name, *times, percent(float(task.utilisation)), *least, *cells)
+        table.add_row(
+            task.name, *times, percent(float(task.utilisation)), *response_bound_cell, *cells
+        )
     return table

@@ -10,9 +10,14 @@ import click
 
 from schedlab.base.display.terminal import say
 from schedlab.base.host.disk import DiskWatch
-from schedlab.base.host.supervision import attend
-from schedlab.base.toolchain.build import IMAGE, KERNEL, build
-from schedlab.base.toolchain.policies import STANDARD, PolicyChoice, check_choices, read_catalogue
+from schedlab.base.host.supervision import run_interactively
+from schedlab.base.toolchain.build import DISK_IMAGE, KERNEL_PROGRAM, build
+from schedlab.base.toolchain.policies import (
+    DEFAULT_POLICY,
+    PolicyChoice,
+    check_choices,
+    read_catalogue,
+)
 from schedlab.commands.options import (
     EXISTING_FILE,
     FOLDER,
@@ -24,7 +29,7 @@ from schedlab.commands.options import (
 from schedlab.errors import WrongUsage
 from schedlab.machines import KERNEL_MACHINES, Boot, kernel_machine
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.machines.kernel import KERNEL_CPUS_MAX, with_more_arguments
+from schedlab.machines.kernel import KERNEL_CPUS_MAX, join_boot_arguments
 from schedlab.machines.spike import SPIKE_VARIABLE
 from schedlab.units import format_time
 
@@ -37,7 +42,7 @@ from schedlab.units import format_time
     type=click.IntRange(1, KERNEL_CPUS_MAX),
     help="Number of CPUs.",
 )
-@click.option("--policy", "policies", default=STANDARD, show_default=True, type=POLICIES)
+@click.option("--policy", "policies", default=DEFAULT_POLICY, show_default=True, type=POLICIES)
 @click.option("--machine", default="qemu", show_default=True, type=click.Choice(KERNEL_MACHINES))
 @click.option("--tick", default="10ms", show_default=True, type=TICK, help="Length of a tick.")
 @memory_option
@@ -88,35 +93,37 @@ def boot(
     description = {"policy": str(policies[0]), "tick": format_time(tick)}
     if record:
         description["trace"] = TRACE_FILE
-    words = with_more_arguments(description, arguments)
-    chosen = kernel_machine(machine)
-    if (record or typed) and not chosen.types_again:
+    boot_arguments = join_boot_arguments(description, arguments)
+    boot_machine = kernel_machine(machine)
+    if (record or typed) and not boot_machine.can_repeat_input:
         raise WrongUsage(
             "--record and --typed: only schedlab's own Spike can repeat a session; "
             f"add --machine spike, and unset {SPIKE_VARIABLE}"
         )
     build("kernel", "image")
     start = Boot(
-        KERNEL,
-        (disk or IMAGE).absolute(),
+        KERNEL_PROGRAM,
+        (disk or DISK_IMAGE).absolute(),
         cpus,
         memory,
-        words,
+        boot_arguments,
         traced=False,
         live=True,
         keeps_typed=bool(record),
         typed=typed and typed.absolute(),
     )
-    command = chosen.command(start)
-    leave = "Ctrl-A, then X" if machine == "qemu" else "`poweroff` in the shell, or Ctrl-C"
-    say("The recorded input is repeated." if typed else f"To leave: {leave}.")
+    command = boot_machine.command(start)
+    exit_instructions = (
+        "Ctrl-A, then X" if machine == "qemu" else "`poweroff` in the shell, or Ctrl-C"
+    )
+    say("The recorded input is repeated." if typed else f"To leave: {exit_instructions}.")
     if record:
-        enter_new(record)
-        raise SystemExit(attend(command, DiskWatch(Path())))
+        enter_new_folder(record)
+        raise SystemExit(run_interactively(command, DiskWatch(Path())))
     os.execv(command[0], command)
 
 
-def enter_new(folder: Path) -> None:
+def enter_new_folder(folder: Path) -> None:
     """Makes a folder and changes into it. Raises WrongUsage if the folder exists."""
     try:
         folder.mkdir(parents=True)

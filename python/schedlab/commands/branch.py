@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from schedlab import __version__
-from schedlab.base.display.terminal import print_result, results, say
-from schedlab.commands.execution import ended_by_signal, print_planned
+from schedlab.base.display.terminal import print_result, result_console, say
+from schedlab.commands.execution import print_planned, report_if_ended_by_signal
 from schedlab.commands.options import (
     EXISTING_PATH,
     SETTING,
@@ -25,12 +25,12 @@ from schedlab.errors import WrongUsage
 from schedlab.paths import new_runs_folder
 from schedlab.runs.branches import (
     UNCHANGED,
-    Attribute,
-    Future,
-    Past,
-    moment,
+    AttributeChange,
+    BranchChanges,
+    BranchSource,
+    open_branch_source,
     parse_attribute,
-    past,
+    parse_branch_point,
 )
 from schedlab.units import format_time, parse_counts
 
@@ -84,7 +84,7 @@ def branch(
     at: str,
     policies: tuple[PolicyChoice, ...],
     settings: tuple[tuple[str, int], ...],
-    attributes: tuple[Attribute, ...],
+    attributes: tuple[AttributeChange, ...],
     seeds: tuple[int, ...],
     out: Path | None,
     dry_run: bool,
@@ -99,42 +99,46 @@ def branch(
 
     Each branch is a run's folder, for `compare`, `report`, `trace` and `monitor`.
     """
-    from schedlab.commands.workload_run import show_failures
+    from schedlab.commands.workload_run import print_failures
     from schedlab.runs import branch_runs
-    from schedlab.runs.request import one_value_per_option
+    from schedlab.runs.request import check_given_once
 
     if not (policies or settings or attributes or seeds):
         raise WrongUsage("nothing to change; add --policy, --set, --attribute or --seeds")
-    history = past(run)
-    at_ns, note = moment(at, history.events)
-    one_value_per_option("settings", settings)
-    futures = [Future()]
+    source = open_branch_source(run)
+    at_ns, note = parse_branch_point(at, source.events)
+    check_given_once("settings", settings)
+    branches = [BranchChanges()]
     for policy, seed in product(policies or (None,), seeds or (None,)):
-        futures.append(Future(policy, settings, attributes, seed))
+        branches.append(BranchChanges(policy, settings, attributes, seed))
     if note:
         say(f"schedlab: {note}")
     if dry_run:
-        branch_runs.check(history, at_ns, futures)
+        branch_runs.check_branches(source, at_ns, branches)
         print_planned(
-            len(futures), [heading(history, at_ns, future) for future in futures], as_json
+            len(branches), [branch_heading(source, at_ns, branch) for branch in branches], as_json
         )
         return
-    place = (out or new_runs_folder(f"branch-{history.folder.name}")).absolute()
-    with ended_by_signal(lambda _: "; no results are kept"):
-        finished = branch_runs.perform(history, at_ns, futures, place)
-    show(history, at_ns, futures, finished, as_json)
-    if not show_failures(finished):
+    path = (out or new_runs_folder(f"branch-{source.folder.name}")).absolute()
+    with report_if_ended_by_signal(lambda _: "; no results are kept"):
+        finished = branch_runs.perform_branches(source, at_ns, branches, path)
+    print_branches(source, at_ns, branches, finished, as_json)
+    if not print_failures(finished):
         raise SystemExit(1)
 
 
-def show(
-    history: Past, at_ns: int, futures: list[Future], finished: list[Finished], as_json: bool
+def print_branches(
+    source: BranchSource,
+    at_ns: int,
+    branches: list[BranchChanges],
+    finished: list[Finished],
+    as_json: bool,
 ) -> None:
     """Prints the tables of the branches, or JSON."""
     from schedlab.runs import branch_runs
 
-    same = branch_runs.is_the_run(history, finished[0])
-    since = [branch_runs.metrics_since(run, at_ns) for run in finished]
+    is_unchanged = branch_runs.equals_stored_run(source, finished[0])
+    metrics_after = [branch_runs.metrics_since(run, at_ns) for run in finished]
     if as_json:
         runs = [
             {
@@ -143,41 +147,41 @@ def show(
                 "metrics": run.metrics.to_dict() if run.metrics else None,
                 "metrics_since": after.to_dict() if after else None,
             }
-            for run, after in zip(finished, since, strict=True)
+            for run, after in zip(finished, metrics_after, strict=True)
         ]
-        result = {"at_ns": at_ns, "unchanged_is_the_run": same}
+        result = {"at_ns": at_ns, "unchanged_is_the_run": is_unchanged}
         echo_json({"schedlab": __version__, **result, "runs": runs})
         return
     time = format_time(at_ns)
-    headings = [heading(history, at_ns, future) for future in futures]
-    show_tables("The whole run", headings, [run.metrics for run in finished])
-    show_tables(f"From {time} on", headings, since)
-    if not any(since):
+    headings = [branch_heading(source, at_ns, branch) for branch in branches]
+    print_tables("The whole run", headings, [run.metrics for run in finished])
+    print_tables(f"From {time} on", headings, metrics_after)
+    if not any(metrics_after):
         say(f"schedlab: the measured window ended before {time}")
-    if same:
-        print_result(f"{UNCHANGED} is {history.folder}, byte for byte")
+    if is_unchanged:
+        print_result(f"{UNCHANGED} is {source.folder}, byte for byte")
     else:
         say(
-            f"schedlab: {UNCHANGED} differs from {history.folder}: the rerun diverged "
+            f"schedlab: {UNCHANGED} differs from {source.folder}: the rerun diverged "
             "before the branch point, because the kernel or the machine changed"
         )
     print_result(f"Kept in {finished[0].folder.parent}")
 
 
-def heading(history: Past, at_ns: int, future: Future) -> str:
+def branch_heading(source: BranchSource, at_ns: int, branch: BranchChanges) -> str:
     """Returns a branch's column heading. The unchanged branch shows its policy, too."""
     return (
-        future.title
-        if future.changes or future.seed
-        else f"{UNCHANGED} ({history.under(at_ns)[0]})"
+        branch.title
+        if branch.changes or branch.seed
+        else f"{UNCHANGED} ({source.policy_at(at_ns)[0]})"
     )
 
 
-def show_tables(title: str, headings: list[str], measured: list[Any]) -> None:
+def print_tables(title: str, headings: list[str], measured: list[Any]) -> None:
     """Prints the branches that have metrics, side by side."""
     from schedlab.commands.metric_tables import print_metrics
 
     columns = [(head, metrics) for head, metrics in zip(headings, measured, strict=True) if metrics]
     if columns:
-        results().print(title)
+        result_console().print(title)
     print_metrics(columns)

@@ -20,19 +20,17 @@ if TYPE_CHECKING:
     from schedlab.machines.checked_simulator import Passed
 
 
-def of_verifier(costs: tuple[HookCost, ...]) -> str:
+def describe_verifier_cost(costs: tuple[HookCost, ...]) -> str:
     """Returns the hook that costs the verifier most, and how its loops are nested."""
-    most = costs[0]
-    nested = " within ".join(reversed(most.loops)) if len(most.loops) > 1 else ""
-    verdict_text = (
-        f"accepted; the longest hook is {most.hook}, about {most.instructions:,} instructions"
-    )
-    if nested:
-        verdict_text += f", because of nested loops: {nested}"
+    costliest = costs[0]
+    nesting = " within ".join(reversed(costliest.loops)) if len(costliest.loops) > 1 else ""
+    verdict_text = f"accepted; the longest hook is {costliest.hook}, about {costliest.instructions:,} instructions"
+    if nesting:
+        verdict_text += f", because of nested loops: {nesting}"
     return verdict_text
 
 
-def notes(passed: Passed) -> Iterator[str]:
+def list_behaviour(passed: Passed) -> Iterator[str]:
     """Yields what a policy did that may be intended: long waits, unserved tasks and kills."""
     machine = f"{passed.cpus} CPU{'s' if passed.cpus > 1 else ''}"
     yield (
@@ -63,29 +61,29 @@ def check(choices: tuple[PolicyChoice | Path, ...]) -> None:
     `./schedlab run` checks changed policies in the same way. docs/mistakes.md lists mistakes and messages.
     """
     from schedlab.machines.checked_simulator import check as try_out
-    from schedlab.machines.checked_simulator import sources_of, unchecked
+    from schedlab.machines.checked_simulator import describe_missing_checks, policy_sources
 
-    if left_out := unchecked():
+    if left_out := describe_missing_checks():
         say(f"schedlab: {left_out}")
-    broken = False
+    has_mistakes = False
     sources = [
         source
         for choice in choices
-        for source in ([choice] if isinstance(choice, Path) else sources_of(choice))
+        for source in ([choice] if isinstance(choice, Path) else policy_sources(choice))
     ]
     for source in dict.fromkeys(sources):
         try:
             passed = try_out(source)
         except (BuildFailed, RuleBroken) as error:
             say(f"schedlab: {error}")
-            broken = True
+            has_mistakes = True
             continue
         click.echo(
             f"{source.stem}: no rule broken in {passed.decisions} decisions of {passed.setups} runs"
         )
-        for note in notes(passed):
+        for note in list_behaviour(passed):
             click.echo(f"  {note}")
         if passed.verifier_costs:
-            click.echo(f"  Linux's verifier: {of_verifier(passed.verifier_costs)}")
-    if broken:
+            click.echo(f"  Linux's verifier: {describe_verifier_cost(passed.verifier_costs)}")
+    if has_mistakes:
         raise SystemExit(1)

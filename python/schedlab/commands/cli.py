@@ -16,17 +16,17 @@ from typing import Any
 import click
 
 from schedlab import __version__
-from schedlab.base.display.activity import going_on
-from schedlab.base.display.terminal import say, word_messages
-from schedlab.base.host.isolated import hear_signals
-from schedlab.base.toolchain.needs import install_what_is_missing
-from schedlab.commands.command_help import Guided, Modules
-from schedlab.commands.environment import check_environment, describe
-from schedlab.commands.wording import worded
-from schedlab.environment import COMPLETING
-from schedlab.errors import SchedlabError, refusal
+from schedlab.base.display.activity import startup_messages
+from schedlab.base.display.terminal import rephrase_messages, say
+from schedlab.base.host.isolated import exit_on_signals
+from schedlab.base.toolchain.needs import allow_installation
+from schedlab.commands.command_help import LazyCommands, SectionedGroup
+from schedlab.commands.environment import check_environment, describe_unexpected_error
+from schedlab.commands.wording import with_options
+from schedlab.environment import COMPLETION_VARIABLE
+from schedlab.errors import SchedlabError, describe_os_error
 
-COMMANDS: Any = Modules(
+COMMANDS: Any = LazyCommands(
     "schedlab.commands",
     "analyse",
     "boot",
@@ -52,12 +52,14 @@ COMMANDS: Any = Modules(
     "policies",
     "python",
     "query",
+    "record",
     "replay",
     "report",
     "reproduce",
     "run",
     "runs",
     "score",
+    "scx",
     "shape",
     "sweep",
     "test",
@@ -69,7 +71,7 @@ COMMANDS: Any = Modules(
 
 
 @click.group(
-    cls=Guided,
+    cls=SectionedGroup,
     commands=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -82,20 +84,20 @@ def cli() -> None:
     """
 
 
-def _voice() -> AbstractContextManager[None]:
+def _progress_display() -> AbstractContextManager[None]:
     """Returns the progress display of a command. It is silent while a shell completes a word."""
-    completes = COMPLETING in os.environ
-    return nullcontext() if completes else going_on(" ".join(sys.argv[1:2]))
+    is_completing = COMPLETION_VARIABLE in os.environ
+    return nullcontext() if is_completing else startup_messages(" ".join(sys.argv[1:2]))
 
 
 def main() -> None:
     """Runs a command, and turns errors into one message and an exit status."""
-    hear_signals()
-    word_messages(worded)
+    exit_on_signals()
+    rephrase_messages(with_options)
     try:
         check_environment()
-        with _voice():
-            install_what_is_missing()
+        with _progress_display():
+            allow_installation()
             cli(prog_name="schedlab", standalone_mode=False)
     except click.exceptions.Abort:
         say("schedlab: interrupted")
@@ -115,12 +117,12 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except OSError as error:
-        message, status = refusal(error)
+        message, status = describe_os_error(error)
         say(f"schedlab: {message}")
         sys.exit(status)
     except SystemExit:
         raise
     # libraries in Rust raise exceptions that do not derive from Exception
     except BaseException as error:
-        say(f"schedlab: {describe(error)}")
+        say(f"schedlab: {describe_unexpected_error(error)}")
         sys.exit(1)

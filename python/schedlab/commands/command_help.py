@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem
 
 from schedlab.base.display.terminal import say
 
-RENAMED = {
+OLD_SPELLINGS = {
     "bench": "dev bench",
     "docs": "dev docs",
     "lint": "dev lint",
@@ -51,23 +51,27 @@ _FLAGS = ("--dry-run", "--ignore-limits", "--json", "--no-kvm", "--quiet", "--un
 def modernize(words: Sequence[str]) -> list[str]:
     """Returns a command line in the new spelling, and prints a line if it was in an old one."""
     command, *others = words or [""]
-    if command in RENAMED:
-        return modernize(_changed(command, [], others))
-    for place, word in enumerate(others):
+    if command in OLD_SPELLINGS:
+        return modernize(_replace_words(command, [], others))
+    for index, word in enumerate(others):
         name, _, value = word.partition("=")
-        before = others[place - 1] if place else ""
+        before = others[index - 1] if index else ""
         takes_value = before.startswith("--") and "=" not in before and before not in _FLAGS
         is_value = takes_value and not word.startswith("--")
-        if f"{command} {name}" in RENAMED and not is_value:
+        if f"{command} {name}" in OLD_SPELLINGS and not is_value:
             values = [value] if value else []
-            after = values + others[place + 1 :]
-            return modernize(_changed(f"{command} {name}", others[:place], after))
+            after = values + others[index + 1 :]
+            return modernize(_replace_words(f"{command} {name}", others[:index], after))
     return list(words)
 
 
-def _changed(old: str, before: list[str], after: list[str]) -> list[str]:
-    command, *more = RENAMED[old].split()
-    if "{}" in RENAMED[old]:
+def _replace_words(old: str, before: list[str], after: list[str]) -> list[str]:
+    """Returns the words in the new spelling.
+
+    `before`: the words up to the old spelling; `after`: the rest.
+    """
+    command, *more = OLD_SPELLINGS[old].split()
+    if "{}" in OLD_SPELLINGS[old]:
         value, *after = after or [""]
         more = [word.replace("{}", value) for word in more]
     new = " ".join([command, *more])
@@ -75,18 +79,20 @@ def _changed(old: str, before: list[str], after: list[str]) -> list[str]:
     return [command, *before, *more, *after]
 
 
-_ALL = "all"
-_WIDE = 1000
+_ALL_ARGUMENT = "all"
+_UNLIMITED_WIDTH = 1000
 """Width in characters that never cuts the first sentence of a command's help."""
 
 
 @cache
-def guide() -> dict[str, Any]:
+def read_guide() -> dict[str, Any]:
     """Returns the content of guide.yaml."""
     import yaml
 
-    read: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("guide.yaml").read_text("utf-8"))
-    return read
+    content: dict[str, Any] = yaml.safe_load(
+        Path(__file__).with_name("guide.yaml").read_text("utf-8")
+    )
+    return content
 
 
 def with_examples(command: click.Command) -> click.Command:
@@ -101,28 +107,34 @@ def with_examples(command: click.Command) -> click.Command:
 
 
 def _write_examples(ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """Writes the examples of a command below its help."""
     name = ctx.command_path.partition(" ")[2]
     with formatter.section("Examples"):
-        for example in guide()["examples"][name]:
+        for example in read_guide()["examples"][name]:
             formatter.write(f"{'':{formatter.current_indent}}{example}\n")
 
 
 def _write_commands(group: click.Group, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """Writes the list of a group's commands."""
     with formatter.section("Commands"):
-        formatter.write_dl([(name, _about(group, ctx, name)) for name in group.list_commands(ctx)])
+        formatter.write_dl(
+            [(name, _first_sentence(group, ctx, name)) for name in group.list_commands(ctx)]
+        )
 
 
-def _about(group: click.Group, ctx: click.Context, name: str) -> str:
+def _first_sentence(group: click.Group, ctx: click.Context, name: str) -> str:
+    """Returns the first sentence of a command's help."""
     command = group.get_command(ctx, name)
-    return command.get_short_help_str(_WIDE) if command else ""
+    return command.get_short_help_str(_UNLIMITED_WIDTH) if command else ""
 
 
-class Guided(click.Group):
+class SectionedGroup(click.Group):
     """The command line, whose help has sections. `--help all` also shows hidden commands."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if len(args) == 2 and args[0] in ctx.help_option_names and args[1] == _ALL:
-            ctx.meta[_ALL] = True
+        """Parses the command line; `--help all` shows all commands."""
+        if len(args) == 2 and args[0] in ctx.help_option_names and args[1] == _ALL_ARGUMENT:
+            ctx.meta[_ALL_ARGUMENT] = True
             args = args[:1]
         return super().parse_args(ctx, args if ctx.resilient_parsing else modernize(args))
 
@@ -132,20 +144,21 @@ class Guided(click.Group):
         return [*map(CompletionItem, names), *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        hidden = () if ctx.meta.get(_ALL) else guide()["hidden"]
-        for title, names in guide()["sections"].items():
+        """Writes the commands by section."""
+        hidden = () if ctx.meta.get(_ALL_ARGUMENT) else read_guide()["hidden"]
+        for title, names in read_guide()["sections"].items():
             if title not in hidden:
                 with formatter.section(title):
-                    formatter.write_dl([(name, _about(self, ctx, name)) for name in names])
+                    formatter.write_dl([(name, _first_sentence(self, ctx, name)) for name in names])
         if hidden:
             formatter.write_paragraph()
-            others = sum(len(guide()["sections"][title]) for title in hidden)
+            others = sum(len(read_guide()["sections"][title]) for title in hidden)
             formatter.write_text(
                 f"`./schedlab --help all` lists {others} more, for experts. Each command has --help, with examples."
             )
 
 
-class Modules(Mapping[str, Any]):
+class LazyCommands(Mapping[str, Any]):
     """Maps the names of commands to commands, and imports a command at its first use.
 
     Command `a-b` is the function `a_b` in a_b.py of `package`; `import` is `import_`. `other_modules`:

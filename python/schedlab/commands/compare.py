@@ -13,26 +13,26 @@ from typing import TYPE_CHECKING
 
 import click
 
-from schedlab.base.display.numbers import counted
-from schedlab.base.display.terminal import print_result, results, say
+from schedlab.base.display.numbers import format_count
+from schedlab.base.display.terminal import print_result, result_console, say
 from schedlab.commands.consent import Consent, trust_options
 from schedlab.commands.execution import out_option, print_plan
 from schedlab.commands.options import (
     EXISTING_PATH,
     FILE,
-    PLACE,
+    PATH,
     Parsed,
-    as_object,
     echo_json,
     execution_options,
+    pass_as_object,
 )
-from schedlab.commands.wording import worded, worded_parts
+from schedlab.commands.wording import parts_with_options, with_options
 from schedlab.errors import WrongUsage
 
 if TYPE_CHECKING:
     from schedlab.analysis.comparison.compare import Comparison
     from schedlab.analysis.gate.baseline import Baseline, Instructions
-    from schedlab.analysis.gate.verdict import Gate
+    from schedlab.analysis.gate.verdict import GateVerdict
     from schedlab.machines.spec import RunSpec
 
 
@@ -57,48 +57,50 @@ class Options:
 
 
 @contextmanager
-def side(place: Path) -> Iterator[Baseline]:
+def open_side(path: Path) -> Iterator[Baseline]:
     """Gives the runs of a folder, a sweep or a baseline file."""
-    from schedlab.analysis.gate.baseline import Baseline, opened
-    from schedlab.runs.collection import read
+    from schedlab.analysis.gate.baseline import Baseline, unpacked_baseline
+    from schedlab.runs.collection import read_collection
     from schedlab.sweep import as_runs
 
-    if place.is_file():
-        with opened(place) as baseline:
+    if path.is_file():
+        with unpacked_baseline(path) as baseline:
             yield baseline
-    elif as_runs.is_sweep(place):
-        yield Baseline(as_runs.collection(place))
+    elif as_runs.is_sweep(path):
+        yield Baseline(as_runs.read_collection(path))
     else:
-        yield Baseline(read([place]))
+        yield Baseline(read_collection([path]))
 
 
-def keep_baseline(runs: Path, place: Path, with_instructions: bool) -> None:
+def keep_baseline(runs: Path, path: Path, with_instructions: bool) -> None:
     """Writes the metrics that a comparison needs into one baseline file."""
-    from schedlab.analysis.gate.baseline import check_place, write_baseline
+    from schedlab.analysis.gate.baseline import check_baseline_path, write_baseline
     from schedlab.sweep import as_runs
 
-    check_place(place)
+    check_baseline_path(path)
     if as_runs.is_sweep(runs):
         raise WrongUsage(
             f"--keep: {runs} is a sweep, which needs no baseline; compare with the sweep itself"
         )
-    with side(runs) as side_data:
+    with open_side(runs) as side_data:
         instructions = (
-            _instructions({run.setup.policy for run in side_data.runs}) if with_instructions else {}
+            _count_instructions({run.setup.policy for run in side_data.runs})
+            if with_instructions
+            else {}
         )
-        write_baseline(place, side_data.runs, instructions)
+        write_baseline(path, side_data.runs, instructions)
         count = len(side_data.runs)
     print_result(
-        f"{counted(count, 'run')} {'is' if count == 1 else 'are'} kept in {place}, {place.stat().st_size:,} bytes"
+        f"{format_count(count, 'run')} {'is' if count == 1 else 'are'} kept in {path}, {path.stat().st_size:,} bytes"
     )
 
 
-def gated(options: Options, consent: Consent) -> None:
+def run_gate(options: Options, consent: Consent) -> None:
     """Compares, prints what is worse, and exits with status 1 if anything is."""
     from schedlab.analysis.comparison.compare import check_metrics, compare
-    from schedlab.analysis.gate.verdict import judge
-    from schedlab.analysis.gate.verdict import markdown as as_markdown
-    from schedlab.commands.verify import carry_out
+    from schedlab.analysis.gate.verdict import judge_comparison
+    from schedlab.analysis.gate.verdict import verdict_markdown as as_markdown
+    from schedlab.commands.verify import repeat_runs
 
     before, after, out = options.before, options.after, options.out
     check_metrics(options.metrics)
@@ -110,23 +112,23 @@ def gated(options: Options, consent: Consent) -> None:
             " again; name AFTER, or create a baseline with --keep"
         )
     with ExitStack() as stack:
-        first = stack.enter_context(side(before))
+        first = stack.enter_context(open_side(before))
         if after is None:
-            planned = _planned(first, before, consent)
+            planned = _planned_runs(first, before, consent)
             if options.dry_run:
                 print_plan(list(planned.values()), options.as_json)
                 return
             after = out or Path(
                 stack.enter_context(tempfile.TemporaryDirectory(prefix="schedlab-"))
             )
-            carry_out(planned, after.absolute())
-        second = stack.enter_context(side(after))
-        now = second.instructions or _instructions(set(first.instructions))
+            repeat_runs(planned, after.absolute())
+        second = stack.enter_context(open_side(after))
+        instructions_after = second.instructions or _count_instructions(set(first.instructions))
         result = compare(first.runs, second.runs, options.metrics, options.matters)
-        gate = judge(result, first.instructions, now)
+        gate = judge_comparison(result, first.instructions, instructions_after)
         if options.markdown:
             with options.markdown.open("a", encoding="utf-8") as file:
-                file.write(worded(as_markdown(gate)))
+                file.write(with_options(as_markdown(gate)))
         if options.as_json:
             echo_json(gate.to_dict())
         else:
@@ -135,33 +137,35 @@ def gated(options: Options, consent: Consent) -> None:
         raise SystemExit(1)
 
 
-def print_gate(result: Comparison, gate: Gate) -> None:
+def print_gate(result: Comparison, gate: GateVerdict) -> None:
     """Prints the differences, the regressions and the verdict."""
-    from schedlab.analysis.comparison.listing import listing
+    from schedlab.analysis.comparison.listing import comparison_listing
 
-    for part in worded_parts(listing(result, False)):
-        results().print(part, soft_wrap=isinstance(part, str))
+    for part in parts_with_options(comparison_listing(result, False)):
+        result_console().print(part, soft_wrap=isinstance(part, str))
     for count in gate.worse_counts:
-        results().print(
+        result_console().print(
             f"{count.policy}, {count.tasks} tasks: {count.before:,} → {count.after} instructions"
         )
-    for reason in gate.unjudged():
+    for reason in gate.not_comparable():
         say(f"schedlab: can no longer be compared: {reason}")
-    results().print(f"Gate {gate.summary}")
+    result_console().print(f"Gate {gate.summary}")
 
 
-def _planned(baseline: Baseline, place: Path, consent: Consent) -> dict[Path, RunSpec]:
+def _planned_runs(baseline: Baseline, path: Path, consent: Consent) -> dict[Path, RunSpec]:
     """Returns the specifications of the baseline's runs, for the present policies and kernel."""
     from schedlab.commands.verify import planned_runs
 
     folders = [run.folder for run in baseline.runs]
-    planned = planned_runs(folders, f"--gate {place}", consent)
+    planned = planned_runs(folders, f"--gate {path}", consent)
     if not planned:
-        raise WrongUsage("--gate: no run of the baseline can be run again; name AFTER")
+        raise WrongUsage(
+            "--gate: no run of the baseline can be run again; name a folder of newer runs after the baseline"
+        )
     return planned
 
 
-def _instructions(policies: set[str]) -> Instructions:
+def _count_instructions(policies: set[str]) -> Instructions:
     """Counts the instructions of one pick and one enqueue, exactly, on Spike."""
     if not policies:
         return {}
@@ -178,7 +182,7 @@ def _instructions(policies: set[str]) -> Instructions:
     }
 
 
-def _part(text: str) -> float:
+def _parse_percentage(text: str) -> float:
     """Returns the fraction that "2%", "0.5 %" or "2" means: a hundredth of the number."""
     match = re.fullmatch(r"(\d{1,2}(?:\.\d{1,6})?) ?%?", text.strip())
     if not match:
@@ -199,13 +203,13 @@ def _part(text: str) -> float:
     "--matters",
     default="1%",
     show_default=True,
-    type=Parsed("PERCENT", _part),
+    type=Parsed("PERCENT", _parse_percentage),
     help="Ignore changes of a mean below this percentage.",
 )
 @click.option("--all", "everything", is_flag=True, help="Also show what did not change.")
 @click.option(
     "--keep",
-    type=PLACE,
+    type=PATH,
     metavar="FILE.baseline",
     help="Save BEFORE in one small file that can replace its folder.",
 )
@@ -229,7 +233,7 @@ def _part(text: str) -> float:
 @out_option
 @trust_options
 @execution_options
-@as_object(Options)
+@pass_as_object(Options)
 def compare(options: Options) -> None:
     """Compare two folders of runs, and separate significant changes from chance.
 
@@ -248,7 +252,7 @@ def compare(options: Options) -> None:
     if options.dry_run and (options.after or not options.gate):
         raise WrongUsage("--dry-run: only --gate without AFTER runs anything; leave --dry-run out")
     if options.gate:
-        gated(options, consent)
+        run_gate(options, consent)
         return
     if options.markdown or options.out or consent.option:
         option = (options.markdown and "--markdown") or (options.out and "--out") or consent.option
@@ -256,12 +260,12 @@ def compare(options: Options) -> None:
     if options.after is None:
         raise WrongUsage("AFTER: missing; name a second folder of runs, or add --gate or --keep")
     from schedlab.analysis.comparison import compare as comparison
-    from schedlab.analysis.comparison.listing import listing
+    from schedlab.analysis.comparison.listing import comparison_listing
 
-    with side(options.before) as first, side(options.after) as second:
+    with open_side(options.before) as first, open_side(options.after) as second:
         result = comparison.compare(first.runs, second.runs, options.metrics, options.matters)
     if options.as_json:
         echo_json(result.to_dict())
         return
-    for part in worded_parts(listing(result, options.everything)):
-        results().print(part, soft_wrap=isinstance(part, str))
+    for part in parts_with_options(comparison_listing(result, options.everything)):
+        result_console().print(part, soft_wrap=isinstance(part, str))

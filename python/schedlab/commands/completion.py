@@ -21,9 +21,11 @@ def completion(context: click.Context, shell: str) -> None:
     In bash and zsh: eval "$(./schedlab completion bash)"; in fish: ./schedlab completion fish | source. Add the
     line to the shell's startup file, with the path of this checkout.
     """
-    made = get_completion_class(shell)
-    assert made
-    source = made(context.find_root().command, {}, "schedlab", "_SCHEDLAB_COMPLETE").source()
+    completion_class = get_completion_class(shell)
+    assert completion_class
+    source = completion_class(
+        context.find_root().command, {}, "schedlab", "_SCHEDLAB_COMPLETE"
+    ).source()
     # click runs the program of this name on the PATH, but the launcher may not be on the PATH.
     source = re.sub(r".*\$\+commands\[.*\n", "", source)
     launcher = shlex.quote(str(ROOT / "schedlab"))

@@ -53,21 +53,21 @@ def trust_options(command: Callable[..., T]) -> Callable[..., T]:
     return command
 
 
-def need_consent(place: str, runs: Iterable[RunSpec], consent: Consent) -> None:
+def require_consent(place: str, runs: Iterable[RunSpec], consent: Consent) -> None:
     """Raises WrongUsage if a run's command would run on this machine without the user's consent."""
-    on_host = [run for run in runs if run.machine.name == HOST]
+    host_runs = [run for run in runs if run.machine.name == HOST]
     commands = dict.fromkeys(
-        visible_line(f"{run.workload_title} (under {run.policy})") for run in on_host
+        visible_line(f"{run.workload_title} (under {run.policy})") for run in host_runs
     )
     if not commands:
         return
-    shown = "".join(f"\n  {command}" for command in commands)
+    command_list = "".join(f"\n  {command}" for command in commands)
     if not consent.trust:
         raise WrongUsage(
             f"{place}: these commands would run on this machine, outside of a guest; "
-            f"if you trust them, add --trust:{shown}"
+            f"if you trust them, add --trust:{command_list}"
         )
-    say(f"schedlab: {place}: these commands run on this machine, outside of a guest:{shown}")
+    say(f"schedlab: {place}: these commands run on this machine, outside of a guest:{command_list}")
     if consent.yes:
         return
     if not sys.stdin.isatty():

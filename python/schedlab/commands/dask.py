@@ -13,7 +13,7 @@ from schedlab.commands.options import FOLDER
 from schedlab.errors import WrongUsage
 from schedlab.paths import cache_folder
 
-_PLAIN = ("--protocol", "--dashboard", "--dashboard-address", "--jupyter")
+_INSECURE_OPTIONS = ("--protocol", "--dashboard", "--dashboard-address", "--jupyter")
 """Options of Dask that would admit users without the certificate."""
 
 
@@ -45,23 +45,23 @@ def dask(certificate: Path | None, arguments: tuple[str, ...]) -> None:
 
     need_extra("sweep")
 
-    what, *others = arguments or ("",)
-    if what == "certificate" and len(others) == 1:
-        certificates.make(Path(others[0]))
+    program, *others = arguments or ("",)
+    if program == "certificate" and len(others) == 1:
+        certificates.create_certificate(Path(others[0]))
         say(f"schedlab: {others[0]}: copy this folder to each host of the cluster; it is secret")
         return
-    if what not in ("scheduler", "worker"):
+    if program not in ("scheduler", "worker"):
         raise WrongUsage(
             f"dask {' '.join(arguments)}: expected scheduler, worker, or certificate FOLDER"
         )
-    check_closed(others)
+    refuse_insecure_options(others)
     if certificate is None:
         raise WrongUsage(
-            f"dask {what}: without a certificate, everyone who can connect can run "
-            f"code as you; add --certificate FOLDER ({certificates.CURE})"
+            f"dask {program}: without a certificate, everyone who can connect can run "
+            f"code as you; add --certificate FOLDER ({certificates.CREATE_CERTIFICATE})"
         )
     os.environ |= {
-        **certificates.read(certificate).environment(),
+        **certificates.read_certificate(certificate).environment(),
         "POLARS_MAX_THREADS": "1",
         "DASK_TEMPORARY_DIRECTORY": str(scratch_folder()),
         # Dask cannot run without its HTTP servers. They serve nothing, and only to this host.
@@ -69,15 +69,15 @@ def dask(certificate: Path | None, arguments: tuple[str, ...]) -> None:
         "DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]",
         "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
     }
-    closed = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
-    command = module_command("dask", what, *closed, *others)
+    closed_options = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
+    command = module_command("dask", program, *closed_options, *others)
     os.execv(command[0], command)
 
 
-def check_closed(arguments: list[str]) -> None:
+def refuse_insecure_options(arguments: list[str]) -> None:
     """Raises WrongUsage for arguments that would admit users without the certificate."""
     for argument in arguments:
-        if "tcp://" in argument or argument.partition("=")[0] in _PLAIN:
+        if "tcp://" in argument or argument.partition("=")[0] in _INSECURE_OPTIONS:
             raise WrongUsage(
                 f"dask {argument}: accepts users without the certificate; leave it out"
             )

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from schedlab.commands.command_help import Modules
+from schedlab.commands.command_help import LazyCommands
 
-COMMANDS: Any = Modules(
+COMMANDS: Any = LazyCommands(
     "schedlab.commands", "docs", "lint", "soak", bench="schedlab_tools.benchmarks"
 )
 

@@ -33,22 +33,22 @@ def docs(names: tuple[str, ...], only_list: bool, site: Path | None) -> None:
             )
         write_site(site)
         return
-    from schedlab.base.toolchain.needs import EXTRAS, need_extra, need_if_installed
-    from schedlab.base.toolchain.policies import unknown
+    from schedlab.base.toolchain.needs import EXTRAS, install_if_packaged, need_extra
+    from schedlab.base.toolchain.policies import describe_unknown_name
 
     need_extra(*EXTRAS)
-    need_if_installed("browser")
+    install_if_packaged("browser")
     from schedlab_tools.documents.make import make, parts
 
-    known = parts()
+    all_parts = parts()
     for name in names:
-        if name not in known:
-            raise WrongUsage(unknown("part", name, known))
+        if name not in all_parts:
+            raise WrongUsage(describe_unknown_name("part", name, all_parts))
     if only_list:
-        for name in names or known:
-            click.echo(f"{name:12}  {known[name].about}")
+        for name in names or all_parts:
+            click.echo(f"{name:12}  {all_parts[name].about}")
         return
-    for file, changed in make(names or tuple(known)):
+    for file, changed in make(names or tuple(all_parts)):
         click.echo(f"{file}: {'updated' if changed else 'unchanged'}")
 
 
@@ -71,5 +71,5 @@ def write_site(folder: Path) -> None:
     from schedlab_tools.documents.site import build
 
     with working("building the site"):
-        pages = build(folder)
-    click.echo(f"{folder / 'index.html'}: {pages} pages")
+        page_count = build(folder)
+    click.echo(f"{folder / 'index.html'}: {page_count} pages")

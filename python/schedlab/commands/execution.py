@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from schedlab.base.display.numbers import counted
+from schedlab.base.display.numbers import format_count
 from schedlab.base.display.terminal import print_result, say, say_progress
 from schedlab.commands.options import FOLDER, echo_json
-from schedlab.paths import COMMAND
+from schedlab.paths import COMMAND_NAME
 
 if TYPE_CHECKING:
     from schedlab.machines.spec import RunSpec
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from schedlab.runs.plan_execution import Finished, Interrupted
 
 
-SHOWN = 10
+PLANNED_RUNS_SHOWN = 10
 """Number of planned runs that `--dry-run` lists."""
 
 out_option = click.option(
@@ -50,34 +50,37 @@ def perform(
     from schedlab.runs import perform as performing
 
     def describe_finished(interruption: Interrupted) -> str:
+        """Returns in words how many runs are finished."""
         count = len(interruption.finished)
         finished_text = f"; {count} of {len(plan.runs)} runs were finished"
         if not keep_runs:
             return finished_text
         return f"{finished_text} and are kept" + (f"\n  in {plan.folder}" if count else "")
 
-    with ended_by_signal(describe_finished):
+    with report_if_ended_by_signal(describe_finished):
         return performing.perform(plan, with_metrics=with_metrics, replacements=replacements)
 
 
-def print_planned(count: int, some: Sequence[str], as_json: bool, **more: object) -> None:
+def print_planned(count: int, titles_shown: Sequence[str], as_json: bool, **extra: object) -> None:
     """Prints the number of planned runs and some of their titles."""
     if as_json:
-        echo_json({"runs": count, **more, "some": list(some)})
+        echo_json({"runs": count, **extra, "some": list(titles_shown)})
         return
-    print_result(f"{counted(count, 'run')}{', such as' if len(some) < count else ''}:")
-    for title in some:
+    print_result(f"{format_count(count, 'run')}{', such as' if len(titles_shown) < count else ''}:")
+    for title in titles_shown:
         print_result(f"  {title}")
 
 
 def print_plan(runs: Sequence[RunSpec], as_json: bool) -> None:
     """Prints the number of runs of a plan and some of their titles."""
-    titles = [f"{run.workload_title}: {run.title}, seed {run.seed}" for run in runs[:SHOWN]]
+    titles = [
+        f"{run.workload_title}: {run.title}, seed {run.seed}" for run in runs[:PLANNED_RUNS_SHOWN]
+    ]
     print_planned(len(runs), titles, as_json)
 
 
 @contextmanager
-def ended_by_signal(describe_finished: Callable[[Interrupted], str]) -> Iterator[None]:
+def report_if_ended_by_signal(describe_finished: Callable[[Interrupted], str]) -> Iterator[None]:
     """If a signal ends the block, reports the finished runs and exits with the signal's status."""
     from schedlab.runs.plan_execution import Interrupted
 
@@ -89,35 +92,35 @@ def ended_by_signal(describe_finished: Callable[[Interrupted], str]) -> Iterator
 
 
 @contextmanager
-def carried_out(make: Callable[[Path], Plan], out: Path | None) -> Iterator[list[Finished]]:
+def run_plan(make_plan: Callable[[Path], Plan], out: Path | None) -> Iterator[list[Finished]]:
     """Gives the finished runs of a plan, in `out`.
 
     Without `out`, a temporary folder is removed after the block.
     """
     if out:
-        plan = make(out.absolute())
+        plan = make_plan(out.absolute())
         plan.check()
         plan.check_new()
         yield perform(plan)
         return
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-        plan = make(Path(folder))
+        plan = make_plan(Path(folder))
         plan.check()
         yield perform(plan, keep_runs=False)
 
 
 def check_finished(runs: list[Finished], measured: bool = False) -> None:
     """Exits with status 1 if a run failed or, with `measured`, has no metrics."""
-    from schedlab.runs.plan_execution import describe
+    from schedlab.runs.plan_execution import describe_failures
 
-    for message in describe(runs):
+    for message in describe_failures(runs):
         say(message)
     if not all(run.outcome.succeeded and (run.metrics or not measured) for run in runs):
         raise SystemExit(1)
 
 
-_WIDTH = 78
-_COMPARED = 4
+_TEXT_WIDTH = 78
+_COMPARED_POLICIES_MAX = 4
 """Number of policies that the proposed comparison command names."""
 
 
@@ -125,7 +128,7 @@ def print_findings(findings: Sequence[str]) -> None:
     """Prints the report's findings without Markdown's markup."""
     for finding in findings:
         plain = re.sub(r"\\(.)|[*`]", lambda mark: mark[1] or "", finding)
-        print_result(textwrap.fill(plain, _WIDTH, initial_indent="- ", subsequent_indent="  "))
+        print_result(textwrap.fill(plain, _TEXT_WIDTH, initial_indent="- ", subsequent_indent="  "))
 
 
 def print_next_steps(runs: Sequence[Path]) -> None:
@@ -138,9 +141,9 @@ def print_next_steps(runs: Sequence[Path]) -> None:
         return
     from schedlab.base.toolchain.policies import known_policies
 
-    some = ",".join(list(known_policies())[:_COMPARED])
-    say_progress(f"See it:         {COMMAND} monitor {shlex.quote(os.path.relpath(runs[0]))}")
+    policies_shown = ",".join(list(known_policies())[:_COMPARED_POLICIES_MAX])
+    say_progress(f"See it:         {COMMAND_NAME} monitor {shlex.quote(os.path.relpath(runs[0]))}")
     say_progress(
-        f"Change it:      {COMMAND} run --policy {some} --workload mixed --cpus 2 --runs 5"
+        f"Change it:      {COMMAND_NAME} run --policy {policies_shown} --workload mixed --cpus 2 --runs 5"
     )
-    say_progress(f"Write your own: {COMMAND} new-policy my-own")
+    say_progress(f"Write your own: {COMMAND_NAME} new-policy my-own")

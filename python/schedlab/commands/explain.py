@@ -24,7 +24,7 @@ from schedlab.commands.options import (
 )
 from schedlab.errors import WrongUsage
 from schedlab.machines import Branching, machine_named
-from schedlab.runs.branches import Attribute, Future, parse_attribute
+from schedlab.runs.branches import AttributeChange, BranchChanges, parse_attribute
 from schedlab.units import parse_time
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from schedlab.analysis.explanation.explained_waits import Explained, ExplainedWait, WaitQuery
     from schedlab.analysis.explanation.reasons import Choice
-    from schedlab.analysis.explanation.words import Names, Share
+    from schedlab.analysis.explanation.words import ProcessNames, WaitShare
     from schedlab.analysis.tables import Run
     from schedlab.base.toolchain.policies import PolicyChoice
     from schedlab.runs.replay import ReplayChanges
@@ -47,9 +47,10 @@ class RerunChanges:
     without: Sequence[str] = ()
     """Tasks (PID, name or group) that compute nothing."""
     policy: PolicyChoice | None = None
-    attributes: Sequence[Attribute] = ()
+    attributes: Sequence[AttributeChange] = ()
 
     def __bool__(self) -> bool:
+        """Returns whether there is any change."""
         return bool(self.without or self.policy or self.attributes)
 
     @property
@@ -70,7 +71,7 @@ class Rerun:
 
 
 @contextmanager
-def rerun(opened: Run, experiment: RerunChanges, begin_ns: int | None) -> Iterator[Rerun]:
+def compared_reruns(opened: Run, experiment: RerunChanges, begin_ns: int | None) -> Iterator[Rerun]:
     """Gives the reruns of `opened` without and with the changes;
     their files exist within the block.
 
@@ -80,66 +81,98 @@ def rerun(opened: Run, experiment: RerunChanges, begin_ns: int | None) -> Iterat
     """
     from_a_moment = begin_ns is not None or not experiment.attributes
     with TemporaryDirectory(prefix="schedlab-") as folder:
-        place = Path(folder)
+        path = Path(folder)
         if from_a_moment and not experiment.without and _has_branches(opened):
             begin_ns = opened.window.begin_ns if begin_ns is None else begin_ns
-            yield _branched(opened, experiment, begin_ns, place)
+            yield _rerun_as_branches(opened, experiment, begin_ns, path)
         else:
-            yield _replayed(opened, experiment, place)
+            yield _rerun_as_replays(opened, experiment, path)
 
 
 def _has_branches(opened: Run) -> bool:
+    """Returns whether the run's machine can continue it from a saved moment."""
     manifest = opened.manifest
-    known = isinstance(machine_named(opened.setup.machine), Branching)
-    return known and not {"branch", "recorded_from_ns"} & manifest.keys()
+    can_branch = isinstance(machine_named(opened.setup.machine), Branching)
+    return can_branch and not {"branch", "recorded_from_ns"} & manifest.keys()
 
 
-def _branched(opened: Run, experiment: RerunChanges, begin_ns: int, place: Path) -> Rerun:
-    from schedlab.commands.execution import ended_by_signal
+def _rerun_as_branches(opened: Run, experiment: RerunChanges, begin_ns: int, path: Path) -> Rerun:
+    """Reruns the run as two branches at `begin_ns`, without and with the changes."""
+    from schedlab.commands.execution import report_if_ended_by_signal
     from schedlab.runs import branch_runs
-    from schedlab.runs.branches import past
+    from schedlab.runs.branches import open_branch_source
     from schedlab.units import format_time
 
-    history = past(opened.folder)
-    futures = [Future(), Future(experiment.policy, (), tuple(experiment.attributes))]
-    with ended_by_signal(lambda _: ""):
-        unchanged, changed = branch_runs.perform(history, begin_ns, futures, place / "branches")
+    history = open_branch_source(opened.folder)
+    branches = [BranchChanges(), BranchChanges(experiment.policy, (), tuple(experiment.attributes))]
+    with report_if_ended_by_signal(lambda _: ""):
+        unchanged, changed = branch_runs.perform_branches(
+            history, begin_ns, branches, path / "branches"
+        )
     how = f"a branch of the run from {format_time(begin_ns)} on"
-    return Rerun(how, _trace(unchanged.folder), _trace(changed.folder))
+    return Rerun(how, _read_trace(unchanged.folder), _read_trace(changed.folder))
 
 
-def _replayed(opened: Run, experiment: RerunChanges, place: Path) -> Rerun:
+def _rerun_as_replays(opened: Run, experiment: RerunChanges, path: Path) -> Rerun:
+    """Reruns the run as two replays in the simulator, without and with the changes.
+
+    If the simulator lacks the run's policy, the built-in policy that replays it best replaces it.
+    """
+    from schedlab.base.toolchain.policies import read_catalogue
     from schedlab.commands.execution import check_finished, perform
-    from schedlab.runs.request import of_recording
+    from schedlab.commands.replay import find_stand_in, replay_limit_ns
+    from schedlab.machines.outcome import MEASURABLE_STATUSES
+    from schedlab.runs.recording import read_recording
+    from schedlab.runs.request import replay_request
 
-    question = of_recording(opened.folder)
+    how = "a replay in the simulator (docs/replay.md says how far to trust it)"
+    if opened.setup.policy in read_catalogue():
+        question = replay_request(opened.folder)
+    else:
+        policy, differences = find_stand_in(
+            opened.folder, path / "stand-ins", [change.name for change in experiment.attributes]
+        )
+        question = replay_request(
+            opened.folder,
+            policies=(policy,),
+            limit=replay_limit_ns(read_recording(opened.folder), opened.trace),
+        )
+        how = (
+            f"a replay in the simulator under {policy}, which replaces {opened.setup.policy}: without a"
+            f" change, it differs from the recording {differences}"
+        )
     assert question.replay
     changed = replace(
         question,
         policies=(experiment.policy,) if experiment.policy else question.policies,
         settings=() if experiment.policy else question.settings,
-        replay=question.replay.but(_replay_changes(opened, experiment), experiment.title),
+        replay=question.replay.with_changes(_replay_changes(opened, experiment), experiment.title),
     )
     traces = []
     for name, request in (("unchanged", question), ("changed", changed)):
-        finished = perform(replace(request, out=place / name).plan(), keep_runs=False)
-        check_finished(finished)
-        traces.append(_trace(finished[0].folder))
-    return Rerun("a replay in the simulator (docs/replay.md says how far to trust it)", *traces)
+        finished = perform(replace(request, out=path / name).plan(), keep_runs=False)
+        if (
+            finished[0].outcome.status not in MEASURABLE_STATUSES
+        ):  # some tasks of a machine never end
+            check_finished(finished)
+        traces.append(_read_trace(finished[0].folder))
+    return Rerun(how, *traces)
 
 
 def _replay_changes(opened: Run, experiment: RerunChanges) -> ReplayChanges:
+    """Returns the changes in the form of a replay's request."""
     from schedlab.runs.replay import ReplayChanges
 
     idle = frozenset(life for task in experiment.without for life in opened.lives(task))
     attributes: dict[int, dict[str, int]] = {}
     for attribute in experiment.attributes:
-        for life in opened.lives(attribute.life_table):
+        for life in opened.lives(attribute.target):
             attributes.setdefault(life, {})[attribute.name] = attribute.value
     return ReplayChanges(idle, attributes)
 
 
-def _trace(folder: Path) -> Trace:
+def _read_trace(folder: Path) -> Trace:
+    """Returns the trace of a run, given its folder."""
     from schedlab import trace
     from schedlab.machines.folder import TRACE_FILE
 
@@ -148,17 +181,18 @@ def _trace(folder: Path) -> Trace:
 
 TIME = Parsed("TIME", parse_time)
 ATTRIBUTE = Parsed("WHO:ATTRIBUTE=VALUE", parse_attribute)
-_SHARES_SHOWN = 8
-_CHOICES_SHOWN = 5
+_SHARES_MAX = 8
+_CHOICES_MAX = 5
 
 
-def _kinds(text: str) -> tuple[str, ...]:
-    from schedlab.analysis.explanation.waits import KINDS
+def _parse_kinds(text: str) -> tuple[str, ...]:
+    """Parses kinds of waits that are separated by commas. Raises ValueError."""
+    from schedlab.analysis.explanation.waits import WAIT_KINDS
 
     kinds = tuple(text.split(","))
     for kind in kinds:
-        if kind not in KINDS:
-            raise ValueError(f"'{kind}' is not one of {', '.join(KINDS)}")
+        if kind not in WAIT_KINDS:
+            raise ValueError(f"'{kind}' is not one of {', '.join(WAIT_KINDS)}")
     return kinds
 
 
@@ -168,7 +202,7 @@ def _kinds(text: str) -> tuple[str, ...]:
 @click.option(
     "--kind",
     "kinds",
-    type=Parsed("KINDS", _kinds),
+    type=Parsed("KINDS", _parse_kinds),
     help="Select kinds of waits: response (from the fork to the first run), "
     "wake-up (from a wake-up), turn (between two runs), found (since before "
     "the trace), blocked (for another process). Default: all but blocked.",
@@ -230,7 +264,7 @@ def explain(
     path: str | None,
     without: tuple[str, ...],
     policies: tuple[PolicyChoice, ...],
-    attributes: tuple[Attribute, ...],
+    attributes: tuple[AttributeChange, ...],
     as_json: bool,
     **which: Any,
 ) -> None:
@@ -244,32 +278,33 @@ def explain(
     """
     from schedlab.analysis.explanation.explained_waits import WaitQuery
     from schedlab.analysis.explanation.explained_waits import explain as explain_waits
-    from schedlab.analysis.explanation.waits import QUEUED
+    from schedlab.analysis.explanation.waits import QUEUED_KINDS
     from schedlab.analysis.tables import open_run
     from schedlab.base.toolchain.policies import known_policies
 
-    question = WaitQuery(kinds=kinds or QUEUED, **which)
+    question = WaitQuery(kinds=kinds or QUEUED_KINDS, **which)
     experiment = RerunChanges(without, policies[0] if policies else None, attributes)
     _check_times(question, experiment)
     if len(policies) > 1:
         raise WrongUsage("--policy: the run is repeated under one policy; give only one")
     opened = open_run(run)
     if path is not None:
-        _show_path(opened.trace, path, as_json)
+        _print_path(opened.trace, path, as_json)
         return
     answer = explain_waits(opened.trace, question, known_policies())
     if as_json:
         rerun_result = (
-            _again(opened, question, experiment, answer).to_dict() if experiment else None
+            _compare_rerun(opened, question, experiment, answer).to_dict() if experiment else None
         )
         echo_json({**answer.to_dict(), **({"otherwise": rerun_result} if rerun_result else {})})
         return
-    _show(answer, question.by)
+    _print_explanation(answer, question.by)
     if experiment:
-        _show_again(_again(opened, question, experiment, answer), question.by)
+        _print_rerun(_compare_rerun(opened, question, experiment, answer), question.by)
 
 
 def _check_times(question: WaitQuery, experiment: RerunChanges) -> None:
+    """Raises WrongUsage for times that contradict each other."""
     begin_ns, end_ns = question.begin_ns, question.end_ns
     if begin_ns is not None and end_ns is not None and end_ns < begin_ns:
         raise WrongUsage("--to: ends before --from, so that no wait is selected; give a later time")
@@ -284,7 +319,7 @@ def _check_times(question: WaitQuery, experiment: RerunChanges) -> None:
 
 
 @dataclass(frozen=True)
-class Again:
+class RerunDifference:
     """The result of a rerun: the change of each wait, which confirms or refutes the explanation."""
 
     title: str
@@ -292,38 +327,44 @@ class Again:
     difference: pl.DataFrame
 
     def to_dict(self) -> dict[str, object]:
+        """Returns the result for JSON."""
         return {"what": self.title, "how": self.how, "waiting": self.difference.to_dicts()}
 
 
-def _again(opened: Run, question: WaitQuery, experiment: RerunChanges, answer: Explained) -> Again:
-    from schedlab.analysis.explanation.delays import confirmed, difference
+def _compare_rerun(
+    opened: Run, question: WaitQuery, experiment: RerunChanges, answer: Explained
+) -> RerunDifference:
+    """Reruns the run with the changes, and compares the waits."""
+    from schedlab.analysis.explanation.delays import check_attribution, waiting_time_changes
 
     begin_ns = opened.window.begin_ns if question.begin_ns is None else question.begin_ns
-    with rerun(opened, experiment, question.begin_ns) as done:
-        compared = difference(
-            done.unchanged, done.changed, question.kinds, question.task, begin_ns, question.by
+    with compared_reruns(opened, experiment, question.begin_ns) as reruns:
+        compared = waiting_time_changes(
+            reruns.unchanged, reruns.changed, question.kinds, question.task, begin_ns, question.by
         )
-    because_of = [
-        answer.names.called(life, question.by)
+    blamed_names = [
+        answer.names.name_by(life, question.by)
         for task in experiment.without
         for life in opened.lives(task)
     ]
-    return Again(experiment.title, done.how, confirmed(compared, answer.delays, because_of))
+    return RerunDifference(
+        experiment.title, reruns.how, check_attribution(compared, answer.delays, blamed_names)
+    )
 
 
-def _show_again(again: Again, by: str) -> None:
-
-    blames = again.difference["blamed_ns"].sum() > 0
+def _print_rerun(rerun_difference: RerunDifference, by: str) -> None:
+    """Prints the change of each wait. `by`: what rows are grouped by: group, name or pid."""
+    blames = rerun_difference.difference["blamed_ns"].sum() > 0
     headings = (">attributed", "") if blames else ()
     table = new_table(
-        f"Waiting {again.title}",
+        f"Waiting {rerun_difference.title}",
         f"waiting ({by})",
         ">unchanged",
         ">changed",
         ">saved",
         *headings,
     )
-    for row in again.difference.iter_rows(named=True):
+    for row in rerun_difference.difference.iter_rows(named=True):
         before, after, blamed = row["before_ns"], row["after_ns"], row["blamed_ns"]
         verdict = {True: "confirmed", False: "not confirmed", None: ""}[row["confirmed"]]
         more = (duration(blamed), verdict) if blames else ()
@@ -331,11 +372,11 @@ def _show_again(again: Again, by: str) -> None:
             row["waiting"], duration(before), duration(after), duration(before - after), *more
         )
     print_full_width(table)
-    print_result(f"The rerun was {again.how}.")
+    print_result(f"The rerun was {rerun_difference.how}.")
 
 
-def _show(answer: Explained, by: str) -> None:
-
+def _print_explanation(answer: Explained, by: str) -> None:
+    """Prints the explanation."""
     if not answer.waits:
         print_result("No process had such a wait.")
         return
@@ -354,7 +395,7 @@ def _show(answer: Explained, by: str) -> None:
     if len(answer.delays):
         print_full_width(_delays_table(answer.delays, by))
     for number, wait in enumerate(answer.longest, 1):
-        _show_wait(number, wait, answer.names)
+        _print_wait(number, wait, answer.names)
 
 
 def _delays_table(delays: pl.DataFrame, by: str) -> Table:
@@ -374,24 +415,26 @@ def _delays_table(delays: pl.DataFrame, by: str) -> Table:
     return table
 
 
-def _show_wait(number: int, explained: ExplainedWait, names: Names) -> None:
-
+def _print_wait(number: int, explained: ExplainedWait, names: ProcessNames) -> None:
+    """Prints one wait with its causes and the policy's decisions."""
     wait = explained.wait
     title = f"{number}. {explained.name}, {wait.kind}, at {milliseconds(wait.begin_ns, 4)}:"
     print_result(f"{title} {duration(wait.duration_ns)}")
-    _show_shares(explained.shares, wait.duration_ns)
+    _print_shares(explained.shares, wait.duration_ns)
     for cpu, spent in explained.idle_elsewhere_ns.items():
         print_result(f"        meanwhile CPU {cpu} idled for {duration(spent)}")
-    _show_choices(explained.choices, names)
+    for place in explained.places:
+        print_result(f"        {place.describe()}")
+    _print_choices(explained.choices, names)
 
 
-def _show_shares(shares: Sequence[Share], total_ns: int) -> None:
-
-    for share in shares[:_SHARES_SHOWN]:
+def _print_shares(shares: Sequence[WaitShare], total_ns: int) -> None:
+    """Prints the causes of a wait with their times."""
+    for share in shares[:_SHARES_MAX]:
         often = f" ({share.parts:,} times)" if share.parts > 1 else ""
         part = percent(share.duration_ns / total_ns) if total_ns else ""
         print_result(f"    {duration(share.duration_ns):>9} {part:>7}  {share.words}{often}")
-    rest = shares[_SHARES_SHOWN:]
+    rest = shares[_SHARES_MAX:]
     if rest:
         spent = sum(share.duration_ns for share in rest)
         print_result(
@@ -399,19 +442,21 @@ def _show_shares(shares: Sequence[Share], total_ns: int) -> None:
         )
 
 
-def _show_choices(choices: Sequence[Choice], names: Names) -> None:
-    hidden = len(choices) - _CHOICES_SHOWN
+def _print_choices(choices: Sequence[Choice], names: ProcessNames) -> None:
+    """Prints the policy's decisions during a wait."""
+    hidden = len(choices) - _CHOICES_MAX
     if hidden > 0:
         print_result(
-            f"        the last {_CHOICES_SHOWN} of {len(choices)} decisions during the wait:"
+            f"        the last {_CHOICES_MAX} of {len(choices)} decisions during the wait:"
         )
-    for choice in choices[-_CHOICES_SHOWN:]:
+    for choice in choices[-_CHOICES_MAX:]:
         print_result(
             f"        {milliseconds(choice.time_ns, 4)}, CPU {choice.cpu}: {choice.describe(names)}"
         )
 
 
-def _show_path(trace: Trace, task: str, as_json: bool) -> None:
+def _print_path(trace: Trace, task: str, as_json: bool) -> None:
+    """Prints what a task did and waited for during its lifetime."""
     from schedlab.analysis.explanation.explained_waits import critical_path
 
     shares, _, total_ns = critical_path(trace, task)
@@ -419,4 +464,4 @@ def _show_path(trace: Trace, task: str, as_json: bool) -> None:
         echo_json({"duration_ns": total_ns, "parts": [asdict(share) for share in shares]})
         return
     print_result(f"{task}, from fork to exit: {duration(total_ns)}")
-    _show_shares(shares, total_ns)
+    _print_shares(shares, total_ns)

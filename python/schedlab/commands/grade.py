@@ -14,15 +14,21 @@ import click
 
 from schedlab.base.display.activity import working
 from schedlab.base.display.names import json_text
-from schedlab.base.display.terminal import messages, new_table, print_full_width, print_result, say
-from schedlab.base.files.atomic import written
-from schedlab.base.host.processor import host_processors
+from schedlab.base.display.terminal import (
+    message_console,
+    new_table,
+    print_full_width,
+    print_result,
+    say,
+)
+from schedlab.base.files.atomic import atomic_write
+from schedlab.base.host.processor import count_host_cpus
 from schedlab.commands.options import (
     EXISTING_PATH,
-    PLACE,
-    as_object,
+    PATH,
     echo_json,
     json_option,
+    pass_as_object,
     quiet_option,
 )
 from schedlab.errors import NotGraded, WrongUsage
@@ -53,17 +59,17 @@ class Options:
 @click.argument("submission", required=False, type=EXISTING_PATH)
 @click.option(
     "--out",
-    type=PLACE,
+    type=PATH,
     help="Keep runs that lost points in this folder.  [default: a new one in runs/]",
 )
 @click.option(
     "--gradescope",
-    type=PLACE,
+    type=PATH,
     help="Also write the verdict to this file in Gradescope's format: results.json.",
 )
 @click.option(
     "--classroom",
-    type=PLACE,
+    type=PATH,
     help="Also write the verdict for the reporter of GitHub Classroom, and print "
     "nothing about hidden tests: students read the log.",
 )
@@ -75,7 +81,7 @@ class Options:
 )
 @click.option(
     "--jobs",
-    default=host_processors,
+    default=count_host_cpus,
     show_default="the CPUs of this host",
     type=click.IntRange(1, 1024),
     help="Number of submissions or mutants graded at a time.",
@@ -92,7 +98,7 @@ class Options:
 )
 @quiet_option
 @json_option
-@as_object(Options)
+@pass_as_object(Options)
 def grade(options: Options) -> None:
     """Grade a policy by the tests of a LAB, with evidence for each lost point.
 
@@ -108,13 +114,13 @@ def grade(options: Options) -> None:
     """
     from schedlab.courses.grading.grading import grader
     from schedlab.courses.grading.lab import find_lab
-    from schedlab.courses.grading.verdict import classroom, gradescope
+    from schedlab.courses.grading.verdict import classroom_input, gradescope_results
 
     lab = find_lab(options.lab)
     source = options.submission
-    say_protection(options.trust)
+    report_missing_sandbox(options.trust)
     if options.try_lab:
-        test_lab(lab, options)
+        print_lab_trial(lab, options)
         return
     if options.mutants:
         raise WrongUsage("--mutants: works only with --try-lab; add --try-lab")
@@ -123,29 +129,30 @@ def grade(options: Options) -> None:
     if source.is_dir():
         grade_class(lab, source, options)
         return
-    keep = _place(options, lab)
+    runs_folder = _output_folder(options, lab)
     with (
         working(f"{source.name}: compiling") as update,
-        grader(lab, options.trust) as ready,
+        grader(lab, options.trust) as lab_grader,
     ):
 
         def show_test(test: str) -> None:
+            """Shows the test that runs."""
             update(f"{source.name}: {test}")
 
-        verdict = ready.grade(source, keep, show_test)
+        verdict = lab_grader.grade(source, runs_folder, show_test)
     if options.gradescope:
-        _write(options.gradescope, json_text(gradescope(verdict), indent=2) + "\n")
+        _write_file(options.gradescope, json_text(gradescope_results(verdict), indent=2) + "\n")
     if options.classroom:
-        _write(options.classroom, classroom(verdict) + "\n")
+        _write_file(options.classroom, classroom_input(verdict) + "\n")
     if options.as_json:
         echo_json(verdict.to_dict())
     else:
-        show(verdict, keep, to_students=options.classroom is not None)
-    if verdict.points < verdict.most:
+        print_verdict(verdict, runs_folder, to_students=options.classroom is not None)
+    if verdict.points < verdict.max_points:
         raise SystemExit(1)
 
 
-def say_protection(trust: bool) -> None:
+def report_missing_sandbox(trust: bool) -> None:
     """Reports if this host could not compile the trusted submissions in a sandbox."""
     from schedlab.courses.submissions.sandbox import missing_requirement
 
@@ -153,13 +160,13 @@ def say_protection(trust: bool) -> None:
         say(f"schedlab: --trust: submissions are compiled without a sandbox: {why}")
 
 
-def test_lab(lab: Lab, options: Options) -> None:
+def print_lab_trial(lab: Lab, options: Options) -> None:
     """Grades mutants of a lab's solution and prints the results.
 
     Exits with status 1 if a mutant or a usual mistake survives, or if
     too many mutants are equivalent.
     """
-    from schedlab.courses.grading.lab_testing import WORKLOADS, Outcome, try_lab
+    from schedlab.courses.grading.lab_testing import RANDOM_WORKLOAD_COUNT, MutantOutcome, try_lab
 
     for option, value in (
         ("SUBMISSION", options.submission),
@@ -170,36 +177,37 @@ def test_lab(lab: Lab, options: Options) -> None:
         if value:
             raise WrongUsage(f"{option}: --try-lab grades no submission; leave it out")
 
-    def show_outcome(outcome: Outcome, done: int, of: int) -> None:
+    def show_outcome(outcome: MutantOutcome, done: int, of: int) -> None:
+        """Shows the progress with the result of a mutant."""
         place = f"line {outcome.mutant.line}: " if outcome.mutant.line else ""
-        say(f"[{done}/{of}] {place}{outcome.mutant.after}: {outcome.words}")
+        say(f"[{done}/{of}] {place}{outcome.mutant.after}: {outcome.text}")
 
-    tried = try_lab(lab, options.trust, options.jobs, options.mutants, show_outcome)
+    trial = try_lab(lab, options.trust, options.jobs, options.mutants, show_outcome)
     if options.as_json:
-        echo_json(tried.to_dict())
+        echo_json(trial.to_dict())
     else:
         headings = (">mutants", ">killed", ">equivalent", ">survived", ">mistakes", ">without loss")
         table = new_table(lab.title, "lab", *headings)
-        counts = [tried.count(status) for status in ("killed", "equivalent", "survived")]
-        free = sum(not mistake.killed_by for mistake in tried.mistakes)
-        numbers = (len(tried.mutants), *counts, len(tried.mistakes), free)
+        counts = [trial.count(status) for status in ("killed", "equivalent", "survived")]
+        undetected = sum(not mistake.killed_by for mistake in trial.mistakes)
+        numbers = (len(trial.mutants), *counts, len(trial.mistakes), undetected)
         table.add_row(lab.folder.name, *map(str, numbers))
         print_full_width(table)
-        for mutant in tried.unkilled:
+        for mutant in trial.unkilled:
             print_result(
                 f"line {mutant.mutant.line}: {mutant.status}"
                 if mutant.mutant.line
                 else "usual mistake:"
             )
-            print_result(_set_in(f"{mutant.mutant.before}\n{mutant.mutant.after}"))
+            print_result(_indent(f"{mutant.mutant.before}\n{mutant.mutant.after}"))
             if mutant.example:
                 print_result(
-                    _set_in(f"{mutant.difference}, in this test:\n{json_text(mutant.example)}")
+                    _indent(f"{mutant.difference}, in this test:\n{json_text(mutant.example)}")
                 )
         print_result(
-            f"Equivalent mutants have the solution's traces on {WORKLOADS:,} random workloads."
+            f"Equivalent mutants have the solution's traces on {RANDOM_WORKLOAD_COUNT:,} random workloads."
         )
-    if not tried.passed:
+    if not trial.passed:
         raise SystemExit(1)
 
 
@@ -209,7 +217,13 @@ def grade_class(lab: Lab, folder: Path, options: Options) -> None:
     Exits with status 1 unless every submission has all points.
     """
     from schedlab.base.files.replacement import add_to_list, check_file
-    from schedlab.courses.grading.class_grading import PAGE, Graded, grade_all, page, submissions_in
+    from schedlab.courses.grading.class_grading import (
+        PAGE_FILE,
+        GradedSubmission,
+        class_page,
+        grade_all,
+        submissions_in,
+    )
     from schedlab.courses.grading.grading import grader
     from schedlab.paths import new_runs_folder
 
@@ -217,21 +231,22 @@ def grade_class(lab: Lab, folder: Path, options: Options) -> None:
         raise WrongUsage("--gradescope and --classroom: apply to one submission; name a file")
     submissions = submissions_in(folder)
     out = options.out or new_runs_folder("grade")
-    if (out / PAGE).exists():
-        check_file("out", out / PAGE, ours=True)
+    if (out / PAGE_FILE).exists():
+        check_file("out", out / PAGE_FILE, has_default_name=True)
     done = 0
 
-    def report_graded(graded: Graded) -> None:
+    def print_graded(graded: GradedSubmission) -> None:
+        """Prints the row of a graded submission."""
         nonlocal done
         done += 1
-        messages().print(f"[{done}/{len(submissions)}] {graded.name}", soft_wrap=True)
+        message_console().print(f"[{done}/{len(submissions)}] {graded.name}", soft_wrap=True)
 
     with working(f"grading {len(submissions)} submissions"):
         with grader(lab, options.trust):
             pass  # runs the lab's solution once for all submissions
-        results_list = grade_all(lab, folder, out, options.trust, options.jobs, report_graded)
-    _write(out / PAGE, page(lab, results_list, out))
-    add_to_list(out / PAGE)
+        results_list = grade_all(lab, folder, out, options.trust, options.jobs, print_graded)
+    _write_file(out / PAGE_FILE, class_page(lab, results_list, out))
+    add_to_list(out / PAGE_FILE)
     if options.as_json:
         echo_json(
             [
@@ -243,84 +258,97 @@ def grade_class(lab: Lab, folder: Path, options: Options) -> None:
         headings = [f">{test.name}" for test in lab.tests]
         table = new_table(lab.title, "submission", ">points", *headings, "")
         for submission in results_list:
-            tests = [submission.shown(submission.points_of(test.name)) for test in lab.tests]
+            tests = [
+                submission.format_points(submission.points_of(test.name)) for test in lab.tests
+            ]
             table.add_row(
-                submission.name, submission.shown(submission.points), *tests, submission.note
+                submission.name,
+                submission.format_points(submission.points),
+                *tests,
+                submission.note,
             )
         print_full_width(table)
-        print_result(f"The teacher's page: {out / PAGE}")
+        print_result(f"The teacher's page: {out / PAGE_FILE}")
     if not all(graded.is_graded for graded in results_list):
         raise SystemExit(NotGraded.exit_status)
     if any(graded.points < lab.points for graded in results_list):
         raise SystemExit(1)
 
 
-def _place(options: Options, lab: Lab) -> Path:
+def _output_folder(options: Options, lab: Lab) -> Path:
+    """Returns the folder for the runs of tests that lost points."""
     from schedlab.base.files.replacement import check_file
-    from schedlab.courses.grading.grading import check_out
+    from schedlab.courses.grading.grading import check_output_folders
     from schedlab.paths import new_runs_folder
 
     for name, place in (("gradescope", options.gradescope), ("classroom", options.classroom)):
         if place:
-            check_file(name, place, ours=True)
+            check_file(name, place, has_default_name=True)
     if options.out is None:
         return new_runs_folder("grade")
-    check_out(lab, options.out)
+    check_output_folders(lab, options.out)
     return options.out
 
 
-def _write(place: Path, text: str) -> None:
+def _write_file(path: Path, text: str) -> None:
+    """Writes a text to a file. Raises WrongUsage if that is not possible."""
     try:
-        with written(place) as new:
+        with atomic_write(path) as new:
             new.write_text(text)
     except OSError as error:
-        raise WrongUsage(f"{place} cannot be written: {error.strerror}") from None
+        raise WrongUsage(
+            f"cannot be written: {error.strerror}", what=str(path), fix="name another file"
+        ) from None
 
 
-def show(verdict: Verdict, keep: Path, to_students: bool) -> None:
+def print_verdict(verdict: Verdict, runs_folder: Path, to_students: bool) -> None:
     """Prints the points and why points are lost.
 
     `to_students`: without the reasons of hidden tests.
     """
-    from schedlab.courses.grading.verdict import shown
+    from schedlab.courses.grading.verdict import format_points
 
     print_result(
-        f"{verdict.lab}: {shown(verdict.points)} of {shown(verdict.most)} points for {verdict.submission}"
+        f"{verdict.lab}: {format_points(verdict.points)} of {format_points(verdict.max_points)}"
+        f" points for {verdict.submission}"
     )
     if verdict.refused:
-        print_result(f"\nIt does not compile:\n{_set_in(verdict.refused)}")
+        print_result(f"\nIt does not compile:\n{_indent(verdict.refused)}")
         return
     table = new_table("", "test", ">points", ">of", "topic")
     for test in verdict.tests:
         name = f"{test.name} (hidden)" if test.hidden else test.name
-        table.add_row(name, shown(test.points), shown(test.most), test.title)
+        table.add_row(name, format_points(test.points), format_points(test.max_points), test.title)
     print_full_width(table)
     for test in verdict.tests:
-        if test.lost and not (test.hidden and to_students):
-            show_lost(test, keep / test.name)
+        if test.lost_points and not (test.hidden and to_students):
+            print_lost_points(test, runs_folder / test.name)
 
 
-def show_lost(test: TestVerdict, folder: Path) -> None:
+def print_lost_points(test: TestVerdict, folder: Path) -> None:
     """Prints why a test lost points, and how to inspect its run."""
-    from schedlab.courses.grading.verdict import picture_of, shown
+    from schedlab.courses.grading.verdict import format_points, picture_name
 
     print_result(f"{test.name}:")
-    if test.broken:
-        print_result(_set_in(f"no points: {test.broken}") + "\n")
+    if test.run_failure:
+        print_result(_indent(f"no points: {test.run_failure}") + "\n")
         return
-    for number, part in enumerate(test.scored):
-        if part.points < part.most:
+    for number, part in enumerate(test.expectations):
+        if part.points < part.max_points:
             print_result(
-                _set_in(f"{shown(part.points)} of {shown(part.most)}: {part.title}\n{part.why}")
+                _indent(
+                    f"{format_points(part.points)} of {format_points(part.max_points)}: {part.title}\n{part.why}"
+                )
             )
             if part.picture:
-                print_result("\n" + _set_in(_set_in(part.picture)))
-            if (folder / picture_of(number)).is_file():
-                print_result("\n" + _set_in(f"Picture: {folder / picture_of(number)}"))
+                print_result("\n" + _indent(_indent(part.picture)))
+            if (folder / picture_name(number)).is_file():
+                print_result("\n" + _indent(f"Picture: {folder / picture_name(number)}"))
             print_result("")
     if folder.is_dir():
-        print_result(_set_in(f"See it: ./schedlab monitor {shlex.quote(str(folder))}") + "\n")
+        print_result(_indent(f"See it: ./schedlab monitor {shlex.quote(str(folder))}") + "\n")
 
 
-def _set_in(text: str) -> str:
+def _indent(text: str) -> str:
+    """Returns the text with each line indented."""
     return "\n".join(f"    {line}".rstrip() for line in text.splitlines())

@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from schedlab.base.display.terminal import print_result, results, say
+from schedlab.base.display.terminal import print_result, result_console, say
 from schedlab.base.toolchain.policies import parse_choices
-from schedlab.commands.options import PLACE, TICK, Parsed, echo_json, json_option, quiet_option
+from schedlab.commands.options import (
+    PATH,
+    TICK,
+    Parsed,
+    anonymize_option,
+    echo_json,
+    json_option,
+    quiet_option,
+)
 from schedlab.errors import SchedlabError
 from schedlab.paths import new_runs_folder
 
@@ -18,14 +26,15 @@ if TYPE_CHECKING:
     from schedlab.recordings.convert import Imported
 
 
-def _one_policy(text: str) -> str:
+def _parse_policy(text: str) -> str:
+    """Parses the name of a single policy. Raises ValueError for several."""
     if len(parse_choices(text)) > 1:
         raise ValueError("a recording has only one policy")
     return text.strip()
 
 
 @click.command("import")
-@click.argument("file", type=PLACE)
+@click.argument("file", type=PATH)
 @click.option(
     "--tick",
     default="4ms",
@@ -37,7 +46,7 @@ def _one_policy(text: str) -> str:
     "--policy",
     default="fair",
     show_default=True,
-    type=Parsed("POLICY", _one_policy),
+    type=Parsed("POLICY", _parse_policy),
     help="Policy of the recorded machine, which the file does not contain.",
 )
 @click.option(
@@ -45,11 +54,18 @@ def _one_policy(text: str) -> str:
     metavar="NAME|PID",
     help="Measure the descendants of this process, while it lives.  [default: all processes]",
 )
-@click.option("-o", "--out", type=PLACE, help="Folder for the run.  [default: a new one in runs/]")
+@anonymize_option
+@click.option("-o", "--out", type=PATH, help="Folder for the run.  [default: a new one in runs/]")
 @quiet_option
 @json_option
 def import_(
-    file: Path, tick: int, policy: str, root: str | None, out: Path | None, as_json: bool
+    file: Path,
+    tick: int,
+    policy: str,
+    root: str | None,
+    anonymize: bool,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Import a recording of a Linux machine as a run.
 
@@ -58,31 +74,38 @@ def import_(
     """
     from schedlab.recordings.convert import convert
 
-    made = convert(file, (out or new_runs_folder("perf")).absolute(), policy, tick, root)
+    path = (out or new_runs_folder("perf")).absolute()
+    imported = convert(file, path, policy, tick, root, anonymous=anonymize)
+    print_imported(file, imported, as_json)
+
+
+def print_imported(file: Path, imported: Imported, as_json: bool) -> None:
+    """Prints what was imported. Raises SchedlabError if it cannot be measured."""
     if as_json:
         echo_json(
             {
-                "folder": str(made.folder),
-                "manifest": made.manifest,
-                "metrics": made.metrics.to_dict() if made.metrics else None,
-                "notes": made.notes,
+                "folder": str(imported.folder),
+                "manifest": imported.manifest,
+                "metrics": imported.metrics.to_dict() if imported.metrics else None,
+                "notes": imported.notes,
             }
         )
     else:
-        _show(made)
-    if not made.outcome.succeeded:
-        raise SchedlabError(f"{file}: {made.outcome.message}")
+        _print_summary(imported)
+    if not imported.outcome.succeeded:
+        raise SchedlabError(f"{file}: {imported.outcome.message}")
 
 
-def _show(made: Imported) -> None:
+def _print_summary(imported: Imported) -> None:
+    """Prints what was imported, and what the recording lacks."""
     from schedlab.commands.metric_tables import tables
 
-    manifest = made.manifest
-    of = " ".join(filter(None, (manifest["host"], manifest["machine_version"]))) or "Linux"
-    results().print(f"{manifest['workload']} on {of} (not repeatable)")
-    if made.metrics:
-        for table in tables([(manifest["policy"], made.metrics)]):
-            results().print(table)
-    for note in made.notes:
+    manifest = imported.manifest
+    origin = " ".join(filter(None, (manifest["host"], manifest["machine_version"]))) or "Linux"
+    result_console().print(f"{manifest['workload']} on {origin} (not repeatable)")
+    if imported.metrics:
+        for table in tables([(manifest["policy"], imported.metrics)]):
+            result_console().print(table)
+    for note in imported.notes:
         say(f"schedlab: {note}")
-    print_result(f"Kept in {made.folder}")
+    print_result(f"Kept in {imported.folder}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import click
 
-from schedlab.base.toolchain.needs import EXTRAS, need_extra, need_if_installed
-from schedlab.commands.test import HOUSE, PYTEST_SETTINGS, start
+from schedlab.base.toolchain.needs import EXTRAS, install_if_packaged, need_extra
+from schedlab.commands.test import HOUSE_TESTS, PYTEST_SETTINGS, exec_pytest
 
 
 @click.command(context_settings=PYTEST_SETTINGS)
@@ -18,5 +18,5 @@ def lint(arguments: tuple[str, ...]) -> None:
     current.
     """
     need_extra(*EXTRAS)
-    need_if_installed("system-compiler", "formatter")
-    start(["-n", "0", "-rs", HOUSE, *arguments])
+    install_if_packaged("system-compiler", "formatter")
+    exec_pytest(["-n", "0", "-rs", HOUSE_TESTS, *arguments])

@@ -22,19 +22,19 @@ from schedlab.commands.options import (
     FOLDER,
     SEED,
     SETTING,
+    duration_option,
     echo_json,
-    for_option,
     json_option,
     no_kvm_option,
     trace_limit_option,
 )
 from schedlab.errors import WrongUsage
 
-FAIR = "fair"
+FAIR_CLASS = "fair"
 """The name of the kernel's fair class, where a command expects a policy."""
 ATTRIBUTES = ("priority", "tickets", "weight")
-PROGRAM = "schedlab-linux"
-SHELL_BEGINS = "tar -xf programs.tar && rm programs.tar && mv workloads/* ."
+LOADER_PROGRAM = "schedlab-linux"
+SHELL_SETUP = "tar -xf programs.tar && rm programs.tar && mv workloads/* ."
 """Unpacks the programs into /job, which is on the guest's PATH."""
 
 control_option = click.option(
@@ -54,24 +54,25 @@ def linux() -> None:
 # --- on this machine
 
 
-def loader() -> Path:
+def build_loader() -> Path:
     """Builds the loader and its BPF objects if they are out of date,
     and returns the loader's path.
     """
-    from schedlab.machines.linux.parts import LINUX, build_linux
+    from schedlab.machines.linux.parts import LINUX_BUILD, build_linux
 
     build_linux("linux-host")
-    return LINUX / PROGRAM
+    return LINUX_BUILD / LOADER_PROGRAM
 
 
-def hand_on(command: str, *words: str, control: Path | None = None) -> NoReturn:
+def exec_loader(command: str, *arguments: str, control: Path | None = None) -> NoReturn:
     """Replaces this process with the loader, whose exit status becomes schedlab's."""
-    program = str(loader())
+    program = str(build_loader())
     options = ["--control", str(control)] if control else []
-    os.execv(program, [program, command, *options, *words])
+    os.execv(program, [program, command, *options, *arguments])
 
 
-def json_words(as_json: bool) -> list[str]:
+def json_arguments(as_json: bool) -> list[str]:
+    """Returns the loader's option for JSON, if JSON is requested."""
     return ["--json"] if as_json else []
 
 
@@ -80,7 +81,7 @@ def json_words(as_json: bool) -> list[str]:
 @json_option
 def status(control: Path | None, as_json: bool) -> None:
     """Show the active policy and all threads."""
-    hand_on("status", *json_words(as_json), control=control)
+    exec_loader("status", *json_arguments(as_json), control=control)
 
 
 @linux.command()
@@ -88,7 +89,7 @@ def status(control: Path | None, as_json: bool) -> None:
 @json_option
 def policies(control: Path | None, as_json: bool) -> None:
     """List the policies to switch to."""
-    hand_on("policies", *json_words(as_json), control=control)
+    exec_loader("policies", *json_arguments(as_json), control=control)
 
 
 @linux.command()
@@ -97,14 +98,14 @@ def policies(control: Path | None, as_json: bool) -> None:
 def policy(name: str, control: Path | None) -> None:
     """Switch to the policy NAME: POLICY, POLICY:PRESET, or fair, the kernel's own class."""
     check_policy(name)
-    hand_on("policy", name, control=control)
+    exec_loader("policy", name, control=control)
 
 
 @linux.command()
 @control_option
 def restore(control: Path | None) -> None:
     """Return to the kernel's own class; a running server continues."""
-    hand_on("restore", control=control)
+    exec_loader("restore", control=control)
 
 
 @linux.command("set")
@@ -130,7 +131,7 @@ def set_attribute(pid: int, words: tuple[str, ...], control: Path | None) -> Non
             )
     if not value.lstrip("-").isdecimal():
         raise WrongUsage(f"set {pid} {' '.join(words)}: '{value}' is not a whole number; give one")
-    hand_on("set", str(pid), *names, "--", value, control=control)
+    exec_loader("set", str(pid), *names, "--", value, control=control)
 
 
 @linux.command()
@@ -141,18 +142,20 @@ def tunable(setting: tuple[str, int] | None, control: Path | None, as_json: bool
     """List the tunables of the active policy, or set one, which restarts the policy."""
     if setting and as_json:
         raise WrongUsage(f"tunable {setting[0]}=…: prints nothing; leave out --json")
-    words = [f"{setting[0]}={setting[1]}"] if setting else json_words(as_json)
-    hand_on("tunable", *words, control=control)
+    words = [f"{setting[0]}={setting[1]}"] if setting else json_arguments(as_json)
+    exec_loader("tunable", *words, control=control)
 
 
 @linux.command()
 def stop() -> None:
     """End the server and return to the fair class."""
-    hand_on("stop")
+    exec_loader("stop")
 
 
 @linux.command()
-@click.option("--policy", "name", default=FAIR, show_default=True, help="Policy to start with.")
+@click.option(
+    "--policy", "name", default=FAIR_CLASS, show_default=True, help="Policy to start with."
+)
 @click.option(
     "--set", "settings", multiple=True, type=SETTING, help="Set a tunable. May be repeated."
 )
@@ -181,7 +184,7 @@ def stop() -> None:
     help="Serve even if control groups or nice values share CPU time in a way that"
     " the policy ignores.",
 )
-@for_option("End after this time, such as 60s or 10min.", "8760h")
+@duration_option("End after this time, such as 60s or 10min.", "8760h")
 @click.option(
     "--background", is_flag=True, help="Return when the server is ready, and keep it running."
 )
@@ -212,7 +215,7 @@ def serve(
     for option, given in options.items():
         if given not in (None, False):
             words += [f"--{option.replace('_', '-')}", *([] if given is True else [str(given)])]
-    hand_on("serve", *words, control=control)
+    exec_loader("serve", *words, control=control)
 
 
 @linux.command()
@@ -222,7 +225,7 @@ def build(as_json: bool) -> None:
 
     Root can then run `serve` without a build: `sudo PROGRAM serve`.
     """
-    program = loader()
+    program = build_loader()
     if as_json:
         echo_json({"program": str(program), "objects": str(program.parent / "bpf")})
     else:
@@ -234,13 +237,14 @@ def build(as_json: bool) -> None:
     "--out",
     type=FOLDER,
     default=Path(),
-    help="Write both files to this folder. [default: this one]",
+    help="Write the files to this folder. [default: this one]",
 )
 @json_option
 def package(out: Path, as_json: bool) -> None:
-    """Package schedlab-linux as a Debian package and as a tarball, for machines without a checkout.
+    """Package schedlab-linux for machines without a checkout: Debian package, tarball, RPM, PKGBUILD.
 
-    Both contain the program, the policies, a configuration file, a systemd unit and a manual page. The same
+    All contain the program, the policies, a configuration file, a systemd unit and a manual page. The RPM is made if
+    rpmbuild is installed. Its spec file and the PKGBUILD make packages of the tarball on other machines. The same
     commit gives the same bytes. SOURCE_DATE_EPOCH sets the files' time instead of the commit's; DEBFULLNAME and
     DEBEMAIL name the maintainer.
     """
@@ -248,14 +252,22 @@ def package(out: Path, as_json: bool) -> None:
 
     made = make_package(out)
     if as_json:
-        echo_json({"debian": str(made.debian), "tarball": str(made.tarball)})
-    else:
-        click.echo(f"{made.debian}\n{made.tarball}")
+        echo_json(
+            {
+                "debian": str(made.debian),
+                "tarball": str(made.tarball),
+                "recipes": [str(file) for file in made.recipes],
+                "rpm": str(made.rpm) if made.rpm else None,
+            }
+        )
+        return
+    for file in filter(None, (made.debian, made.tarball, *made.recipes, made.rpm)):
+        click.echo(file)
 
 
 def check_policy(name: str) -> None:
     """Raises WrongUsage for an unknown name, and suggests similar names."""
-    if name == FAIR or name.partition(":")[0].isdecimal():
+    if name == FAIR_CLASS or name.partition(":")[0].isdecimal():
         return  # a number: the loader checks it
     try:
         choices = parse_choices(name)
@@ -284,7 +296,9 @@ def check_policy(name: str) -> None:
     type=click.IntRange(256, 65536),
     help="Memory, MiB.",
 )
-@click.option("--policy", "name", default=FAIR, show_default=True, help="Policy to start with.")
+@click.option(
+    "--policy", "name", default=FAIR_CLASS, show_default=True, help="Policy to start with."
+)
 @click.option("--kernel", type=EXISTING_FILE, help="Boot this kernel instead of the packaged one.")
 @no_kvm_option
 def boot(cpus: int, memory: int, name: str, kernel: Path | None) -> None:
@@ -297,8 +311,8 @@ def boot(cpus: int, memory: int, name: str, kernel: Path | None) -> None:
 
     check_policy(name)
     job = guest.GuestJob(
-        files={"programs.tar": parts.programs()},
-        script=f"{SHELL_BEGINS} && {PROGRAM} serve --background --policy {name}\n",
+        files={"programs.tar": parts.build_programs_archive()},
+        script=f"{SHELL_SETUP} && {LOADER_PROGRAM} serve --background --policy {name}\n",
         cpus=cpus,
         memory_mib=memory,
         repeatable=False,

@@ -23,9 +23,11 @@ def mcp(folder: Path, trust: bool) -> None:
     """Serve tools to a language model's client with the Model Context Protocol.
 
     A client starts this command and uses its standard input and output. The tools read the interface and
-    policies, write policies into FOLDER only, check, run and score them, and explain waits. Policies are compiled
-    in a sandbox and run in their own machine, like submissions. docs/score.md has a client's configuration.
+    policies, write policies into FOLDER only, check, run and score them, and explain waits. Others import recordings
+    of Linux machines from FOLDER, explain them and replay them. Policies are compiled in a sandbox and run in their
+    own machine, like submissions. docs/score.md has a client's configuration.
     """
+    from schedlab.commands.recording_tools import RecordingTools
     from schedlab.courses.assistant.laboratory import Laboratory, serve
     from schedlab.courses.submissions.sandbox import need_sandbox
 
@@ -33,4 +35,5 @@ def mcp(folder: Path, trust: bool) -> None:
         need_sandbox()
     folder.mkdir(parents=True, exist_ok=True)
     begin_display()
-    serve(Laboratory(folder.resolve(), trust))
+    place = folder.resolve()
+    serve(Laboratory(place, trust), RecordingTools(place).tools())

@@ -14,8 +14,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from schedlab.base.display.numbers import NOTHING, duration, percent, three_digits
-from schedlab.base.display.terminal import full_width, new_table, print_full_width, results
+from schedlab.base.display.numbers import NO_VALUE, duration, percent, three_digits
+from schedlab.base.display.terminal import full_width, new_table, print_full_width, result_console
 from schedlab.metrics.registry import AFTER_WARM_UP, METRICS, Metric
 from schedlab.metrics.steady import steady
 from schedlab.metrics.tails import tails
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from schedlab.metrics import Metrics
 
 Row = dict[str, Any]
-Format = Callable[[Row], Text | str]
-Line = tuple[str, Format]
+RowFormatter = Callable[[Row], Text | str]
+Line = tuple[str, RowFormatter]
 
 _COARSE_STEP_NS = 1000
-_GROUPS_SHOWN = 12
+_GROUPS_MAX = 12
 _NOTABLE_POINTS = 1.0
 """Smallest deviation from the ideal share, in percentage points, that is marked."""
 
@@ -39,7 +39,7 @@ def print_metrics(columns: Sequence[tuple[str, Metrics]]) -> None:
 
     A file gets a single table of any width. `columns`: headings and metrics.
     """
-    for table in _that_fit(columns):
+    for table in _fitting_tables(columns):
         print_full_width(table)
 
 
@@ -55,15 +55,15 @@ def print_figures(columns: Sequence[tuple[str, Figures]]) -> None:
     print_full_width(table)
 
 
-def _that_fit(columns: Sequence[tuple[str, Metrics]]) -> list[Table]:
+def _fitting_tables(columns: Sequence[tuple[str, Metrics]]) -> list[Table]:
     """Returns tables that fit the terminal, with equal numbers of
     columns and at least one column each.
     """
     all_tables = tables(list(columns))
-    if not results().is_terminal or _all_fit(all_tables):
+    if not result_console().is_terminal or _all_fit(all_tables):
         return all_tables
     for size in range(len(columns), 0, -1):
-        groups = (list(columns[at : at + size]) for at in range(0, len(columns), size))
+        groups = (list(columns[index : index + size]) for index in range(0, len(columns), size))
         narrow = [table for group in groups for table in tables(group, narrow=True)]
         if size == 1 or _all_fit(narrow):
             return narrow
@@ -71,7 +71,8 @@ def _that_fit(columns: Sequence[tuple[str, Metrics]]) -> list[Table]:
 
 
 def _all_fit(metric_tables: Sequence[Table]) -> bool:
-    return all(full_width(table) <= results().width for table in metric_tables)
+    """Returns whether all tables fit the width of the terminal."""
+    return all(full_width(table) <= result_console().width for table in metric_tables)
 
 
 def tables(runs: list[tuple[str, Metrics]], *, narrow: bool = False) -> list[Table]:
@@ -84,36 +85,43 @@ def tables(runs: list[tuple[str, Metrics]], *, narrow: bool = False) -> list[Tab
     if not runs:
         return []
     workload_table = _workload_table(runs, narrow)
-    several = any(len(run.groups) for _, run in runs)
+    has_several_groups = any(len(run.groups) for _, run in runs)
     annotation_tables = (
         [_annotation_table(runs, narrow)] if any(len(run.said) for _, run in runs) else []
     )
-    return [workload_table, *([_group_table(runs, narrow)] if several else []), *annotation_tables]
+    return [
+        workload_table,
+        *([_group_table(runs, narrow)] if has_several_groups else []),
+        *annotation_tables,
+    ]
 
 
-def _finished(row: Row) -> Text:
+def _finished_text(row: Row) -> Text:
+    """Returns how many tasks finished, as a warning if some did not."""
     finished, all_of_them = row["finished"], row["processes"]
     style = "" if finished == all_of_them else "yellow"
     return Text(f"{finished:,} of {all_of_them:,}", style)
 
 
 def _longest_waiter(row: Row) -> str:
+    """Returns the task with the longest wait and the length of this wait."""
     return str(row["longest_wait_of"] or "–")
 
 
-def _missed(row: Row) -> Text:
+def _missed_text(row: Row) -> Text:
+    """Returns how many deadlines were missed, out of how many jobs."""
     if not row["jobs"]:
-        return Text(NOTHING)
+        return Text(NO_VALUE)
     missed, jobs = row["misses"], row["jobs"]
     return Text(f"{missed:,} of {jobs:,}", "yellow" if missed else "green")
 
 
-def _steady(metrics: Metrics) -> Row:
+def _steady_metrics(metrics: Metrics) -> Row:
     """Returns the workload's metrics without the tasks of the warm-up."""
     return steady(metrics.processes.filter(pl.col("role") == "workload"))
 
 
-def _tails(metrics: Metrics) -> Row:
+def _tail_metrics(metrics: Metrics) -> Row:
     """Returns high quantiles of the workload's tasks by column;
     None if no task has such a value.
     """
@@ -121,30 +129,32 @@ def _tails(metrics: Metrics) -> Row:
     return tail_rows.row(0, named=True) if len(tail_rows) else dict.fromkeys(tail_rows.columns)
 
 
-def _others(row: Row) -> str:
+def _other_cpu_time(row: Row) -> str:
+    """Returns the CPU time of root and of tasks outside the workload."""
     return duration(row["root_running_ns"] + row["other_running_ns"])
 
 
-_FIRST: Mapping[str, Sequence[Line]] = {
-    "processes": [("finished", _finished)],
-    "deadlines": [("missed, of jobs", _missed)],
+_LEADING_LINES: Mapping[str, Sequence[Line]] = {
+    "processes": [("finished", _finished_text)],
+    "deadlines": [("missed, of jobs", _missed_text)],
 }
-_LAST: Mapping[str, Sequence[Line]] = {
-    "processes": [("CPU time of root and others", _others)],
+_TRAILING_LINES: Mapping[str, Sequence[Line]] = {
+    "processes": [("CPU time of root and others", _other_cpu_time)],
     "waiting": [("by process", _longest_waiter)],
 }
 """Lines of a family of metrics that combine several columns, before and after the metrics."""
 
 
 def _workload_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
-    table = _table("Workload", "metric", (heading for heading, _ in runs), narrow)
+    """Returns the table of the workload's totals."""
+    table = _new_run_table("Workload", "metric", (heading for heading, _ in runs), narrow)
     rows = [
-        {**metrics.summary.row(0, named=True), **_tails(metrics), **_steady(metrics)}
+        {**metrics.summary.row(0, named=True), **_tail_metrics(metrics), **_steady_metrics(metrics)}
         for _, metrics in runs
     ]
     for family, lines in _sections(rows):
         _add_section(table, family, lines, rows, narrow)
-    table.caption = Text("\n").join(_remarks([heading for heading, _ in runs], rows)) or None
+    table.caption = Text("\n").join(_warnings([heading for heading, _ in runs], rows)) or None
     return table
 
 
@@ -153,9 +163,12 @@ def _sections(rows: Sequence[Row]) -> Iterator[tuple[str, list[Line]]]:
     shown = [metric for metric in METRICS if _is_shown(metric, rows)]
     for family in dict.fromkeys(metric.family for metric in shown):
         family_columns = [
-            (metric.short, _format(metric)) for metric in shown if metric.family == family
+            (metric.short, _formatter(metric)) for metric in shown if metric.family == family
         ]
-        yield family, [*_FIRST.get(family, ()), *family_columns, *_LAST.get(family, ())]
+        yield (
+            family,
+            [*_LEADING_LINES.get(family, ()), *family_columns, *_TRAILING_LINES.get(family, ())],
+        )
 
 
 def _is_shown(metric: Metric, rows: Sequence[Row]) -> bool:
@@ -169,17 +182,17 @@ def _is_shown(metric: Metric, rows: Sequence[Row]) -> bool:
     return not metric.derived or any(row[metric.column] is not None for row in rows)
 
 
-def _format(metric: Metric) -> Format:
+def _formatter(metric: Metric) -> RowFormatter:
     """Returns the formatter of a metric in a row. A mean by batches includes half its interval."""
     column, error, show = metric.column, metric.error, metric.kind.show
     if not error:
-        return lambda row: NOTHING if row[column] is None else show(row[column])
+        return lambda row: NO_VALUE if row[column] is None else show(row[column])
     return lambda row: (
-        NOTHING if row[error] is None else f"{show(row[column])} ± {show(row[error])}"
+        NO_VALUE if row[error] is None else f"{show(row[column])} ± {show(row[error])}"
     )
 
 
-def _remarks(headings: list[str], rows: list[Row]) -> Iterator[Text]:
+def _warnings(headings: list[str], rows: list[Row]) -> Iterator[Text]:
     """Yields warnings that limit how far the table can be trusted."""
     cut = [heading for heading, row in zip(headings, rows, strict=True) if row["truncated"]]
     if cut:
@@ -213,36 +226,38 @@ def _remarks(headings: list[str], rows: list[Row]) -> Iterator[Text]:
         yield Text(f"The resolution of the machine's clock is {duration(step)}.")
 
 
-def _share(row: Row) -> Text:
+def _share_text(row: Row) -> Text:
+    """Returns a group's share of the CPUs with its ideal, marked if it deviates."""
     if row["share"] is None:
-        return Text(NOTHING)
+        return Text(NO_VALUE)
     error = row["share_error_points"]
     if error is None:
         return Text(percent(row["share"]))
     style = "yellow" if abs(error) >= _NOTABLE_POINTS else "green"
-    off = f"{error:+.1f}" if round(error, 1) else "0.0"
-    return Text.assemble(percent(row["share"]), (f" {off}", style))
+    deviation = f"{error:+.1f}" if round(error, 1) else "0.0"
+    return Text.assemble(percent(row["share"]), (f" {deviation}", style))
 
 
 def _group_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
-    table = _table("Groups", "group", (heading for heading, _ in runs), narrow)
+    """Returns the table of groups: share, ideal and times."""
+    table = _new_run_table("Groups", "group", (heading for heading, _ in runs), narrow)
     running: Counter[str] = Counter()
     for _, metrics in runs:
         running.update(dict(metrics.groups.select("group", "running_ns").iter_rows()))
-    names = sorted(name for name, _ in running.most_common(_GROUPS_SHOWN))
+    names = sorted(name for name, _ in running.most_common(_GROUPS_MAX))
     if len(running) > len(names):
         table.caption = f"{len(running) - len(names)} groups that ran less are not shown."
     by_name = [{row["group"]: row for row in metrics.groups.to_dicts()} for _, metrics in runs]
     any_jobs = any(row["jobs"] for rows in by_name for row in rows.values())
     shown: list[Line] = [
-        ("finished", _finished),
-        ("CPU share, error", _share),
+        ("finished", _finished_text),
+        ("CPU share, error", _share_text),
         *(
-            (metric.title, _format(metric))
+            (metric.title, _formatter(metric))
             for metric in METRICS
             if metric.in_groups and (any_jobs or metric.rows != "jobs")
         ),
-        *([("missed, of jobs", _missed)] if any_jobs else []),
+        *([("missed, of jobs", _missed_text)] if any_jobs else []),
     ]
     for name in names:
         _add_section(table, name, shown, [rows.get(name) for rows in by_name], narrow)
@@ -251,7 +266,7 @@ def _group_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
 
 def _annotation_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
     """Returns how often each annotation occurred, and its last numbers."""
-    table = _table("Remarks", "remark", (heading for heading, _ in runs), narrow)
+    table = _new_run_table("Remarks", "remark", (heading for heading, _ in runs), narrow)
     by_words = [{row["words"]: row for row in metrics.said.to_dicts()} for _, metrics in runs]
     lines: list[Line] = [
         ("times", lambda row: f"{row['times']:,}"),
@@ -262,7 +277,8 @@ def _annotation_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
     return table
 
 
-def _table(title: str, first: str, headings: Iterable[str], narrow: bool) -> Table:
+def _new_run_table(title: str, first: str, headings: Iterable[str], narrow: bool) -> Table:
+    """Returns an empty table with a column per run. `first`: the heading of the first column."""
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     table.caption_justify = "left"
     if not narrow:
@@ -281,10 +297,11 @@ def _add_section(
     rows: Sequence[Row | None],
     narrow: bool,
 ) -> None:
+    """Adds the lines of a family of metrics to a table."""
     if narrow:
         table.add_row(Text(title, "bold not dim"))
     for number, (name, show) in enumerate(lines):
-        cells = [NOTHING if row is None else show(row) for row in rows]
+        cells = [NO_VALUE if row is None else show(row) for row in rows]
         last = number == len(lines) - 1 and not narrow
         begins = (f"  {name}",) if narrow else ("" if number else Text(title), name)
         table.add_row(*begins, *cells, end_section=last)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from schedlab.base.toolchain.policies import FAIR, STANDARD, PolicyChoice
+from schedlab.base.toolchain.policies import DEFAULT_POLICY, FAIR_POLICY, PolicyChoice
 from schedlab.commands.options import (
     EXISTING_PATH,
     MEMORY,
@@ -19,7 +19,7 @@ from schedlab.commands.options import (
     TICK,
     Number,
     Parsed,
-    given,
+    given_options,
     no_kvm_option,
     policy_option,
 )
@@ -27,7 +27,7 @@ from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.sim import Simulator
-from schedlab.runs.request import one_value_per_option
+from schedlab.runs.request import check_given_once
 from schedlab.units import parse_time
 from schedlab.workload.workload_files import is_workload_file
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from schedlab.monitor.lesson import Lesson
     from schedlab.monitor.session import Session
     from schedlab.monitor.system import Setup
-    from schedlab.monitor.system_factory import Choices
+    from schedlab.monitor.system_factory import SetupChoices
 
 T = TypeVar("T")
 
@@ -43,13 +43,13 @@ MACHINES = ("qemu", "spike", "sim", "linux", "host")
 DEFAULT_WORKLOADS = ("two-hogs", "interactive")
 """Workloads that start by default, so that the page is not empty."""
 SHORT_TICK_NS = 100_000_000
-SLOW = 0.1
+SLOW_SPEED = 0.1
 """Default speed of the page if ticks are short: slow enough to follow single time slices."""
-SEEDS_OF_PAGE = 1 << 53
-TIME_OF_TRACE = Parsed("TIME", parse_time)
-TRACE_OF_PAGE = 2 << 30
+PAGE_SEED_LIMIT = 1 << 53
+TRACE_TIME = Parsed("TIME", parse_time)
+PAGE_TRACE_BYTES_MAX = 2 << 30
 """Maximum size of a trace that the page plays, in bytes."""
-_OF_A_START = {
+_START_OPTIONS = {
     "machine": "--machine",
     "policies": "--policy",
     "cpus": "--cpus",
@@ -82,8 +82,8 @@ _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
     ),
     policy_option(
         "POLICY or POLICY:PRESET; several with commas run side by side, in step.  [default: "
-        f"{STANDARD}; of host {FAIR.name}, which changes nothing]",
-        default=STANDARD,
+        f"{DEFAULT_POLICY}; of host {FAIR_POLICY.name}, which changes nothing]",
+        default=DEFAULT_POLICY,
     ),
     click.option(
         "--cpus",
@@ -165,7 +165,7 @@ _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
 @click.option(
     "--at",
     "at_ns",
-    type=TIME_OF_TRACE,
+    type=TRACE_TIME,
     help="Open a recorded run or simulated machines at this time, such as 193ms, and pause.",
 )
 @click.option("--no-browser", is_flag=True, help="Only print the page's address.")
@@ -191,15 +191,15 @@ def monitor(
     Only programs of this machine that know the page's address can connect. Press Ctrl-C to end it.
     docs/monitor.md has details.
     """
-    from schedlab.base.toolchain.build import machine_module
+    from schedlab.base.toolchain.build import wasm_module
     from schedlab.base.toolchain.needs import need_extra
 
     need_extra("monitor")
-    from schedlab.monitor.conduct import Page, page, watch
+    from schedlab.monitor.conduct import PageOptions, page_front_end, run_session
 
-    make = session(context, options, page_with=lesson or "", at_ns=at_ns)
-    machine_module()  # builds the page's module now, so that the build is visible
-    watch(make, page(Page(listen, port, not no_browser)))
+    make_session = session_factory(context, options, page_lesson=lesson or "", at_ns=at_ns)
+    wasm_module()  # builds the page's module now, so that the build is visible
+    run_session(make_session, page_front_end(PageOptions(listen, port, not no_browser)))
 
 
 @dataclass(frozen=True)
@@ -221,63 +221,69 @@ class _Request:
     record: bool
 
 
-def session(
+def session_factory(
     context: click.Context,
     options: dict[str, Any],
-    page_with: str | None = None,
+    page_lesson: str | None = None,
     at_ns: int | None = None,
 ) -> Callable[[], Session]:
     """Returns a function that makes the session within the event loop. Raises
     WrongUsage for impossible options.
 
-    `page_with`: the lesson of the page ("": no lesson), or None for a terminal. A
+    `page_lesson`: the lesson of the page ("": no lesson), or None for a terminal. A
     page plays slowly. It shows all of a recording, or opens at `at_ns`.
     """
     from schedlab.monitor.lesson import read_lesson
     from schedlab.monitor.session import SYSTEMS_MAX, Session
-    from schedlab.monitor.system_factory import make_ready, read_choices, software_of
+    from schedlab.monitor.system_factory import build_requirements, read_choices, software_facts
     from schedlab.monitor.systems.recorded import recorded_setup, recorded_window_ns
 
     request = _Request(**options)
-    of_a_start = given(context, _OF_A_START)
+    start_options = given_options(context, _START_OPTIONS)
     if request.run:
-        _check_alone(str(request.run), list(of_a_start.values()))
-    if request.machine == "host" and "policies" not in of_a_start:
+        _refuse_options(str(request.run), list(start_options.values()))
+    if request.machine == "host" and "policies" not in start_options:
         # Monitoring a real machine must not change it.
-        request = replace(request, policies=(PolicyChoice(FAIR.name),))
-    lesson = read_lesson(page_with) if page_with else None
+        request = replace(request, policies=(PolicyChoice(FAIR_POLICY.name),))
+    lesson = read_lesson(page_lesson) if page_lesson else None
     if lesson:
-        _check_alone(
-            f"--lesson {page_with}", [*of_a_start.values(), *(["RUN"] if request.run else [])]
+        _refuse_options(
+            f"--lesson {page_lesson}", [*start_options.values(), *(["RUN"] if request.run else [])]
         )
-        request = _of_lesson(request, lesson)
-        of_a_start = _OF_A_START
+        request = _with_lesson(request, lesson)
+        start_options = _START_OPTIONS
     if len(request.policies) > SYSTEMS_MAX:
-        option = f"--lesson {page_with}" if lesson else "--policy"
+        option = f"--lesson {page_lesson}" if lesson else "--policy"
         raise WrongUsage(f"{option}: more than {SYSTEMS_MAX} policies; leave some out")
-    files, names = _workloads(request, of_a_start)
+    files, names = _select_workloads(request, start_options)
     choices = read_choices(files)
     setups = (
-        [recorded_setup(request.run)] if request.run else _setups(request, choices, files, names)
+        [recorded_setup(request.run)]
+        if request.run
+        else _make_setups(request, choices, files, names)
     )
     for setup in setups:
         choices.check(setup)
-        if page_with is not None:
+        if page_lesson is not None:
             _check_page(setup)
     if at_ns is not None:
-        _check_moment(setups[0], lesson)
+        _check_start_time(setups[0], lesson)
     window_ns = int(request.window * 1e9)
-    if request.run and page_with is not None and not given(context, {"window": "--window"}):
+    if (
+        request.run
+        and page_lesson is not None
+        and not given_options(context, {"window": "--window"})
+    ):
         window_ns = recorded_window_ns(setups[0], window_ns)
-    software = software_of(setups[0])
-    make_ready(setups[0])
+    software = software_facts(setups[0])
+    build_requirements(setups[0])
     return lambda: Session(
         setups,
         choices,
-        speed=_speed(request, setups[0].tick_ns, for_page=page_with is not None),
+        speed=_default_speed(request, setups[0].tick_ns, for_page=page_lesson is not None),
         window_ns=window_ns,
         record=request.record,
-        page_plays=page_with is not None,
+        page_plays=page_lesson is not None,
         begins_paused=bool(request.run or lesson),
         at_ns=at_ns,
         lesson=lesson.json_object if lesson else None,
@@ -289,21 +295,21 @@ def _check_page(setup: Setup) -> None:
     """Raises WrongUsage if the page cannot simulate this setup
     itself: a browser has lower limits.
     """
-    if setup.machine == SIMULATOR and setup.seed >= SEEDS_OF_PAGE:
+    if setup.machine == SIMULATOR and setup.seed >= PAGE_SEED_LIMIT:
         raise WrongUsage(
             f"--seed: {setup.seed} is too large for the page, whose numbers are below "
             "2^53; choose a smaller one, or use `./schedlab top`"
         )
     if setup.source:
         trace = setup.source / TRACE_FILE
-        if trace.is_file() and trace.stat().st_size > TRACE_OF_PAGE:
+        if trace.is_file() and trace.stat().st_size > PAGE_TRACE_BYTES_MAX:
             raise WrongUsage(
-                f"{trace}: larger than {TRACE_OF_PAGE >> 30} GiB, which a browser cannot "
+                f"{trace}: larger than {PAGE_TRACE_BYTES_MAX >> 30} GiB, which a browser cannot "
                 "hold; use `./schedlab top`"
             )
 
 
-def _check_moment(setup: Setup, lesson: Lesson | None) -> None:
+def _check_start_time(setup: Setup, lesson: Lesson | None) -> None:
     """Raises WrongUsage if the page cannot go to a moment of this setup."""
     if lesson:
         raise WrongUsage("--at: a lesson chooses its moments; leave out --at")
@@ -314,15 +320,17 @@ def _check_moment(setup: Setup, lesson: Lesson | None) -> None:
         )
 
 
-def _check_alone(what: str, given: list[str]) -> None:
-    if given:
+def _refuse_options(what: str, given_options: list[str]) -> None:
+    """Raises WrongUsage if other options are given together with `what`."""
+    if given_options:
         raise WrongUsage(
-            f"{' and '.join(given)}: {what} already determines what runs; leave out "
-            f"{' and '.join(given)}, or {what}"
+            f"{' and '.join(given_options)}: {what} already determines what runs; leave out "
+            f"{' and '.join(given_options)}, or {what}"
         )
 
 
-def _of_lesson(request: _Request, lesson: Lesson) -> _Request:
+def _with_lesson(request: _Request, lesson: Lesson) -> _Request:
+    """Returns the request with the settings of the lesson."""
     return replace(
         request,
         machine=SIMULATOR,
@@ -335,31 +343,35 @@ def _of_lesson(request: _Request, lesson: Lesson) -> _Request:
     )
 
 
-def _speed(request: _Request, tick_ns: int, for_page: bool) -> float:
+def _default_speed(request: _Request, tick_ns: int, for_page: bool) -> float:
+    """Returns the requested speed, or the default one.
+
+    `for_page`: a page plays short ticks slowly.
+    """
     if request.speed is not None:
         return request.speed
     is_played = bool(request.run) or request.machine == SIMULATOR
-    return SLOW if for_page and is_played and tick_ns < SHORT_TICK_NS else 1.0
+    return SLOW_SPEED if for_page and is_played and tick_ns < SHORT_TICK_NS else 1.0
 
 
-def _workloads(
-    request: _Request, given: dict[str, str]
+def _select_workloads(
+    request: _Request, given_options: dict[str, str]
 ) -> tuple[tuple[Path, ...], tuple[str, ...]]:
     """Returns the user's workload files, and the names of all workloads that start first."""
-    if "workloads" not in given:
+    if "workloads" not in given_options:
         return (), () if request.run or request.machine == "host" else DEFAULT_WORKLOADS
     files = tuple(Path(name) for name in request.workloads if is_workload_file(name))
     if files:
-        from schedlab.runs.request import workload_file
+        from schedlab.runs.request import read_workload
 
         for file in filter(Path.is_file, files):
-            workload_file(str(file), ())  # warns about parts of the file that have no effect
+            read_workload(str(file), ())  # warns about parts of the file that have no effect
     names = tuple(Path(name).stem if is_workload_file(name) else name for name in request.workloads)
     return files, names
 
 
-def _setups(
-    request: _Request, choices: Choices, files: tuple[Path, ...], names: tuple[str, ...]
+def _make_setups(
+    request: _Request, choices: SetupChoices, files: tuple[Path, ...], names: tuple[str, ...]
 ) -> list[Setup]:
     """Returns a setup for each policy."""
     from schedlab.monitor.system import Setup
@@ -375,7 +387,7 @@ def _setups(
         Setup(
             machine=request.machine,
             policy=policy,
-            settings=one_value_per_option("settings", request.settings),
+            settings=check_given_once("settings", request.settings),
             cpus=request.cpus,
             tick_ns=request.tick,
             seed=request.seed,

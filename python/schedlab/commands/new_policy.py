@@ -9,14 +9,14 @@ from pathlib import Path
 
 import click
 
-from schedlab.base.toolchain.policies import STANDARD
+from schedlab.base.toolchain.policies import DEFAULT_POLICY
 from schedlab.errors import WrongUsage
 from schedlab.paths import ROOT
 
 TEMPLATES = Path(__file__).with_name("templates")
 NAME_MAX = 24
-SOURCE_MAX = 72
-COLUMNS = 100
+SOURCE_TEXT_MAX = 72
+LINE_LENGTH = 100
 
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _PLACEHOLDER = re.compile(r"@(name|prefix|PREFIX|source)@")
@@ -24,16 +24,19 @@ _TEMPLATE_IDENTIFIER = re.compile(r"\w*@(?:prefix|PREFIX)@\w*")
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
 
 
-def create(root: Path, name: str, source: str) -> tuple[Path, Path]:
+def create_policy(root: Path, name: str, source: str) -> tuple[Path, Path]:
     """Writes both files into the checkout, or neither, and returns their paths."""
     check_name(name)
     check_source(source)
-    check_free(root, name)
+    check_name_is_free(root, name)
     check_identifiers(root, name)
     policy = root / "policies" / f"{name}.c"
     test = root / "tests" / "host" / f"policy_{name}_test.c"
-    write_new(
-        {policy: rendered("policy.c", name, source), test: rendered("policy_test.c", name, source)}
+    write_new_files(
+        {
+            policy: render_template("policy.c", name, source),
+            test: render_template("policy_test.c", name, source),
+        }
     )
     return policy, test
 
@@ -59,13 +62,13 @@ def check_source(source: str) -> None:
             "--source: expected one line with the algorithm's author and year, such "
             "as 'Kleinrock 1964'"
         )
-    if len(source) > SOURCE_MAX:
+    if len(source) > SOURCE_TEXT_MAX:
         raise WrongUsage(
-            f"--source: {len(source)} characters are too many; use at most {SOURCE_MAX}"
+            f"--source: {len(source)} characters are too many; use at most {SOURCE_TEXT_MAX}"
         )
 
 
-def check_free(root: Path, name: str) -> None:
+def check_name_is_free(root: Path, name: str) -> None:
     """Raises WrongUsage if a policy or test has this name. In C, - and _ are the same."""
     policies = root / "policies"
     sources = (*policies.glob("*.c"), *policies.glob("studies/*.c"))
@@ -96,16 +99,16 @@ def template_identifiers(name: str) -> Iterator[str]:
     """Yields all names that the two files define or that a linker sees."""
     for template in ("policy.c", "policy_test.c"):
         for match in _TEMPLATE_IDENTIFIER.findall((TEMPLATES / template).read_text()):
-            yield filled(match, name, "")
+            yield fill_placeholders(match, name, "")
 
 
-def rendered(template: str, name: str, source: str) -> str:
+def render_template(template: str, name: str, source: str) -> str:
     """Returns the file's text, formatted as clang-format would."""
-    text = filled((TEMPLATES / template).read_text(), name, source)
-    return "".join(wrapped(line) + "\n" for line in text.splitlines())
+    text = fill_placeholders((TEMPLATES / template).read_text(), name, source)
+    return "".join(wrap_line(line) + "\n" for line in text.splitlines())
 
 
-def filled(text: str, name: str, source: str) -> str:
+def fill_placeholders(text: str, name: str, source: str) -> str:
     """Returns the text with the placeholders replaced."""
     prefix = name.replace("-", "_")
     values = {
@@ -117,42 +120,43 @@ def filled(text: str, name: str, source: str) -> str:
     return _PLACEHOLDER.sub(lambda match: values[match[1]], text)
 
 
-def wrapped(line: str) -> str:
+def wrap_line(line: str) -> str:
     """Breaks a line that a long name made too long: after a comma, or before an initial value."""
-    if len(line) <= COLUMNS:
+    if len(line) <= LINE_LENGTH:
         return line
     if "{" not in line and ", " in line:
-        cut = line.rindex(", ", 0, COLUMNS) + 1
-        return f"{line[:cut]}\n{' ' * (line.index('(') + 1)}{line[cut + 1 :]}"
+        break_at = line.rindex(", ", 0, LINE_LENGTH) + 1
+        return f"{line[:break_at]}\n{' ' * (line.index('(') + 1)}{line[break_at + 1 :]}"
     indent = len(line) - len(line.lstrip())
     before, _, after = line.partition(" = ")
     return f"{before} =\n{' ' * (indent + 4)}{after}"
 
 
-def write_new(files: dict[Path, str]) -> None:
+def write_new_files(files: dict[Path, str]) -> None:
     """Creates all these files or none of them. None may exist yet."""
-    made: list[Path] = []
+    created: list[Path] = []
     try:
         for path, text in files.items():
             with path.open("x", encoding="utf-8") as file:
-                made.append(path)
+                created.append(path)
                 file.write(text)
     except BaseException as error:
-        for path in made:
+        for path in created:
             path.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise WrongUsage(
-                f"{error.filename or 'the files'}: cannot be written: {error.strerror}; "
-                "nothing was created"
+                f"cannot be written: {error.strerror}; nothing was created",
+                what=str(error.filename or "the files"),
+                fix="make the checkout writable, or free some space",
             ) from None
         raise
 
 
-def next_steps(name: str, policy: Path, test: Path) -> str:
+def next_steps_message(name: str, policy: Path, test: Path) -> str:
     """Returns the message after both files are written."""
     steps = [
         (
-            f"./schedlab run --policy {name},{STANDARD} --cpus 1,2",
+            f"./schedlab run --policy {name},{DEFAULT_POLICY} --cpus 1,2",
             "compare it with another policy",
         ),
         (
@@ -183,5 +187,5 @@ def new_policy(name: str, source: str) -> None:
     NAME has a-z, 0-9 and -. The policy is complete: a first-in, first-out queue with a time slice, ready to run.
     docs/writing-a-policy.md continues from it.
     """
-    policy, test = create(ROOT, name, source)
-    click.echo(next_steps(name, policy.relative_to(ROOT), test.relative_to(ROOT)))
+    policy, test = create_policy(ROOT, name, source)
+    click.echo(next_steps_message(name, policy.relative_to(ROOT), test.relative_to(ROOT)))

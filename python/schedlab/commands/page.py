@@ -31,7 +31,21 @@ from schedlab.errors import WrongUsage
     help="Serve at this port. [default: any free one]",
 )
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
-def page(policy: str | None, out: Path | None, serve: bool, port: int, no_browser: bool) -> None:
+@click.option(
+    "--lab",
+    "labs",
+    multiple=True,
+    metavar="FOLDER",
+    help="Put this lab into the playground, instead of the built-in labs; repeatable.",
+)
+def page(
+    policy: str | None,
+    out: Path | None,
+    serve: bool,
+    port: int,
+    no_browser: bool,
+    labs: tuple[str, ...],
+) -> None:
     """Build the standalone page: page/schedlab.html.
 
     It is the monitor's page with the simulator in it. Opened as a file, it needs no server and no installation
@@ -42,24 +56,31 @@ def page(policy: str | None, out: Path | None, serve: bool, port: int, no_browse
 
     need_extra("monitor")
     need_extra("pictures")
-    from schedlab.monitor.standalone.build import make_page, make_policy
+    from schedlab.monitor.standalone.build import make_page, write_policy_module
 
     if policy and serve:
         raise WrongUsage("--policy: does not work with --serve; drop one of them")
+    if labs and (policy or not (out or serve)):
+        raise WrongUsage("--lab: only the playground has labs; add --out DIR or --serve")
     if policy:
-        click.echo(make_policy(policy, out or Path(f"{policy}.wasm")))
+        click.echo(write_policy_module(policy, out or Path(f"{policy}.wasm")))
     elif out or serve:
-        _playground(out, serve, port, not no_browser)
+        _playground(out, serve, port, not no_browser, labs)
     else:
         click.echo(make_page())
 
 
-def _playground(out: Path | None, serves: bool, port: int, browser: bool) -> None:
+def _playground(
+    out: Path | None, serves: bool, port: int, browser: bool, labs: tuple[str, ...]
+) -> None:
+    """Writes the playground to a folder, or serves it."""
+    from schedlab.courses.grading.lab import built_in_labs
+    from schedlab.courses.grading.page_data import page_data
     from schedlab.monitor.standalone.playground import make_playground
     from schedlab.monitor.standalone.serving import serve
-    from schedlab.paths import BUILD
+    from schedlab.paths import BUILD_FOLDER
 
-    folder = make_playground(out or BUILD / "playground")
+    folder = make_playground(out or BUILD_FOLDER / "playground", page_data(labs or built_in_labs()))
     if serves:
         serve(folder, port, browser)
     else:

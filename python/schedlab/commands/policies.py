@@ -14,17 +14,17 @@ from rich.table import Table
 from rich.text import Text
 
 from schedlab.base.toolchain.policies import (
-    FAIR,
+    FAIR_POLICY,
     Policy,
     Preset,
     Tunable,
     read_catalogue,
-    those_named,
+    select_policies,
 )
 from schedlab.commands.options import echo_json, json_option
 
-COLUMNS_LEAST, COLUMNS, COLUMNS_MOST = 40, 80, 100
-SHARES = {
+COLUMNS_MIN, DEFAULT_COLUMNS, COLUMNS_MAX = 40, 80, 100
+SHARE_TEXTS = {
     "equal": "equal",
     "tickets": "by tickets",
     "weight": "by weight",
@@ -34,15 +34,15 @@ SHARES = {
 }
 
 
-def listing(policies: Iterable[Policy], columns: int | None = None) -> str:
-    """Returns one section per policy, `columns` wide.
+def format_policies(policies: Iterable[Policy], plain_table: int | None = None) -> str:
+    """Returns one section per policy, `plain_table` wide.
 
     Default: the terminal's width, up to a maximum.
     """
-    wide = columns or shutil.get_terminal_size((COLUMNS, 24)).columns
-    wide = min(max(wide, COLUMNS_LEAST), COLUMNS_MOST)
+    width = plain_table or shutil.get_terminal_size((DEFAULT_COLUMNS, 24)).columns
+    width = min(max(width, COLUMNS_MIN), COLUMNS_MAX)
     text = io.StringIO()
-    console = Console(file=text, width=wide, color_system=None, highlight=False, markup=False)
+    console = Console(file=text, width=width, color_system=None, highlight=False, markup=False)
     for number, policy in enumerate(policies):
         if number:
             console.print()
@@ -51,12 +51,13 @@ def listing(policies: Iterable[Policy], columns: int | None = None) -> str:
 
 
 def print_policy(console: Console, policy: Policy) -> None:
-    facts = columns()
+    """Prints a policy's section: description, presets and tunables."""
+    facts = plain_table()
     facts.add_row(
         "" if policy.number is None else f"{policy.number}", f"{policy.name}: {policy.meaning}"
     )
     facts.add_row("", f"source: {policy.source}")
-    facts.add_row("", f"shares of the CPU: {SHARES.get(policy.shares_by, policy.shares_by)}")
+    facts.add_row("", f"shares of the CPU: {SHARE_TEXTS.get(policy.shares_by, policy.shares_by)}")
     for name, sentence in (
         ("queue", policy.order), ("levels", policy.levels), ("annotation", policy.remark)
     ):  # fmt: skip
@@ -69,7 +70,7 @@ def print_policy(console: Console, policy: Policy) -> None:
         console.print(Padding(tunables_table(names, tunables), (1, 0, 0, 3)))
 
 
-def columns(*headings: str) -> Table:
+def plain_table(*headings: str) -> Table:
     """Returns a table without lines. Long cells are wrapped within their column."""
     table = Table(box=None, show_header=bool(headings), pad_edge=False, padding=(0, 2, 0, 0))
     for heading in headings:
@@ -78,17 +79,18 @@ def columns(*headings: str) -> Table:
 
 
 def presets_table(policy: Policy) -> Table:
-    table = columns("preset", "meaning; changed tunables")
+    """Returns the table of a policy's presets."""
+    table = plain_table("preset", "meaning; changed tunables")
     for preset in policy.presets.values():
-        what = Text(preset.meaning)
-        differences = differing(policy, preset)
+        meaning = Text(preset.meaning)
+        differences = preset_changes(policy, preset)
         if differences:
-            what.append(f"\n{', '.join(differences)}")
-        table.add_row(f"{policy.name}:{preset.name}", what)
+            meaning.append(f"\n{', '.join(differences)}")
+        table.add_row(f"{policy.name}:{preset.name}", meaning)
     return table
 
 
-def differing(policy: Policy, preset: Preset) -> list[str]:
+def preset_changes(policy: Policy, preset: Preset) -> list[str]:
     """Returns the tunables that a preset changes, such as "slice=5", and its share attribute."""
     changed = [
         f"{name}={value}"
@@ -96,7 +98,7 @@ def differing(policy: Policy, preset: Preset) -> list[str]:
         if value != policy.tunables_of(preset.name)[name].default
     ]
     if preset.shares_by != policy.shares_by:
-        changed.append(f"shares {SHARES.get(preset.shares_by, preset.shares_by)}")
+        changed.append(f"shares {SHARE_TEXTS.get(preset.shares_by, preset.shares_by)}")
     return changed
 
 
@@ -119,8 +121,9 @@ def tunables_by_source(policy: Policy) -> Iterator[tuple[list[str], dict[str, Tu
 
 
 def tunables_table(names: list[str], tunables: dict[str, Tunable]) -> Table:
+    """Returns the table of tunables: name, default, range and meaning."""
     heading = f"--set with {' or '.join(names)}" if names else "--set"
-    table = columns(heading, "default", "range", "meaning")
+    table = plain_table(heading, "default", "range", "meaning")
     for tunable in tunables.values():
         bounds = f"{tunable.minimum} to {tunable.maximum}"
         table.add_row(f"{tunable.name}=…", str(tunable.default), bounds, Text(tunable.meaning))
@@ -134,11 +137,15 @@ def policies(names: tuple[str, ...], as_json: bool) -> None:
     """List policies, with their presets and tunables."""
     from dataclasses import asdict
 
-    from schedlab.machines.linux.installed_schedulers import PUBLISHED
+    from schedlab.machines.published import PUBLISHED_POLICY
 
-    catalogue = {**read_catalogue(), FAIR.name: FAIR, PUBLISHED.name: PUBLISHED}
-    chosen = those_named(catalogue, names) if names else list(catalogue.values())
+    catalogue = {
+        **read_catalogue(),
+        FAIR_POLICY.name: FAIR_POLICY,
+        PUBLISHED_POLICY.name: PUBLISHED_POLICY,
+    }
+    chosen = select_policies(catalogue, names) if names else list(catalogue.values())
     if as_json:
         echo_json({"policies": [asdict(policy) for policy in chosen]})
     else:
-        click.echo(listing(chosen), nl=False)
+        click.echo(format_policies(chosen), nl=False)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import click
 
-from schedlab.base.display.numbers import counted
+from schedlab.base.display.numbers import format_count
 from schedlab.base.display.terminal import new_table, print_full_width, print_result, say
 from schedlab.commands.options import FILE, echo_json
 from schedlab.errors import WrongUsage
@@ -56,7 +56,7 @@ def query(
     with the tables runs, groups and told (docs/sweeps.md). SQL reads these tables and no files.
     """
     if only_list:
-        _list()
+        _list_tables()
         return
     if len(words) < 2:
         raise WrongUsage("query: expected one or more run folders and then the SQL query in quotes")
@@ -65,16 +65,17 @@ def query(
     *places, sql = words
     rows = _query_runs(places, sql, allow_files)
     if file_format == "table" and out is None:
-        _show(rows)
+        _print_rows(rows)
     else:
-        _write(rows, "csv" if file_format == "table" else file_format, out)
+        _write_rows(rows, "csv" if file_format == "table" else file_format, out)
 
 
 def _query_runs(places: list[str], sql: str, allow_files: bool) -> pl.DataFrame:
+    """Returns the result of a query over runs."""
     from schedlab.analysis.tables import Run
     from schedlab.analysis.tables import query as ask
     from schedlab.machines.folder import TRACE_FILE
-    from schedlab.runs.collection import read
+    from schedlab.runs.collection import read_collection
     from schedlab.sweep import as_runs
 
     for place in places:
@@ -83,24 +84,27 @@ def _query_runs(places: list[str], sql: str, allow_files: bool) -> pl.DataFrame:
                 f"{place}: no such folder; name run folders first and the SQL query last"
             )
     if len(places) == 1 and as_runs.is_sweep(Path(places[0])):
-        return _of_a_sweep(Path(places[0]), sql, allow_files)
-    runs = read([Path(place) for place in places])
+        return _query_sweep(Path(places[0]), sql, allow_files)
+    runs = read_collection([Path(place) for place in places])
     with_trace = [run for run in runs if (run.folder / TRACE_FILE).is_file()]
     if not with_trace:
         raise WrongUsage(
             f"{', '.join(places)}: no run has a trace; name a folder of runs with traces"
         )
     if len(with_trace) < len(runs):
-        say(f"schedlab: skipped without a trace: {counted(len(runs) - len(with_trace), 'run')}")
+        say(
+            f"schedlab: skipped without a trace: {format_count(len(runs) - len(with_trace), 'run')}"
+        )
 
-    def count(ready: int) -> None:
+    def show_progress(ready: int) -> None:
+        """Shows how many runs are ready."""
         if ready % _PROGRESS_STEP == 0 and ready < len(with_trace):
             say(f"schedlab: {ready:,} of {len(with_trace):,} runs read")
 
-    return ask((Run(run) for run in with_trace), sql, count, allow_files)
+    return ask((Run(run) for run in with_trace), sql, show_progress, allow_files)
 
 
-def _of_a_sweep(folder: Path, sql: str, allow_files: bool) -> pl.DataFrame:
+def _query_sweep(folder: Path, sql: str, allow_files: bool) -> pl.DataFrame:
     """Queries a sweep, whose tables are those of its data set."""
     from schedlab.analysis.tables.query import query_tables
     from schedlab.sweep import dataset
@@ -110,18 +114,21 @@ def _of_a_sweep(folder: Path, sql: str, allow_files: bool) -> pl.DataFrame:
     return query_tables(tables, sql, allow_files)
 
 
-def _show(rows: pl.DataFrame) -> None:
-    numbers = [kind.is_numeric() for kind in rows.dtypes]
+def _print_rows(rows: pl.DataFrame) -> None:
+    """Prints the rows as a table."""
+    are_numeric = [kind.is_numeric() for kind in rows.dtypes]
     headings = [
-        f">{name}" if number else name for name, number in zip(rows.columns, numbers, strict=True)
+        f">{name}" if number else name
+        for name, number in zip(rows.columns, are_numeric, strict=True)
     ]
     table = new_table("", *headings)
     for row in rows.iter_rows():
-        table.add_row(*(_cell(value) for value in row))
+        table.add_row(*(_format_cell(value) for value in row))
     print_full_width(table)
 
 
-def _cell(value: object) -> str:
+def _format_cell(value: object) -> str:
+    """Returns a value as the text of a table's cell."""
     if value is None:
         return "–"
     if isinstance(value, float):
@@ -129,30 +136,31 @@ def _cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def _write(rows: pl.DataFrame, file_format: str, out: Path | None) -> None:
+def _write_rows(rows: pl.DataFrame, file_format: str, out: Path | None) -> None:
+    """Writes the rows in this format to a file or to standard output."""
     from schedlab.base.display.names import json_text, write_csv
     from schedlab.base.files import replacement
-    from schedlab.base.files.atomic import written
+    from schedlab.base.files.atomic import atomic_write
 
     if out is None:
         if file_format == "json":
-            echo_json(_rows(rows))
+            echo_json(_json_rows(rows))
         else:
             write_csv(rows, sys.stdout.buffer)
         return
-    place = out.absolute()
-    replacement.check_file("out", place, ours=False)
-    with written(place) as new:
+    path = out.absolute()
+    replacement.check_file("out", path, has_default_name=False)
+    with atomic_write(path) as new:
         if file_format == "json":
-            new.write_text(json_text(_rows(rows), indent=2) + "\n")
+            new.write_text(json_text(_json_rows(rows), indent=2) + "\n")
         elif file_format == "csv":
             write_csv(rows, new)
         else:
             rows.write_parquet(new)
-    print_result(f"{place}: {counted(len(rows), 'row')}")
+    print_result(f"{path}: {format_count(len(rows), 'row')}")
 
 
-def _rows(rows_table: pl.DataFrame) -> list[dict[str, object]]:
+def _json_rows(rows_table: pl.DataFrame) -> list[dict[str, object]]:
     """Returns rows for JSON. Numbers that are not finite become null."""
     import polars as pl
 
@@ -162,10 +170,11 @@ def _rows(rows_table: pl.DataFrame) -> list[dict[str, object]]:
     ).to_dicts()
 
 
-def _list() -> None:
-    from schedlab.analysis.tables import DESCRIBED
+def _list_tables() -> None:
+    """Prints all tables with their columns."""
+    from schedlab.analysis.tables import TABLE_DESCRIPTIONS
 
-    for table in DESCRIBED.values():
+    for table in TABLE_DESCRIPTIONS.values():
         shown = new_table(f"{table.name}: {table.row}", "column", "", "meaning")
         for column in table.columns:
             shown.add_row(column.name, column.type_, column.meaning)

@@ -8,16 +8,16 @@ from typing import Any
 
 import click
 
-from schedlab.base.display.numbers import counted
+from schedlab.base.display.numbers import format_count
 from schedlab.base.display.terminal import print_result
-from schedlab.commands.options import EXISTING_PATH, PLACE, echo_json, json_option
+from schedlab.commands.options import EXISTING_PATH, PATH, echo_json, json_option
 from schedlab.errors import WrongUsage
 
 
 @click.command()
 @click.argument("places", nargs=-1, required=True, metavar="RUN...", type=EXISTING_PATH)
 @click.option(
-    "--out", type=PLACE, help="Write the report to this folder. [default: report, next to the runs]"
+    "--out", type=PATH, help="Write the report to this folder. [default: report, next to the runs]"
 )
 @click.option(
     "--format",
@@ -42,7 +42,7 @@ from schedlab.errors import WrongUsage
 )
 @click.option(
     "--artifact",
-    type=PLACE,
+    type=PATH,
     help="Also write FILE.zip with everything needed to make the figures again. "
     "`./schedlab verify FILE.zip` checks it on another machine, byte for "
     "byte.",
@@ -70,25 +70,25 @@ def report(
 
     The pages need no network. RUN is the folder of a run, a folder that contains runs at any depth, or a sweep.
     Failed runs are included, with their failures."""
-    from schedlab.report.command import report as make
+    from schedlab.report.command import report_runs as make
 
     if figures and not artifact:
         raise WrongUsage(
             f"--figure {figures[0]}: selects what --artifact contains; add --artifact FILE.zip"
         )
-    made = _of_a_sweep(places, out, formats, pictures, from_traces or bool(artifact))
-    made = made or make(places, out, formats, from_traces, artifact, figures, pictures=pictures)
+    result = _report_sweep(places, out, formats, pictures, from_traces or bool(artifact))
+    result = result or make(places, out, formats, from_traces, artifact, figures, pictures=pictures)
     if as_json:
-        echo_json(made)
+        echo_json(result)
     else:
         print_result(
-            f"{made['report']}: {counted(made['runs'], 'run')}, {len(made['failed'])} failed"
+            f"{result['report']}: {format_count(result['runs'], 'run')}, {len(result['failed'])} failed"
         )
         if artifact:
             print_result(f"{artifact}: to check it, run ./schedlab verify {artifact}")
 
 
-def _of_a_sweep(
+def _report_sweep(
     places: tuple[Path, ...],
     out: Path | None,
     formats: tuple[str, ...],
@@ -99,7 +99,7 @@ def _of_a_sweep(
 
     Returns None if no place is a sweep.
     """
-    from schedlab.report.command import default_place
+    from schedlab.report.command import default_report_path
     from schedlab.sweep import as_runs
 
     sweeps = [place for place in places if as_runs.is_sweep(place)]
@@ -114,4 +114,6 @@ def _of_a_sweep(
         )
     from schedlab.sweep import page
 
-    return page.write(sweeps[0], (out or default_place(places)).absolute(), formats, pictures)
+    return page.write_page(
+        sweeps[0], (out or default_report_path(places)).absolute(), formats, pictures
+    )

@@ -10,7 +10,7 @@ import click
 
 from schedlab import __version__
 from schedlab.base.display.terminal import print_result
-from schedlab.base.toolchain.policies import unknown
+from schedlab.base.toolchain.policies import describe_unknown_name
 from schedlab.commands.execution import print_plan
 from schedlab.commands.options import (
     echo_json,
@@ -18,21 +18,21 @@ from schedlab.commands.options import (
     no_kvm_option,
 )
 from schedlab.commands.request_options import (
+    choose_machine_without_spike,
     decide_option,
     out_option,
     request_options,
-    say_standard_machine,
 )
 from schedlab.errors import WrongUsage
-from schedlab.machines import LINUX_MACHINES, MACHINES, SIMULATOR, STANDARD_MACHINE, machine_named
+from schedlab.machines import DEFAULT_MACHINE, LINUX_MACHINES, MACHINES, SIMULATOR, machine_named
 from schedlab.runs.request import Request
-from schedlab.studies.study import studies
+from schedlab.studies.study import find_studies
 
 if TYPE_CHECKING:
-    from schedlab.report.adaptive_seeds import Budget
+    from schedlab.report.adaptive_seeds import SeedBudget
     from schedlab.studies.experiment import Depth
 
-STUDIES = {f"study-{study.number}": study.number for study in studies()}
+STUDIES = {f"study-{study.number}": study.number for study in find_studies()}
 
 
 class StudyOrExperiment(click.ParamType[str]):
@@ -41,11 +41,18 @@ class StudyOrExperiment(click.ParamType[str]):
     name = "study"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Returns the name if it is a study or an experiment; otherwise fails with
+        similar names.
+        """
         from schedlab.studies.planning import experiment_labels
 
         if value not in STUDIES and value not in experiment_labels():
             self.fail(
-                unknown("study or experiment", value, (*STUDIES, *experiment_labels())), param, ctx
+                describe_unknown_name(
+                    "study or experiment", value, (*STUDIES, *experiment_labels())
+                ),
+                param,
+                ctx,
             )
         return value
 
@@ -78,7 +85,7 @@ def reproduce(
     seed: int,
     tick: int | None,
     memory: int | None,
-    decide: Budget | None,
+    decide: SeedBudget | None,
     out: Path | None,
     dry_run: bool,
     as_json: bool,
@@ -91,16 +98,16 @@ def reproduce(
     """
     from schedlab.commands.execution import print_findings, print_next_steps
     from schedlab.report import reproduction
-    from schedlab.report.adaptive_seeds import print_decided
-    from schedlab.report.output import findings_in
+    from schedlab.report.adaptive_seeds import print_comparisons
+    from schedlab.report.output import read_findings
 
     if quick and full:
         raise WrongUsage("--quick and --full: exclude each other; choose one")
-    machine = machine or say_standard_machine()
+    machine = machine or choose_machine_without_spike()
     if machine:
         check_machine(machine)
     filled = Request(
-        machine=machine_named(machine or STANDARD_MACHINE), tick=tick, memory=memory
+        machine=machine_named(machine or DEFAULT_MACHINE), tick=tick, memory=memory
     ).filled()
     assert filled.tick is not None
     assert filled.memory is not None
@@ -113,29 +120,31 @@ def reproduce(
             fix="name only studies or only experiments",
         )
     depth: Depth = "full" if full else "quick"
-    request = reproduction.Request(
+    request = reproduction.ReproductionRequest(
         numbers, depth, seed, filled.tick, filled.memory, machine, experiments, decide
     )
     if dry_run:
-        print_plan(reproduction.planned(request, out)[1].runs, as_json)
+        print_plan(reproduction.make_plans(request, out)[1].runs, as_json)
         return
-    done = reproduction.reproduce(request, out)
+    reproduced = reproduction.reproduce(request, out)
     if as_json:
-        runs = [{"folder": str(run.folder), "status": run.status} for run in done.runs]
-        place = {"folder": str(done.folder), "report": str(done.report)}
-        contests = done.contests
+        runs = [{"folder": str(run.folder), "status": run.status} for run in reproduced.runs]
+        place = {"folder": str(reproduced.folder), "report": str(reproduced.report)}
+        comparisons = reproduced.comparisons
         decided = (
-            {} if contests is None else {"contests": [contest.to_dict() for contest in contests]}
+            {}
+            if comparisons is None
+            else {"contests": [comparison.to_dict() for comparison in comparisons]}
         )
         echo_json({"schedlab": __version__, **place, "runs": runs, **decided})
     else:
-        print_result(f"Kept in {done.folder}")
-        if done.contests is not None:
-            print_decided(done.contests)
-        print_findings(findings_in(done.report.parent))
-        print_next_steps([run.folder for run in done.runs if run.succeeded])
-        print_result(f"Report: {done.report}")
-    if not done.succeeded:
+        print_result(f"Kept in {reproduced.folder}")
+        if reproduced.comparisons is not None:
+            print_comparisons(reproduced.comparisons)
+        print_findings(read_findings(reproduced.report.parent))
+        print_next_steps([run.folder for run in reproduced.runs if run.succeeded])
+        print_result(f"Report: {reproduced.report}")
+    if not reproduced.succeeded:
         raise SystemExit(1)
 
 

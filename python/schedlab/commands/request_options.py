@@ -13,7 +13,7 @@ import click
 
 from schedlab.base.display.terminal import say
 from schedlab.base.host.processor import host_name
-from schedlab.base.toolchain.policies import STANDARD
+from schedlab.base.toolchain.policies import DEFAULT_POLICY
 from schedlab.commands.options import (
     BUDGET,
     CHANGE,
@@ -22,7 +22,7 @@ from schedlab.commands.options import (
     FOLDER,
     LIMIT,
     MEMORY,
-    PLACE,
+    PATH,
     POLICIES,
     POLICY_SETTING,
     SEED,
@@ -30,10 +30,10 @@ from schedlab.commands.options import (
     TICK,
     MachineName,
 )
-from schedlab.machines import SIMULATOR, STANDARD_MACHINE
-from schedlab.report.adaptive_seeds import Budget
-from schedlab.runs.request import READY_WORKLOAD, STANDARD_WORKLOAD, Request
-from schedlab.workload.costs import KERNEL
+from schedlab.machines import DEFAULT_MACHINE, SIMULATOR
+from schedlab.report.adaptive_seeds import SeedBudget
+from schedlab.runs.request import DEFAULT_PROGRAM, DEFAULT_WORKLOAD_FILE, Request
+from schedlab.workload.costs import KERNEL_COSTS
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -44,18 +44,18 @@ workload_option = click.option(
     metavar="COMMAND",
     help="Run this program of the guest with its options, such as 'cpu-bound -n "
     "10', or this workload file; see `./schedlab workloads`. [default: "
-    f"{STANDARD_WORKLOAD}; on sim {READY_WORKLOAD}]",
+    f"{DEFAULT_PROGRAM}; on sim {DEFAULT_WORKLOAD_FILE}]",
 )
 
 
 decide_option = click.option(
     "--decide",
     is_flag=False,
-    flag_value=str(Budget()),
+    flag_value=str(SeedBudget()),
     type=BUDGET,
     metavar="[SEEDS|TIME]",
     help="Add seeds to each test until it has a winner, up to this number of seeds or this time."
-    f" [without a value: {Budget()} seeds]",
+    f" [without a value: {SeedBudget()} seeds]",
 )
 out_option = click.option(
     "--out", type=FOLDER, help="Folder for the results.  [default: a new one in runs/]"
@@ -68,9 +68,9 @@ def request_from(options: Mapping[str, Any]) -> Request:
     return Request(**fields).filled()
 
 
-def say_standard_machine() -> str | None:
+def choose_machine_without_spike() -> str | None:
     """Returns the simulator if this host has no Spike, with a message; otherwise None."""
-    if STANDARD_MACHINE != SIMULATOR:
+    if DEFAULT_MACHINE != SIMULATOR:
         return None
     say(
         "schedlab: Spike is available only for Linux on x86-64, and this host is "
@@ -80,9 +80,9 @@ def say_standard_machine() -> str | None:
 
 
 def request_options(
-    machine: str = STANDARD_MACHINE,
+    machine: str = DEFAULT_MACHINE,
     cpus: str = "",
-    costs: str = KERNEL.name,
+    costs: str = KERNEL_COSTS.name,
     without: tuple[str, ...] = (),
     only: tuple[str, ...] = (),
     recorded_default: str = "",
@@ -94,7 +94,7 @@ def request_options(
     CPUs. `recorded_default`: the help's text for defaults that a recording provides.
     """
     cpus_default = cpus or "1-4; on linux and host all CPUs of this host"
-    shown = recorded_default or True
+    shown_default = recorded_default or True
     options = {
         "changes": click.option(
             "--with",
@@ -106,8 +106,8 @@ def request_options(
         "policies": click.option(
             "--policy",
             "policies",
-            default=STANDARD,
-            show_default=shown,
+            default=DEFAULT_POLICY,
+            show_default=shown_default,
             type=POLICIES,
             help="POLICY or POLICY:PRESET, several with commas; see `./schedlab policies`."
             " On Linux also fair, the kernel's own scheduler, and scx:NAME, an "
@@ -154,7 +154,7 @@ def request_options(
         "seed": click.option(
             "--seed",
             default=1,
-            show_default=shown,
+            show_default=shown_default,
             type=SEED,
             help="Seed of all random numbers of the run.",
         ),
@@ -183,7 +183,7 @@ def request_options(
             help="Shape of the machine: which CPUs share a core, a cache or a node, and "
             "their speeds. A file, or a name of `./schedlab shape`. [default: all CPUs are equal]",
         ),
-        "kernel": click.option("--kernel", type=PLACE, help=KERNEL_HELP),
+        "kernel": click.option("--kernel", type=PATH, help=KERNEL_HELP),
         "memory": click.option(
             "--memory",
             type=MEMORY,

@@ -9,23 +9,23 @@ import click
 
 from schedlab.commands.options import (
     execution_options,
-    given,
+    given_options,
     no_kvm_option,
 )
 from schedlab.commands.request_options import (
+    choose_machine_without_spike,
     decide_option,
     out_option,
     request_from,
     request_options,
-    say_standard_machine,
     workload_option,
 )
 from schedlab.commands.workload_run import run_workload
 
 if TYPE_CHECKING:
-    from schedlab.report.adaptive_seeds import Budget
+    from schedlab.report.adaptive_seeds import SeedBudget
 
-OF_STUDIES = ("seed", "tick", "memory", "decide", "out", "dry_run", "as_json")
+STUDY_PARAMETERS = ("seed", "tick", "memory", "decide", "out", "dry_run", "as_json")
 """Parameters that `reproduce` has, too."""
 
 
@@ -38,7 +38,12 @@ OF_STUDIES = ("seed", "tick", "memory", "decide", "out", "dry_run", "as_json")
 @execution_options
 @click.pass_context
 def run(
-    context: click.Context, /, decide: Budget | None, dry_run: bool, as_json: bool, **options: Any
+    context: click.Context,
+    /,
+    decide: SeedBudget | None,
+    dry_run: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Run a workload under policies.
 
@@ -48,11 +53,11 @@ def run(
     Without arguments, or only with --seed, --tick, --memory, --decide and --out, this is `./schedlab reproduce`,
     which reproduces six studies in one report.
     """
-    if set(given(context, dict.fromkeys(context.params, ""))) <= {*OF_STUDIES}:
+    if set(given_options(context, dict.fromkeys(context.params, ""))) <= {*STUDY_PARAMETERS}:
         from schedlab.commands.reproduce import reproduce
 
-        context.invoke(reproduce, **{name: context.params[name] for name in OF_STUDIES})
+        context.invoke(reproduce, **{name: context.params[name] for name in STUDY_PARAMETERS})
     else:
-        if not given(context, {"machine": ""}):
-            say_standard_machine()
+        if not given_options(context, {"machine": ""}):
+            choose_machine_without_spike()
         run_workload(request_from(options), as_json, decide, dry_run)

@@ -12,12 +12,12 @@ from typing import Any
 import click
 
 from schedlab.base.display.names import visible, visible_line
-from schedlab.base.display.numbers import counted
+from schedlab.base.display.numbers import format_count
 from schedlab.base.display.terminal import new_table, print_full_width, print_result, say
 from schedlab.base.files import replacement
 from schedlab.commands.options import EXISTING_FOLDER, echo_json, json_option
 from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.paths import RUNS
+from schedlab.paths import RUNS_FOLDER
 from schedlab.runs import results
 
 
@@ -33,11 +33,11 @@ def list_(place: Path | None, as_json: bool) -> None:
     """List the runs and the sweeps in the folders of PLACE.
 
     PLACE is a folder that contains runs or sweeps, at any depth. [default: runs/]"""
-    place = place or RUNS
+    place = place or RUNS_FOLDER
     is_complete = results.is_complete(place)
     entries = [place] if is_complete else sorted(place.iterdir()) if place.is_dir() else []
     rows: list[dict[str, Any]] = [
-        {"folder": str(entry), **facts_of(folders)}
+        {"folder": str(entry), **count_stored_runs(folders)}
         for entry in entries
         if (folders := list(stored_run_folders(entry)))
     ]
@@ -64,7 +64,7 @@ def show(places: tuple[Path, ...], as_json: bool) -> None:
     from schedlab.commands.metric_tables import print_metrics
     from schedlab.runs import collection
 
-    runs = collection.read(places)
+    runs = collection.read_collection(places)
     measured = [(run, run.metrics()) for run in runs if run.measured.is_dir()]
     if as_json:
         metrics = {run.folder: run_metrics.to_dict() for run, run_metrics in measured}
@@ -83,12 +83,12 @@ def show(places: tuple[Path, ...], as_json: bool) -> None:
         setup = run.setup
         title = f"{setup.experiment} on {setup.machine}: {setup.policy_title}"
         print_result(
-            f"{title}, {counted(setup.cpus, 'CPU')}, seed {run.seed}: {run.status}; {run.folder}"
+            f"{title}, {format_count(setup.cpus, 'CPU')}, seed {run.seed}: {run.status}; {run.folder}"
         )
     print_metrics(
         [
             (
-                f"{run.setup.policy_title}, {counted(run.setup.cpus, 'CPU')}, seed {run.seed}",
+                f"{run.setup.policy_title}, {format_count(run.setup.cpus, 'CPU')}, seed {run.seed}",
                 run_metrics,
             )
             for run, run_metrics in measured
@@ -111,30 +111,32 @@ def rm(places: tuple[Path, ...], yes: bool) -> None:
         raise WrongUsage(
             f"{visible_line(str(places[0]))}: no run and no sweep in this folder; name another"
         )
-    retained = {folder: reason for folder in folders if (reason := reason_to_keep(folder))}
-    once = {folder.resolve(): folder for folder in folders}
-    ours = [folder for folder in once.values() if folder not in retained]
+    retained = {folder: reason for folder in folders if (reason := refusal_reason(folder))}
+    by_real_path = {folder.resolve(): folder for folder in folders}
+    removable = [folder for folder in by_real_path.values() if folder not in retained]
     for folder, reason in retained.items():
         say(f"schedlab: {visible_line(str(folder))} is kept: {reason}")
-    if ours:
-        confirm(ours, yes)
-        remaining = summarize_refusals(ours)
-        for folder in ours:
+    if removable:
+        confirm(removable, yes)
+        remaining = count_in_words(removable)
+        for folder in removable:
             remove(folder)
         for place in sorted(set(places), key=lambda place: len(place.parts), reverse=True):
             if place.is_dir() and not place.is_symlink() and not any(place.iterdir()):
                 place.rmdir()
         print_result(f"{remaining} removed")
     if retained:
-        raise SchedlabError(f"{summarize_refusals(list(retained))} kept")
+        raise SchedlabError(
+            f"{count_in_words(list(retained))} not removed: the lines above say why"
+        )
 
 
 def confirm(folders: Sequence[Path], yes: bool) -> None:
     """Raises WrongUsage unless the user agrees to remove these folders."""
     if yes:
         return
-    size = sum(map(bytes_in, folders)) / 1e6
-    question = f"Remove {summarize_refusals(folders)} ({size:,.1f} MB)?"
+    size = sum(map(folder_bytes, folders)) / 1e6
+    question = f"Remove {count_in_words(folders)} ({size:,.1f} MB)?"
     if not sys.stdin.isatty():
         raise WrongUsage(f"{question} There is no terminal to ask; add --yes")
     for folder in folders[:10]:
@@ -143,16 +145,16 @@ def confirm(folders: Sequence[Path], yes: bool) -> None:
         raise WrongUsage("nothing was removed: you answered no")
 
 
-def reason_to_keep(folder: Path) -> str:
+def refusal_reason(folder: Path) -> str:
     """Returns why a folder is not removed, or "" if it is removed."""
     try:
         if is_sweep(folder):
             from schedlab.sweep import dataset
 
-            dataset.check_free(folder)
+            dataset.check_is_writable(folder)
             return ""
         results.read_manifest(folder)
-        return visible(replacement.strange(folder))
+        return visible(replacement.why_not_replaceable(folder))
     except (SchedlabError, OSError) as error:
         return visible(str(error))
 
@@ -162,16 +164,16 @@ def remove(folder: Path) -> None:
     if is_sweep(folder):
         from schedlab.sweep import dataset
 
-        dataset.remove(folder)
+        dataset.remove_data_set(folder)
     else:
         replacement.remove(folder)
 
 
-def summarize_refusals(folders: Sequence[Path]) -> str:
-    """Returns the numbers of refused runs and sweeps, in words."""
+def count_in_words(folders: Sequence[Path]) -> str:
+    """Returns the numbers of runs and sweeps among the folders, in words."""
     sweeps = sum(map(is_sweep, folders))
     counts = {"run": len(folders) - sweeps, "sweep": sweeps}
-    return " and ".join(counted(count, what) for what, count in counts.items() if count)
+    return " and ".join(format_count(count, what) for what, count in counts.items() if count)
 
 
 def stored_run_folders(place: Path) -> Iterator[Path]:
@@ -193,23 +195,23 @@ def is_sweep(folder: Path) -> bool:
     return (folder / "runs").is_dir()
 
 
-def facts_of(folders: Sequence[Path]) -> dict[str, int]:
+def count_stored_runs(folders: Sequence[Path]) -> dict[str, int]:
     """Returns the number of runs, sweeps and failed runs, and their size in bytes."""
-    sound = [problem for folder in folders for problem in soundness(folder)]
+    successes = [problem for folder in folders for problem in run_successes(folder)]
     return {
         "sweeps": sum(map(is_sweep, folders)),
-        "runs": len(sound),
-        "failed": sound.count(False),
-        "bytes": sum(map(bytes_in, folders)),
+        "runs": len(successes),
+        "failed": successes.count(False),
+        "bytes": sum(map(folder_bytes, folders)),
     }
 
 
-def soundness(folder: Path) -> list[bool]:
+def run_successes(folder: Path) -> list[bool]:
     """Returns for each run of a folder whether it succeeded; nothing
     for a sweep that cannot be read.
     """
     if not is_sweep(folder):
-        return [is_sound(folder)]
+        return [run_has_succeeded(folder)]
     from schedlab.sweep import dataset
 
     try:
@@ -218,15 +220,15 @@ def soundness(folder: Path) -> list[bool]:
         return []
 
 
-def is_sound(folder: Path) -> bool:
+def run_has_succeeded(folder: Path) -> bool:
     """True if a run succeeded, judging by the readable part of its manifest."""
     try:
-        return results.succeeded(results.read_manifest(folder))
+        return results.has_succeeded(results.read_manifest(folder))
     except SchedlabError:
         return False
 
 
-def bytes_in(folder: Path) -> int:
+def folder_bytes(folder: Path) -> int:
     """Returns the size of the files in a folder, in bytes."""
     return sum(
         (Path(name) / file).lstat().st_size for name, _, files in os.walk(folder) for file in files

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from schedlab.base.display.terminal import new_table, results
+from schedlab.base.display.activity import working
+from schedlab.base.display.terminal import new_table, result_console
 from schedlab.commands.execution import perform, print_plan
 from schedlab.commands.options import (
     EXISTING_FILE,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from schedlab.analysis.comparison.statistics import Difference
     from schedlab.base.toolchain.policies import PolicyChoice
-    from schedlab.courses.scoring.score_card import Card, Figure, Measured
+    from schedlab.courses.scoring.score_card import MeasuredPolicies, ObjectiveScore, ScoreCard
     from schedlab.courses.scoring.workload_sets import Level, WorkloadSet
     from schedlab.machines.spec import RunSpec
 
@@ -74,28 +75,32 @@ def score(
     better in everything. --key adds hidden variants of the same workloads: a policy that is good only with the
     public ones is overfitted. docs/score.md describes the set.
     """
-    from schedlab.base.toolchain.policies import check_choices, read_catalogue, unknown
+    from schedlab.base.toolchain.policies import (
+        check_choices,
+        describe_unknown_name,
+        read_catalogue,
+    )
     from schedlab.courses.scoring.measuring import missing_runs
-    from schedlab.courses.scoring.workload_sets import LATEST, SHOWN, read_set, set_names
+    from schedlab.courses.scoring.workload_sets import LATEST_SET, SHOWN_KEY, read_set, set_names
 
     check_choices(read_catalogue(), policies, {})
     if set_name and set_name not in set_names():
-        raise WrongUsage(f"--workload-set: {unknown('set', set_name, set_names())}")
-    workload_set = read_set(set_name or LATEST)
-    key = _key(key_file) if key_file else None
+        raise WrongUsage(f"--workload-set: {describe_unknown_name('set', set_name, set_names())}")
+    workload_set = read_set(set_name or LATEST_SET)
+    key = _read_key(key_file) if key_file else None
     level = workload_set.levels[level_name]
-    if not level.against_all and policies == (workload_set.reference,):
+    if not level.compares_all_policies and policies == (workload_set.reference,):
         raise WrongUsage(
             f"--level {level.name}: compares policies with {workload_set.reference}; "
             "name another policy"
         )
-    everyone = _everyone(workload_set, level, policies)
+    measured_policies = _policies_to_measure(workload_set, level, policies)
     if dry_run:
-        keys = (SHOWN, key) if key else (SHOWN,)
-        missing = (missing_runs(workload_set, key, level, everyone) for key in keys)
+        keys = (SHOWN_KEY, key) if key else (SHOWN_KEY,)
+        missing = (missing_runs(workload_set, key, level, measured_policies) for key in keys)
         print_plan([run for runs in missing for run in runs], as_json)
         return
-    cards, hidden, gaps = _cards(workload_set, level, policies, everyone, key)
+    cards, hidden, gaps = _make_cards(workload_set, level, policies, measured_policies, key)
     if as_json:
         echo_json(
             {
@@ -103,10 +108,10 @@ def score(
                 "level": level.name,
                 "machine": level.machine,
                 "key_sha256": key and hashlib.sha256(key).hexdigest(),
-                "made_at": _commit(),
+                "made_at": _commit_facts(),
                 "cards": {
                     name: {
-                        "source_sha256": _source(name),
+                        "source_sha256": _source_hash(name),
                         "shown": cards[name].to_dict(),
                         **(
                             {"hidden": hidden[name].to_dict(), "gaps": _gaps_dict(gaps[name])}
@@ -120,15 +125,16 @@ def score(
         )
     else:
         for name in cards:
-            for part in _listing(
+            for part in _card_texts(
                 workload_set, level, key, cards[name], hidden.get(name), gaps.get(name, {})
             ):
-                results().print(part, soft_wrap=isinstance(part, str))
+                result_console().print(part, soft_wrap=isinstance(part, str))
     if any(score_card.failure for score_card in (*cards.values(), *hidden.values())):
         raise SystemExit(1)
 
 
-def _key(file: Path) -> bytes:
+def _read_key(file: Path) -> bytes:
+    """Returns the content of the key's file. Raises WrongUsage if it is too short."""
     key = file.read_bytes()
     if len(key) < KEY_BYTES_MIN:
         raise WrongUsage(
@@ -137,46 +143,54 @@ def _key(file: Path) -> bytes:
     return key
 
 
-def _everyone(
+def _policies_to_measure(
     workload_set: WorkloadSet, level: Level, policies: Sequence[PolicyChoice]
 ) -> tuple[PolicyChoice, ...]:
     """Returns the policies to measure: the given ones, and their references."""
     from schedlab.base.toolchain.policies import PolicyChoice, read_catalogue
 
-    known = [PolicyChoice(name) for name in read_catalogue()] if level.against_all else []
+    known = [PolicyChoice(name) for name in read_catalogue()] if level.compares_all_policies else []
     return tuple(dict.fromkeys([*known, workload_set.reference, *policies]))
 
 
-def _cards(
+def _make_cards(
     workload_set: WorkloadSet,
     level: Level,
     policies: Sequence[PolicyChoice],
-    everyone: Sequence[PolicyChoice],
+    measured_policies: Sequence[PolicyChoice],
     key: bytes | None,
-) -> tuple[dict[str, Card], dict[str, Card], dict[str, dict[str, Difference]]]:
+) -> tuple[dict[str, ScoreCard], dict[str, ScoreCard], dict[str, dict[str, Difference]]]:
+    """Returns the cards with shown and with hidden variants by policy, and the
+    gaps between them.
+    """
     from schedlab.courses.scoring import score_card
     from schedlab.courses.scoring.measuring import measure
-    from schedlab.courses.scoring.workload_sets import SHOWN
+    from schedlab.courses.scoring.workload_sets import SHOWN_KEY
 
     names = list(map(str, policies))
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
 
-        def measured(with_key: bytes) -> Measured:
-            return measure(workload_set, with_key, level, everyone, Path(scratch), _carry_out)
+        def measure_with(with_key: bytes) -> MeasuredPolicies:
+            """Measures all policies with this key."""
+            return measure(
+                workload_set, with_key, level, measured_policies, Path(scratch), _run_all
+            )
 
-        shown, hidden = measured(SHOWN), measured(key) if key else None
-    cards = {name: score_card.card(workload_set, level, shown, name) for name in names}
+        shown, hidden = measure_with(SHOWN_KEY), measure_with(key) if key else None
+    with working("comparing the policies"):
+        cards = {name: score_card.make_card(workload_set, level, shown, name) for name in names}
     if hidden is None:
         return cards, {}, {}
     reference = str(workload_set.reference)
     return (
         cards,
-        {name: score_card.card(workload_set, level, hidden, name) for name in names},
-        {name: score_card.gaps(shown, hidden, reference, name) for name in names},
+        {name: score_card.make_card(workload_set, level, hidden, name) for name in names},
+        {name: score_card.improvement_gaps(shown, hidden, reference, name) for name in names},
     )
 
 
-def _carry_out(runs: Sequence[RunSpec], folder: Path) -> Path:
+def _run_all(runs: Sequence[RunSpec], folder: Path) -> Path:
+    """Executes the runs into the folder and returns the folder."""
     from schedlab.runs.plan import Plan
 
     plan = Plan(folder, tuple(runs))
@@ -185,14 +199,15 @@ def _carry_out(runs: Sequence[RunSpec], folder: Path) -> Path:
     return folder
 
 
-def _listing(
+def _card_texts(
     workload_set: WorkloadSet,
     level: Level,
     key: bytes | None,
-    shown: Card,
-    hidden: Card | None,
+    shown: ScoreCard,
+    hidden: ScoreCard | None,
     gaps: dict[str, Difference],
 ) -> Iterator[RenderableType]:
+    """Yields the tables and texts of a policy's card."""
     sides = [("public", shown), *([("hidden", hidden)] if hidden else [])]
     for side, score_card in sides:
         if score_card.failure:
@@ -205,12 +220,12 @@ def _listing(
         *columns,
         *([">public ÷ hidden"] if hidden else []),
     )
-    for place, figure in enumerate(shown.figures):
-        cells = [cell for _, score_card in sides for cell in _cells(score_card.figures[place])]
+    for index, figure in enumerate(shown.figures):
+        cells = [cell for _, score_card in sides for cell in _cells(score_card.figures[index])]
         gap = gaps.get(figure.objective.name)
-        table.add_row(figure.objective.title, *cells, *([_gap(gap)] if hidden else []))
+        table.add_row(figure.objective.title, *cells, *([_gap_text(gap)] if hidden else []))
     yield table
-    if not level.against_all:
+    if not level.compares_all_policies:
         yield f"On Linux, only {workload_set.reference} and the named policies are compared."
     for side, score_card in sides:
         suffix = f" with {side} variants" if hidden else ""
@@ -230,23 +245,30 @@ def _listing(
         yield f"Overfitted to the public variants: {', '.join(surer)}. Use the hidden figures."
 
 
-def _cells(figure: Figure) -> tuple[str, str]:
-    best = f"{figure.best} {math.exp(figure.best_better):.2f}"
-    if not figure.better:
+def _cells(figure: ObjectiveScore) -> tuple[str, str]:
+    """Returns the factor of an objective with its interval, and the best other policy."""
+    best = f"{figure.best_other} {math.exp(figure.best_other_log_improvement):.2f}"
+    if not figure.log_improvement:
         return "no value", best
     mean, low, high = (
-        math.exp(bound) for bound in (figure.better.mean, figure.better.low, figure.better.high)
+        math.exp(bound)
+        for bound in (
+            figure.log_improvement.mean,
+            figure.log_improvement.low,
+            figure.log_improvement.high,
+        )
     )
     return f"{mean:.2f} [{low:.2f}, {high:.2f}]", best
 
 
-def _gap(gap: Difference | None) -> str:
+def _gap_text(gap: Difference | None) -> str:
+    """Returns the gap between shown and hidden variants in words."""
     if gap is None:
         return ""
     return f"{math.exp(gap.change):.2f} [{math.exp(gap.low):.2f}, {math.exp(gap.high):.2f}]"
 
 
-def _rank_text(score_card: Card) -> str:
+def _rank_text(score_card: ScoreCard) -> str:
     if not score_card.dominated_by:
         return f"{score_card.policy} is on the Pareto front"
     sure = (
@@ -258,6 +280,7 @@ def _rank_text(score_card: Card) -> str:
 
 
 def _gaps_dict(gaps: dict[str, Difference]) -> dict[str, Any]:
+    """Returns the gaps for JSON."""
     return {
         name: {
             "factor": math.exp(gap.change),
@@ -268,14 +291,15 @@ def _gaps_dict(gaps: dict[str, Difference]) -> dict[str, Any]:
     }
 
 
-def _source(policy: str) -> str:
+def _source_hash(policy: str) -> str:
     from schedlab.base.files.atomic import file_hash
     from schedlab.paths import ROOT
 
     return file_hash(ROOT / "policies" / f"{policy.partition(':')[0]}.c")
 
 
-def _commit() -> dict[str, Any]:
-    from schedlab.base.toolchain.versions import commit
+def _commit_facts() -> dict[str, Any]:
+    """Returns the commit of the checkout, for JSON."""
+    from schedlab.base.toolchain.versions import commit_facts
 
-    return commit()
+    return commit_facts()

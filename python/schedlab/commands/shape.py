@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from schedlab.base.display.terminal import print_result, results, say
-from schedlab.base.files.atomic import written
+from schedlab.base.display.terminal import print_result, result_console, say
+from schedlab.base.files.atomic import atomic_write
 from schedlab.commands.options import FILE, SHAPE, echo_json, json_option
 from schedlab.errors import WrongUsage
 from schedlab.workload.shapes.model import CAPACITY_FULL, Shape
-from schedlab.workload.shapes.reading import read, ready
-from schedlab.workload.shapes.sysfs import SYS, shape_of_sys
-from schedlab.workload.shapes.writing import file_text
+from schedlab.workload.shapes.reading import builtin_shapes, read_shape
+from schedlab.workload.shapes.sysfs import SYS, read_sys_shape
+from schedlab.workload.shapes.writing import format_shape_file
 
 
 @click.command()
@@ -38,47 +38,50 @@ def shape(shape: Shape | None, folder: str | None, out: Path | None, as_json: bo
     if (shape and folder) or (out and not folder):
         raise WrongUsage("shape: expected SHAPE, or --sys FOLDER with -o FILE")
     if folder:
-        _make(Path(folder), out)
+        _output_sys_shape(Path(folder), out)
         return
-    texts = [shape] if shape else [read(path) for path in ready().values()]
+    texts = [shape] if shape else [read_shape(path) for path in builtin_shapes().values()]
     if as_json:
         echo_json([_as_dict(text) for text in texts])
         return
     for text in texts:
-        results().print(f"{text.name}: {_words(text)}\n    {text.description}", soft_wrap=True)
+        result_console().print(
+            f"{text.name}: {_describe(text)}\n    {text.description}", soft_wrap=True
+        )
 
 
-def _make(folder: Path, out: Path | None) -> None:
+def _output_sys_shape(folder: Path, out: Path | None) -> None:
     """Prints or writes the shape of this machine, and always reports assumptions."""
-    made, notes = shape_of_sys(folder)
+    machine_shape, notes = read_sys_shape(folder)
     for note in notes:
         say(f"schedlab: {folder}: {note}")
-    text = file_text(made)
+    text = format_shape_file(machine_shape)
     if out is None:
         click.echo(text, nl=False)
         return
-    with written(out) as new:
+    with atomic_write(out) as new:
         new.write_text(text)
-    print_result(f"Wrote {out}: {_words(made)}")
+    print_result(f"Wrote {out}: {_describe(machine_shape)}")
 
 
-def _words(shape: Shape) -> str:
+def _describe(shape: Shape) -> str:
     """Returns the numbers of a shape's parts, in words."""
     threads = len(shape.core) // len(set(shape.core))
-    words = [f"{shape.cpus} CPUs"]
+    parts = [f"{shape.cpus} CPUs"]
     if len(set(shape.core)) < shape.cpus:
-        words.append(f"{len(set(shape.core))} cores of up to {max(threads, 2)} CPUs")
-    words += [
+        parts.append(f"{len(set(shape.core))} cores of up to {max(threads, 2)} CPUs")
+    parts += [
         f"{len(set(numbers))} {what}"
         for numbers, what in ((shape.cache, "caches"), (shape.node, "nodes"))
         if len(set(numbers)) > 1
     ]
     if shape.kinds != ((CAPACITY_FULL,),):
-        words.append("capacities " + ", ".join(str(levels[0]) for levels in shape.kinds))
-    return ", ".join(words)
+        parts.append("capacities " + ", ".join(str(levels[0]) for levels in shape.kinds))
+    return ", ".join(parts)
 
 
 def _as_dict(shape: Shape) -> dict[str, object]:
+    """Returns a shape for JSON."""
     return {
         "name": shape.name,
         "description": shape.description,

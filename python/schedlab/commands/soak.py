@@ -12,15 +12,21 @@ from typing import TYPE_CHECKING
 import click
 
 from schedlab.base.display.numbers import host_time
-from schedlab.base.display.terminal import messages, new_table, print_result, results, say
-from schedlab.commands.options import FOLDER, echo_json, for_option, json_option
+from schedlab.base.display.terminal import (
+    message_console,
+    new_table,
+    print_result,
+    result_console,
+    say,
+)
+from schedlab.commands.options import FOLDER, duration_option, echo_json, json_option
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.paths import new_runs_folder
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from schedlab_tools.soak.conduct import Running
+    from schedlab_tools.soak.conduct import RunningPart
     from schedlab_tools.soak.findings import Row
 
 _MIB_FIGURES, _MIB = ("memory_bytes", "js_heap_bytes"), 1 << 20
@@ -28,7 +34,7 @@ _MIB_FIGURES, _MIB = ("memory_bytes", "js_heap_bytes"), 1 << 20
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[LOAD]...")
-@for_option("Duration.", "1000h", "1h")
+@duration_option("Duration.", "1000h", "1h")
 @click.option(
     "--out",
     type=FOLDER,
@@ -45,10 +51,10 @@ def soak(names: tuple[str, ...], duration_ns: int, out: Path | None, as_json: bo
 
     The exit status is 1 if a load failed. docs/soak.md has details.
     """
-    from schedlab.base.toolchain.needs import EXTRAS, need_extra, need_if_installed
+    from schedlab.base.toolchain.needs import EXTRAS, install_if_packaged, need_extra
 
     need_extra(*EXTRAS)
-    need_if_installed("browser")
+    install_if_packaged("browser")
     from schedlab_tools.soak import findings
     from schedlab_tools.soak.conduct import conduct
     from schedlab_tools.soak.loads import LOADS
@@ -57,52 +63,57 @@ def soak(names: tuple[str, ...], duration_ns: int, out: Path | None, as_json: bo
     if unknown:
         raise WrongUsage(f"soak {unknown[0]}: unknown load; choose from {', '.join(LOADS)}")
     loads = [load for load in LOADS.values() if not names or load.name in names]
-    place = (out or new_runs_folder("soak")).absolute()
-    if place.exists() and any(place.iterdir()):
-        raise WrongUsage(f"--out {place}: not empty; name a new folder")
+    path = (out or new_runs_folder("soak")).absolute()
+    if path.exists() and any(path.iterdir()):
+        raise WrongUsage(f"--out {path}: not empty; name a new folder")
     for load in loads:
         say(f"schedlab: soak {load.name}: {load.summary}")
     seconds = duration_ns / 1e9
-    seen = conduct(loads, seconds, place, _Shown(seconds))
-    rows = findings.rows(seen, loads)
-    content = findings.findings(seen, rows)
-    findings.keep(place, seen, content)
+    observations = conduct(loads, seconds, path, _ProgressPrinter(seconds))
+    rows = findings.rows(observations, loads)
+    content = findings.findings(observations, rows)
+    findings.write_results(path, observations, content)
     if as_json:
         echo_json(content)
     else:
-        results().print(_table(rows, seen.seconds))
-        print_result(f"Kept in {place}")
-    problems = [f"{name}: {text}" for name, texts in seen.problems.items() for text in texts]
+        result_console().print(_slopes_table(rows, observations.seconds))
+        print_result(f"Kept in {path}")
+    problems = [
+        f"{name}: {text}" for name, texts in observations.problems.items() for text in texts
+    ]
     problems += [
-        f"{name}: {len(left)} temporary files remain: {', '.join(left[:5])}"
-        for name, left in seen.left.items()
-        if left
+        f"{name}: {len(leftovers)} temporary files remain: {', '.join(leftovers[:5])}"
+        for name, leftovers in observations.leftover_files.items()
+        if leftovers
     ]
     if problems:
         raise SchedlabError("\n".join(problems))
-    if seen.signal and seen.signal != signal.SIGINT:
-        raise SystemExit(128 + seen.signal)
+    if observations.signal and observations.signal != signal.SIGINT:
+        raise SystemExit(128 + observations.signal)
 
 
-class _Shown:
+class _ProgressPrinter:
     """Prints a line after every twentieth of the time, or every five minutes."""
 
     def __init__(self, seconds: float) -> None:
+        """Begins a soak of this many seconds."""
         self.seconds = seconds
         self.step = min(seconds / 20, 300)
         self.next = 0.0
 
-    def __call__(self, now: float, parts: Mapping[str, Running]) -> None:
+    def __call__(self, now: float, parts: Mapping[str, RunningPart]) -> None:
+        """Prints a line if it is due. `now`: seconds since the beginning."""
         if now < self.next:
             return
         self.next += self.step
         living = ", ".join(name for name, part in parts.items() if part.status is None)
-        left = host_time(self.seconds - now)
+        time_left = host_time(self.seconds - now)
         with suppress(OSError):  # the terminal may be closed
-            messages().print(f"{left} remain; running: {living or 'nothing'}")
+            message_console().print(f"{time_left} remain; running: {living or 'nothing'}")
 
 
-def _table(rows: Sequence[Row], seconds: float) -> Table:
+def _slopes_table(rows: Sequence[Row], seconds: float) -> Table:
+    """Returns the table of slopes per hour."""
     title = f"After {host_time(seconds)}; slopes exclude the first quarter"
     headings = (">first", ">last", ">most", ">per hour", ">95 % interval")
     table = new_table(title, "load", "part", "figure", *headings)

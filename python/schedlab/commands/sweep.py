@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from schedlab.base.display.numbers import counted
-from schedlab.base.display.terminal import print_result, results, say
-from schedlab.commands.execution import SHOWN, ended_by_signal, print_planned
+from schedlab.base.display.numbers import format_count
+from schedlab.base.display.terminal import print_result, result_console, say
+from schedlab.commands.execution import PLANNED_RUNS_SHOWN, print_planned, report_if_ended_by_signal
 from schedlab.commands.options import (
     EXISTING_FOLDER,
     FILE,
@@ -25,7 +25,7 @@ from schedlab.paths import new_runs_folder
 
 if TYPE_CHECKING:
     from schedlab.base.files.json_lines import Node
-    from schedlab.sweep.command import Doing, Done
+    from schedlab.sweep.command import ExecutionOptions, SweepOutcome
     from schedlab.sweep.effects import Effects
     from schedlab.sweep.objectives import Objective
     from schedlab.sweep.plan import SweepPlan
@@ -192,20 +192,20 @@ def sweep(**options: Any) -> None:
     from schedlab.sweep import best, description_reader
 
     request = Request(**{field.name: options.pop(field.name) for field in fields(Request)})
-    objectives = best.objectives_of(request.metrics)
-    effect = best.objective_of_effects(request.effects) if request.effects else None
+    objectives = best.parse_objectives(request.metrics)
+    effect = best.parse_effects_objective(request.effects) if request.effects else None
     check_pictures(request, objectives)
     if request.load or request.group:
-        with_load(request, options)
+        set_load_seeds(request, options)
     if request.source:
         check_source(request, request.source, any(options.values()), objectives)
-        show_answers(request, request.source, objectives, effect)
+        print_answers(request, request.source, objectives, effect)
         if request.load:
-            show_load(request, request.source, None)
+            print_load_curves(request, request.source, None)
         return
     check_cluster(request)
     if request.file and not request.search:
-        request = replace(request, search=description_reader.search_of(request.file))
+        request = replace(request, search=description_reader.read_search_budget(request.file))
     run_and_show(request, options, objectives, effect)
 
 
@@ -216,59 +216,61 @@ def run_and_show(
     effect: Objective | None,
 ) -> None:
     """Runs what is missing, and prints the answers."""
-    from schedlab.commands.sweep_options import nodes
+    from schedlab.commands.sweep_options import nodes_of_options
     from schedlab.sweep import command
 
     given = {name: options.pop(name) for name in DESCRIPTION_OPTIONS}
     name = f"sweep-{request.file.stem if request.file else 'options'}"
     folder = (request.out or new_runs_folder(name)).absolute()
     if request.search:
-        search_for(request, nodes(**given, simple=options), folder, objectives)
+        run_search(request, nodes_of_options(**given, simple=options), folder, objectives)
         return
-    plan = command.plan(request.file, nodes(**given, simple=options), loads_of(request))
+    plan = command.plan_sweep(
+        request.file, nodes_of_options(**given, simple=options), requested_loads(request)
+    )
     if request.dry_run:
-        show_plan(plan, request.as_json)
+        print_sweep_plan(plan, request.as_json)
         return
-    done = carry_out(plan, doing_of(request, folder))
+    outcome = carry_out(plan, execution_options_of(request, folder))
     has_question = bool(objectives or effect)
-    if has_question and done.runs > done.failed:
-        show_answers(request, folder, objectives, effect)
-    if request.load and done.runs > done.failed:
-        show_load(request, folder, plan)
+    if has_question and outcome.runs > outcome.failed:
+        print_answers(request, folder, objectives, effect)
+    if request.load and outcome.runs > outcome.failed:
+        print_load_curves(request, folder, plan)
     if not (has_question and request.as_json):
-        show(done, request.as_json)
-    if done.failed:
+        print_outcome(outcome, request.as_json)
+    if outcome.failed:
         raise SystemExit(1)
 
 
-def loads_of(request: Request) -> str | None:
+def requested_loads(request: Request) -> str | None:
     """Returns the requested loads as text, or None."""
     from schedlab.sweep import load_curves
 
-    return load_curves.loads_of(request.load) if request.load else None
+    return load_curves.expand_loads(request.load) if request.load else None
 
 
 def check_pictures(request: Request, objectives: list[Objective]) -> None:
     """Raises WrongUsage for charts that cannot be drawn."""
     from schedlab.sweep import best
-    from schedlab.sweep.pictures import pair_of
+    from schedlab.sweep.pictures import parse_pair
 
     if request.chart:
         best.check_chart(request.chart, objectives, bool(request.load or request.effects))
     if not request.pair:
         return
-    pair_of(request.pair)
+    parse_pair(request.pair)
     if not (request.effects and request.chart):
         raise WrongUsage(
             f"--map {request.pair}: draws effects; add --effects METRIC --chart FILE.svg"
         )
 
 
-def doing_of(request: Request, folder: Path) -> Doing:
+def execution_options_of(request: Request, folder: Path) -> ExecutionOptions:
     """Returns how to execute the runs: locally or on a cluster."""
-    from schedlab.sweep.command import Doing
+    from schedlab.sweep.command import ExecutionOptions
 
-    return Doing(
+    return ExecutionOptions(
         folder,
         request.scheduler,
         request.certificate,
@@ -278,41 +280,44 @@ def doing_of(request: Request, folder: Path) -> Doing:
     )
 
 
-def search_for(
+def run_search(
     request: Request, given: dict[str, Node], folder: Path, objectives: list[Objective]
 ) -> None:
     """Searches for the best configuration, and prints it."""
     from schedlab.sweep import search
-    from schedlab.sweep.optimizer import budget_of, grid_size
+    from schedlab.sweep.optimizer import grid_size, parse_budget
 
     assert request.search
     if request.load:
         raise WrongUsage("--search: works for one load; name it with --with load=0.8")
-    search_plan = search.request_of(request.file, given, objectives, budget_of(request.search))
+    search_plan = search.prepare_search(
+        request.file, given, objectives, parse_budget(request.search)
+    )
     if request.dry_run:
         setups, seeds = search_plan.search().setups, len(search_plan.description.seeds)
         size = grid_size(search_plan.description)
         if request.as_json:
             echo_json({"runs": setups * seeds, "setups": setups, "grid_setups": size})
             return
-        per_point = f"{counted(seeds, 'seed')} each"
+        per_point = f"{format_count(seeds, 'seed')} each"
         print_result(
-            f"at most {counted(setups, 'configuration')} with {per_point}, of {search.rounded(size)} in the full grid"
+            f"at most {format_count(setups, 'configuration')} with {per_point},"
+            f" of {search.format_rounded(size)} in the full grid"
         )
         return
     with report_if_interrupted(folder):
-        outcome = search.carry_out(search_plan, doing_of(request, folder))
+        outcome = search.execute_search(search_plan, execution_options_of(request, folder))
     if outcome.done.runs > outcome.done.failed:
-        show_answers(request, folder, objectives, None, {"search": outcome.to_dict()})
+        print_answers(request, folder, objectives, None, {"search": outcome.to_dict()})
     if not request.as_json:
         for line in outcome.lines(objectives[0]):
             print_result(line)
-        show(outcome.done, False)
+        print_outcome(outcome.done, False)
     if outcome.done.failed:
         raise SystemExit(1)
 
 
-def with_load(request: Request, options: dict[str, Any]) -> None:
+def set_load_seeds(request: Request, options: dict[str, Any]) -> None:
     """Sets the default seeds of load curves if nothing sets them.
 
     Raises WrongUsage without `--load`.
@@ -321,12 +326,12 @@ def with_load(request: Request, options: dict[str, Any]) -> None:
 
     if not request.load:
         raise WrongUsage(f"--group {request.group}: applies to load curves; add --load 0.1-0.95")
-    load_curves.loads_of(request.load)
+    load_curves.expand_loads(request.load)
     if not (request.source or request.file):
-        options["seeds"] = options["seeds"] or load_curves.SEEDS
+        options["seeds"] = options["seeds"] or load_curves.DEFAULT_SEEDS
 
 
-def show_load(request: Request, folder: Path, plan: SweepPlan | None) -> None:
+def print_load_curves(request: Request, folder: Path, plan: SweepPlan | None) -> None:
     """Prints the load curves as tables and draws them, by default into the data set's folder.
 
     `plan`: the runs of this command; None to read the data set.
@@ -335,20 +340,30 @@ def show_load(request: Request, folder: Path, plan: SweepPlan | None) -> None:
 
     assert request.load
     place = request.chart or folder / "load.svg"
-    jobs = load_curves.jobs_of(plan.points) if plan else load_curves.load_jobs(folder)
-    loads = None if plan else load_curves.loads_of(request.load)
-    scenes = list(load_curves.scenes(folder, request.group, jobs, loads))
+    jobs = load_curves.list_jobs(plan.points) if plan else load_curves.read_stored_jobs(folder)
+    loads = None if plan else load_curves.expand_loads(request.load)
+    scenes = list(load_curves.read_scenes(folder, request.group, jobs, loads))
     for number, scene in enumerate(scenes):
         if not request.as_json:
-            results().print(load_curves.table(scene))
+            result_console().print(load_curves.load_table(scene))
         file = place.with_name(f"{place.stem}-{number + 1}{place.suffix}") if number else place
-        for path in load_curves.draw(scene, file, replaces=not request.chart):
+        for path in load_curves.draw_load_curves(scene, file, replaces=not request.chart):
             say(f"schedlab: {path}")
 
 
 def check_source(request: Request, source: Path, runs: bool, objectives: list[Objective]) -> None:
-    doing = (request.file, request.out, request.scheduler, request.certificate, request.workers)
-    if runs or any(doing):
+    """Raises WrongUsage for options that do not fit an existing data set.
+
+    `runs`: the command also executes runs.
+    """
+    run_options = (
+        request.file,
+        request.out,
+        request.scheduler,
+        request.certificate,
+        request.workers,
+    )
+    if runs or any(run_options):
         raise WrongUsage(
             f"--from {source}: ranks existing runs and runs nothing; leave out options that describe runs"
         )
@@ -360,6 +375,9 @@ def check_source(request: Request, source: Path, runs: bool, objectives: list[Ob
 
 
 def check_cluster(request: Request) -> None:
+    """Raises WrongUsage for options of a cluster that contradict each other, or for an invalid
+    certificate.
+    """
     if request.scheduler and request.workers:
         raise WrongUsage(
             "--jobs: a cluster decides its number of workers; leave out --jobs or --scheduler"
@@ -367,12 +385,12 @@ def check_cluster(request: Request) -> None:
     if request.certificate and not request.scheduler:
         raise WrongUsage("--certificate: applies to a cluster; add --scheduler ADDRESS")
     if request.scheduler:
-        from schedlab.runs.certificate import of_scheduler
+        from schedlab.runs.certificate import certificate_for
 
-        of_scheduler(request.scheduler, request.certificate)
+        certificate_for(request.scheduler, request.certificate)
 
 
-def show_answers(
+def print_answers(
     request: Request,
     folder: Path,
     objectives: list[Objective],
@@ -380,11 +398,11 @@ def show_answers(
     more: dict[str, Any] | None = None,
 ) -> None:
     """Prints the answers about the data set."""
-    from schedlab.sweep.effects import effects
+    from schedlab.sweep.effects import compute_effects
     from schedlab.sweep.listing import effects_tables
 
     if effect:
-        answer = effects(folder, effect)
+        answer = compute_effects(folder, effect)
         if request.chart and len(objectives) < 2:
             draw_maps(request, folder, effect, answer)
         if request.as_json:
@@ -392,49 +410,53 @@ def show_answers(
             echo_json(result)
             return
         for part in effects_tables(answer, effect):
-            results().print(part)
+            result_console().print(part)
     if objectives:
-        show_best(request, folder, objectives, more or {})
+        print_best(request, folder, objectives, more or {})
 
 
 def draw_maps(request: Request, folder: Path, effect: Objective, answer: Effects) -> None:
+    """Draws the heat maps of the strongest or the chosen interactions."""
     from schedlab.sweep import pictures
 
     assert request.chart
-    pair = pictures.pair_of(request.pair) if request.pair else None
-    for path in pictures.draw(folder, effect, answer, request.chart, pair):
+    pair = pictures.parse_pair(request.pair) if request.pair else None
+    for path in pictures.draw_heat_maps(folder, effect, answer, request.chart, pair):
         say(f"schedlab: {path}")
 
 
-def show_best(
+def print_best(
     request: Request, folder: Path, objectives: list[Objective], more: dict[str, Any]
 ) -> None:
+    """Prints the best setups, and draws the front."""
     from schedlab.sweep import best
 
     if request.as_json:
-        echo_json({"folder": str(folder), "scenes": best.as_dicts(folder, objectives), **more})
+        echo_json(
+            {"folder": str(folder), "scenes": best.rankings_as_dicts(folder, objectives), **more}
+        )
     else:
-        for table in best.tables(folder, objectives, request.top):
-            results().print(table)
+        for table in best.ranking_tables(folder, objectives, request.top):
+            result_console().print(table)
     if request.chart and len(objectives) > 1:
-        for path in best.draw(folder, objectives, request.chart):
+        for path in best.draw_fronts(folder, objectives, request.chart):
             say(f"schedlab: {path}")
 
 
-def show_plan(plan: SweepPlan, as_json: bool) -> None:
+def print_sweep_plan(plan: SweepPlan, as_json: bool) -> None:
     """Prints the number of planned runs, and some of them."""
-    from schedlab.sweep.plan import spread, title_of
+    from schedlab.sweep.plan import evenly_spaced, title_of
 
-    shown = [title_of(point) for point in spread(plan.points, SHOWN)]
+    shown = [title_of(point) for point in evenly_spaced(plan.points, PLANNED_RUNS_SHOWN)]
     print_planned(len(plan.points), shown, as_json, dimensions=plan.dimensions)
 
 
-def carry_out(plan: SweepPlan, doing: Doing) -> Done:
+def carry_out(plan: SweepPlan, execution: ExecutionOptions) -> SweepOutcome:
     """Executes the plan. If it is interrupted, says how to resume."""
     from schedlab.sweep import command
 
-    with report_if_interrupted(doing.out):
-        return command.carry_out(plan, doing)
+    with report_if_interrupted(execution.out):
+        return command.execute_plan(plan, execution)
 
 
 def report_if_interrupted(folder: Path) -> AbstractContextManager[None]:
@@ -443,21 +465,22 @@ def report_if_interrupted(folder: Path) -> AbstractContextManager[None]:
 
     def describe_finished(_: object) -> str:
         count = len(read_statuses(folder))
-        are = "is" if count == 1 else "are"
+        verb = "is" if count == 1 else "are"
         return (
-            f"; {counted(count, 'run')} {are} finished and kept. To continue, repeat the command"
+            f"; {format_count(count, 'run')} {verb} finished and kept. To continue, repeat the command"
             f" with --out {folder}"
         )
 
-    return ended_by_signal(describe_finished)
+    return report_if_ended_by_signal(describe_finished)
 
 
-def show(done: Done, as_json: bool) -> None:
+def print_outcome(outcome: SweepOutcome, as_json: bool) -> None:
+    """Prints how many runs the sweep has, and how many failed."""
     if as_json:
         echo_json(
-            {"folder": str(done.folder), "runs": done.runs, "already": done.already,
-             "failed": done.failed}
+            {"folder": str(outcome.folder), "runs": outcome.runs, "already": outcome.existing_runs,
+             "failed": outcome.failed}
         )  # fmt: skip
         return
-    failed = f", {done.failed} failed" if done.failed else ""
-    print_result(f"{counted(done.runs, 'run')}{failed}. Kept in {done.folder}")
+    failed = f", {outcome.failed} failed" if outcome.failed else ""
+    print_result(f"{format_count(outcome.runs, 'run')}{failed}. Kept in {outcome.folder}")

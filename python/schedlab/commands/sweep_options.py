@@ -17,14 +17,14 @@ from schedlab.base.toolchain.policies import (
 from schedlab.errors import WrongUsage
 from schedlab.sweep.yaml_lines import scalar_of
 
-SIMPLE = {
+SIMPLE_OPTIONS = {
     "machines": "--machine", "cpus": "--cpus", "seeds": "--seeds", "tick": "--tick",
     "costs": "--costs", "shapes": "--shape", "limit": "--limit", "memory": "--memory",
 }  # fmt: skip
 """Option by key of a sweep file."""
 
 
-def nodes(
+def nodes_of_options(
     workloads: Sequence[str],
     changes: Sequence[str],
     policies: Sequence[str],
@@ -36,104 +36,127 @@ def nodes(
     """Returns the given values by key of a sweep file. Raises WrongUsage."""
     nodes_by_name: dict[str, Node] = {}
     if workloads:
-        nodes_by_name["workloads"] = _workloads(workloads, changes)
+        nodes_by_name["workloads"] = _workloads_node(workloads, changes)
     elif changes:
         raise WrongUsage("--with: changes a workload file; name it with --workload FILE.json")
     if policies:
-        nodes_by_name["policies"] = _policies(policies, settings, conditions, sample)
+        nodes_by_name["policies"] = _policies_node(policies, settings, conditions, sample)
     elif settings or conditions or sample:
         given = "--set" if settings else "--where" if conditions else "--sample"
         raise WrongUsage(f"{given}: applies to a policy; name it with --policy NAME")
-    for key, option in SIMPLE.items():
+    for key, option in SIMPLE_OPTIONS.items():
         text = simple.get(key)
         if text is not None:
             nodes_by_name[key] = (
-                _list(option, text) if key in _LISTS else _node(option, scalar_of(text))
+                _list_node(option, text)
+                if key in _LIST_OPTIONS
+                else _option_node(option, scalar_of(text))
             )
     return nodes_by_name
 
 
-_LISTS = ("machines", "tick", "shapes")
+_LIST_OPTIONS = ("machines", "tick", "shapes")
 """Options whose values are separated by commas. `--costs` is not one: costs contain commas."""
 
 
-def _node(option: str, value: Value) -> Node:
+def _option_node(option: str, value: Value) -> Node:
+    """Returns a value as a node that errors attribute to the option."""
     return Node(value, 0, option)
 
 
-def _list(option: str, text: str) -> Node:
-    return _node(option, tuple(_node(option, part.strip()) for part in text.split(",")))
+def _list_node(option: str, text: str) -> Node:
+    """Returns the values of an option, which commas separate, as a node."""
+    return _option_node(
+        option, tuple(_option_node(option, part.strip()) for part in text.split(","))
+    )
 
 
-def _workloads(workloads: Sequence[str], changes: Sequence[str]) -> Node:
+def _workloads_node(workloads: Sequence[str], changes: Sequence[str]) -> Node:
+    """Returns the workloads with their changes as a node."""
     option = "--workload"
     if not changes:
-        return _node(option, tuple(_node(option, text) for text in workloads))
-    changed = _pairs("--with", changes)
-    objects = [Object((("file", _node(option, text)), ("with", changed))) for text in workloads]
-    return _node(option, tuple(_node(option, value) for value in objects))
+        return _option_node(option, tuple(_option_node(option, text) for text in workloads))
+    changed = _pairs_node("--with", changes)
+    objects = [
+        Object((("file", _option_node(option, text)), ("with", changed))) for text in workloads
+    ]
+    return _option_node(option, tuple(_option_node(option, value) for value in objects))
 
 
-def _policies(
+def _policies_node(
     policies: Sequence[str], settings: Sequence[str], conditions: Sequence[str], sample: str | None
 ) -> Node:
+    """Returns the policies with their tunables, conditions and sample as a node."""
     option = "--policy"
     names = [name.strip() for text in policies for name in text.split(",")]
     setting_choices = [_parse_setting("--set", text) for text in settings]
-    twice = next(
+    repeated = next(
         (name for name, count in Counter(name for name, _ in setting_choices).items() if count > 1),
         None,
     )
-    if twice:
-        raise WrongUsage(f"--set {twice}: given twice; give it once")
-    check_owners((choice for name in names for choice in _choices(name)), setting_choices)
-    more: list[tuple[str, Node]] = []
+    if repeated:
+        raise WrongUsage(f"--set {repeated}: given twice; give it once")
+    check_owners((choice for name in names for choice in _parse_policies(name)), setting_choices)
+    limit_members: list[tuple[str, Node]] = []
     if conditions:
-        limits = tuple(_node("--where", text) for text in conditions)
-        more.append(("where", _node("--where", limits)))
+        limits = tuple(_option_node("--where", text) for text in conditions)
+        limit_members.append(("where", _option_node("--where", limits)))
     if sample:
-        more.append(("sample", _sample(sample)))
+        limit_members.append(("sample", _sample_node(sample)))
     entries = [
-        Object((("policy", _node(option, name)), *_set(name, setting_choices), *more))
+        Object(
+            (
+                ("policy", _option_node(option, name)),
+                *_settings_member(name, setting_choices),
+                *limit_members,
+            )
+        )
         for name in names
     ]
-    return _node(option, tuple(_node(option, entry) for entry in entries))
+    return _option_node(option, tuple(_option_node(option, entry) for entry in entries))
 
 
-def _set(name: str, settings: Sequence[tuple[str, str]]) -> tuple[tuple[str, Node], ...]:
+def _settings_member(
+    name: str, settings: Sequence[tuple[str, str]]
+) -> tuple[tuple[str, Node], ...]:
     """Returns settings for all policies, or of one with `POLICY.NAME=VALUES`.
 
     Unknown policies are rejected later.
     """
-    pairs = [pair for choice in _choices(name) for pair in settings_for(choice, settings)]
-    return (("set", _values("--set", pairs)),) if pairs else ()
+    pairs = [pair for choice in _parse_policies(name) for pair in settings_for(choice, settings)]
+    return (("set", _settings_node("--set", pairs)),) if pairs else ()
 
 
-def _choices(name: str) -> tuple[PolicyChoice, ...]:
+def _parse_policies(name: str) -> tuple[PolicyChoice, ...]:
+    """Returns the policies of a name. Raises WrongUsage."""
     return parse_choices(name) if is_choice(name) else ()
 
 
-def _pairs(option: str, texts: Sequence[str]) -> Node:
-    return _values(option, [_parse_setting(option, text) for text in texts])
+def _pairs_node(option: str, texts: Sequence[str]) -> Node:
+    """Returns the members `NAME=VALUE` of an option as a node."""
+    return _settings_node(option, [_parse_setting(option, text) for text in texts])
 
 
 def _parse_setting(option: str, text: str) -> tuple[str, str]:
+    """Splits `NAME=VALUES`. Raises WrongUsage."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip() or not value.strip():
         raise WrongUsage(f"{option} {text}: expected NAME=VALUES, such as boost=0,480")
     return name.strip(), value.strip()
 
 
-def _values(option: str, settings: Sequence[tuple[str, str]]) -> Node:
+def _settings_node(option: str, settings: Sequence[tuple[str, str]]) -> Node:
+    """Returns settings as a node."""
     members = ((name, Node(scalar_of(value), 0, f"{option} {name}")) for name, value in settings)
-    return _node(option, Object(tuple(members)))
+    return _option_node(option, Object(tuple(members)))
 
 
-def _sample(text: str) -> Node:
+def _sample_node(text: str) -> Node:
+    """Returns the sample `METHOD:COUNT[:SEED]` as a node."""
     option = "--sample"
     parts = text.split(":")
     if not 2 <= len(parts) <= 3:
         raise WrongUsage(f"{option} {text}: expected METHOD:COUNT or METHOD:COUNT:SEED: sobol:64")
     values = zip(("method", "count", "seed"), parts, strict=False)
-    members = tuple((key, _node(option, scalar_of(part.strip()))) for key, part in values)
-    return _node(option, Object(members))
+    members = tuple((key, _option_node(option, scalar_of(part.strip()))) for key, part in values)
+    return _option_node(option, Object(members))

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from schedlab.commands.monitor import session, session_options
+from schedlab.commands.monitor import session_factory, session_options
 from schedlab.errors import WrongUsage
 
 
@@ -27,10 +27,12 @@ def top(context: click.Context, /, **options: Any) -> None:
 
     _need_terminal()
     need_extra("monitor")
-    from schedlab.monitor.conduct import watch
+    from schedlab.monitor.conduct import run_session
 
     # The import loads a library for terminals.
-    watch(session(context, options), import_module("schedlab.monitor.terminal.app").run_app)
+    run_session(
+        session_factory(context, options), import_module("schedlab.monitor.terminal.app").run_app
+    )
 
 
 def _need_terminal() -> None:

@@ -9,8 +9,15 @@ from typing import Any, Literal, get_args
 import click
 
 from schedlab.base.display.terminal import print_result, say
-from schedlab.base.files.atomic import written
-from schedlab.commands.options import EXISTING_PATH, FILE, PLACE, echo_json, given, json_option
+from schedlab.base.files.atomic import atomic_write
+from schedlab.commands.options import (
+    EXISTING_PATH,
+    FILE,
+    PATH,
+    echo_json,
+    given_options,
+    json_option,
+)
 from schedlab.errors import SchedlabError, WrongUsage
 
 Format = Literal["perfetto", "parquet", "csv"]
@@ -29,7 +36,7 @@ Format = Literal["perfetto", "parquet", "csv"]
 @click.option(
     "-o",
     "--out",
-    type=PLACE,
+    type=PATH,
     help="Write to this file. [default: trace.FORMAT in the run's folder]",
 )
 @click.option(
@@ -68,21 +75,23 @@ def export(folder: Path, file_format: Format, out: Path | None, as_json: bool) -
     from schedlab.base.files import replacement
 
     suffix = {"perfetto": "perfetto-trace"}.get(file_format, file_format)
-    place = (out or folder / f"trace.{suffix}").absolute()
-    replacement.check_file("out", place, ours=out is None)
+    path = (out or folder / f"trace.{suffix}").absolute()
+    replacement.check_file("out", path, has_default_name=out is None)
     read = traces.read(folder / "trace.bin")
-    with written(place) as new:
+    with atomic_write(path) as new:
         traces.export(read, new, file_format)
     if not out:
-        replacement.add_to_list(place)
+        replacement.add_to_list(path)
     problem = trace_problem(read)
     if as_json:
-        content = {"file": str(place), "records": len(read.events), "lost": read.lost}
+        content = {"file": str(path), "records": len(read.events), "lost": read.lost}
         echo_json({**content, "problem": problem})
     else:
-        print_result(f"{place}: {len(read.events):,} records")
+        print_result(f"{path}: {len(read.events):,} records")
     if problem:
-        raise SchedlabError(f"{folder}: its trace is invalid: {problem}")
+        raise SchedlabError(
+            f"its trace is invalid: {problem}", what=str(folder), fix="repeat the run"
+        )
 
 
 def export_workload(context: click.Context, run: Path, file: Path, as_json: bool) -> None:
@@ -91,7 +100,7 @@ def export_workload(context: click.Context, run: Path, file: Path, as_json: bool
     """
     from schedlab.commands.replay import write_workload
 
-    for option in given(context, {"file_format": "--format", "out": "--out"}).values():
+    for option in given_options(context, {"file_format": "--format", "out": "--out"}).values():
         raise WrongUsage(f"--as-workload and {option}: exclude each other; leave one out")
     workload = write_workload(run, file)
     if as_json:

@@ -13,8 +13,8 @@ import click
 from schedlab.base.display.names import visible
 from schedlab.base.display.terminal import print_result, say
 from schedlab.base.files.atomic import file_hash
-from schedlab.commands.consent import Consent, need_consent, trust_options
-from schedlab.commands.execution import ended_by_signal, perform, print_plan
+from schedlab.commands.consent import Consent, require_consent, trust_options
+from schedlab.commands.execution import perform, print_plan, report_if_ended_by_signal
 from schedlab.commands.options import (
     EXISTING_PATH,
     echo_json,
@@ -66,8 +66,10 @@ class Check:
         if not self.repeatable:
             reason = "its machine uses the host's clock and is not repeatable"
         elif self.differences:
-            made_of = "; ".join(f"{what} {values}" for what, values in self.differences.items())
-            reason = f"these components changed: {made_of}"
+            source_differences = "; ".join(
+                f"{what} {values}" for what, values in self.differences.items()
+            )
+            reason = f"these components changed: {source_differences}"
         else:
             reason = "although its components are the same"
         return f"schedlab: {visible(self.again.name)} differs: {reason}"
@@ -89,7 +91,7 @@ def verify(
     """
     consent = Consent(trust, yes)
     if place.is_file():
-        _prove(place, out, dry_run, as_json, consent)
+        _verify_artifact(place, out, dry_run, as_json, consent)
         return
     planned = planned_runs(_runs_in(place), str(place), consent)
     if not planned:
@@ -99,8 +101,8 @@ def verify(
     if dry_run:
         print_plan(list(planned.values()), as_json)
         return
-    folder = _folder(place, out)
-    checks = _carry_out(planned, folder, {run: _trace_hash(run) for run in planned})
+    folder = _output_folder(place, out)
+    checks = _repeat_runs(planned, folder, {run: _trace_hash(run) for run in planned})
     if as_json:
         echo_json({"folder": str(folder), "runs": [check.to_dict() for check in checks]})
     else:
@@ -110,51 +112,58 @@ def verify(
         raise SystemExit(1)
 
 
-def _prove(file: Path, out: Path | None, dry_run: bool, as_json: bool, consent: Consent) -> None:
+def _verify_artifact(
+    file: Path, out: Path | None, dry_run: bool, as_json: bool, consent: Consent
+) -> None:
     """Verifies the runs and the figures of an artifact."""
     from schedlab.report import artifact_check
-    from schedlab.report.artifact import FIGURES
+    from schedlab.report.artifact import FIGURES_FOLDER
 
-    with artifact_check.opened(file) as artifact:
+    with artifact_check.unpacked_artifact(file) as artifact:
         traces = artifact.traces
         planned = planned_runs(list(traces), str(file), consent)
         if len(planned) < len(traces):
-            raise WrongUsage(f"{file}: contains a run that cannot be repeated; leave it out")
+            raise WrongUsage(
+                f"{file}: contains a run that cannot be repeated; export the artifact again without this run"
+            )
         if dry_run:
             print_plan(list(planned.values()), as_json)
             return
-        other = artifact_check.other_sources(artifact)
+        other = artifact_check.source_difference(artifact)
         if other:
             say(f"schedlab: {visible(other)}")
-        folder = _folder(file.with_suffix(""), out)
-        if (folder / FIGURES).exists():
-            raise WrongUsage(f"--out {folder}: already contains {FIGURES}; name another folder")
-        checks = _carry_out(planned, folder, traces)
+        folder = _output_folder(file.with_suffix(""), out)
+        if (folder / FIGURES_FOLDER).exists():
+            raise WrongUsage(
+                f"--out {folder}: already contains {FIGURES_FOLDER}; name another folder"
+            )
+        checks = _repeat_runs(planned, folder, traces)
         again = {check.stored: check.again for check in checks}
-        figures = artifact_check.hold(artifact, again, folder / FIGURES)
+        figures = artifact_check.compare_figures(artifact, again, folder / FIGURES_FOLDER)
         if as_json:
             figure_rows = [{**vars(figure.figure), "same": figure.same} for figure in figures]
             runs = [{**check.to_dict(), "folder": f"runs/{check.stored.name}"} for check in checks]
             echo_json({"folder": str(folder), "runs": runs, "figures": figure_rows})
         else:
             _print_checks(checks)
-            _print_figures(figures, _why(checks, other))
+            _print_figures(figures, _difference_reason(checks, other))
             print_result(f"Kept in {folder}")
     if not _all_same(checks) or not all(figure.same for figure in figures):
         raise SystemExit(1)
 
 
-def _folder(place: Path, out: Path | None) -> Path:
-    return (out or new_runs_folder(f"again-{place.resolve().name[:40]}")).absolute()
+def _output_folder(path: Path, out: Path | None) -> Path:
+    """Returns the folder for the repeated runs."""
+    return (out or new_runs_folder(f"again-{path.resolve().name[:40]}")).absolute()
 
 
-def _runs_in(place: Path) -> list[Path]:
+def _runs_in(path: Path) -> list[Path]:
     """Returns the folder itself if it is a run, else the runs in it."""
-    if results.is_complete(place):
-        return [place]
-    run_folders = sorted(entry for entry in place.iterdir() if results.is_complete(entry))
+    if results.is_complete(path):
+        return [path]
+    run_folders = sorted(entry for entry in path.iterdir() if results.is_complete(entry))
     if not run_folders:
-        raise WrongUsage(f"{place}: contains no run; name a folder of runs")
+        raise WrongUsage(f"{path}: contains no run; name a folder of runs")
     return run_folders
 
 
@@ -171,17 +180,20 @@ def planned_runs(folders: Sequence[Path], option: str, consent: Consent) -> dict
             say(f"schedlab: {visible(folder.name)} is skipped: {reason}")
         else:
             planned[folder] = results.read_spec(folder)
-    need_consent(option, planned.values(), consent)
+    require_consent(option, planned.values(), consent)
     return planned
 
 
-def _carry_out(planned: Mapping[Path, RunSpec], folder: Path, traces: Traces) -> list[Check]:
+def _repeat_runs(planned: Mapping[Path, RunSpec], folder: Path, traces: Traces) -> list[Check]:
     """Repeats runs in another folder, and compares each with its original."""
-    finished = carry_out(planned, folder, with_metrics=False)
-    return [_hold(run_folder, traces[run_folder], finished[run_folder]) for run_folder in planned]
+    finished = repeat_runs(planned, folder, with_metrics=False)
+    return [
+        _compare_with_original(run_folder, traces[run_folder], finished[run_folder])
+        for run_folder in planned
+    ]
 
 
-def carry_out(
+def repeat_runs(
     planned: Mapping[Path, RunSpec], folder: Path, with_metrics: bool = True
 ) -> dict[Path, Finished]:
     """Repeats runs in another folder. Runs with equal names get separate folders."""
@@ -207,30 +219,34 @@ def carry_out(
     finished = {
         original: done
         for plan, part in zip(plans, parts, strict=True)
-        for original, done in _perform(plan, part, with_metrics)
+        for original, done in _repeat_by_machine(plan, part, with_metrics)
     }
     for plan, part in zip(plans, parts, strict=True):
         write_sequential_checks(
             plan.folder, max(read_sequential_checks(original.parent) for original in part.values())
         )
-    return {**finished, **_carry_out_branches(branches, folder)}
+    return {**finished, **_repeat_branches(branches, folder)}
 
 
-def _carry_out_branches(branches: Mapping[Path, RunSpec], folder: Path) -> dict[Path, Finished]:
+def _repeat_branches(branches: Mapping[Path, RunSpec], folder: Path) -> dict[Path, Finished]:
     """Repeats branches, one saved run after the other."""
     groups: dict[tuple[RunSpec, int], list[Path]] = {}
     for original, spec in branches.items():
         assert spec.branch
         groups.setdefault((spec.past, spec.branch.at_ns), []).append(original)
     finished: dict[Path, Finished] = {}
-    for alike in groups.values():
-        specs = {original.name: branches[original] for original in alike}
-        with ended_by_signal(lambda _: ""):
-            finished.update(zip(alike, branch_runs.carry_out(specs, folder), strict=True))
+    for saved_run_branches in groups.values():
+        specs = {original.name: branches[original] for original in saved_run_branches}
+        with report_if_ended_by_signal(lambda _: ""):
+            finished.update(
+                zip(
+                    saved_run_branches, branch_runs.perform_branch_specs(specs, folder), strict=True
+                )
+            )
     return finished
 
 
-def _perform(
+def _repeat_by_machine(
     plan: Plan, originals: Mapping[str, Path], with_metrics: bool
 ) -> list[tuple[Path, Finished]]:
     """Repeats the runs, one machine after the other."""
@@ -246,37 +262,43 @@ def _perform(
     ]
 
 
-def _hold(original: Path, trace: str | None, finished: Finished) -> Check:
-    before, now = results.read_manifest(original), finished.manifest
-    alike = before["status"] == now["status"] and _message(before) == _message(now)
+def _compare_with_original(original: Path, trace: str | None, finished: Finished) -> Check:
+    """Compares a repeated run with its original. `trace`: the hash of the original trace."""
+    before, repeated = results.read_manifest(original), finished.manifest
+    ended_alike = before["status"] == repeated["status"] and _failure_message(
+        before
+    ) == _failure_message(repeated)
     return Check(
         original,
         finished.folder,
-        alike and trace == _trace_hash(finished.folder),
+        ended_alike and trace == _trace_hash(finished.folder),
         finished.run.machine.repeatable,
         {
-            what: f"{results.shown(key, before)}, now {results.shown(key, now)}"
-            for key, what in results.DECISIVE.items()
-            if before.get(key) != now.get(key)
+            what: f"{results.shorten_entry(key, before)}, now {results.shorten_entry(key, repeated)}"
+            for key, what in results.DECISIVE_INPUTS.items()
+            if before.get(key) != repeated.get(key)
         },
     )
 
 
-def _message(manifest: Mapping[str, Any]) -> str:
+def _failure_message(manifest: Mapping[str, Any]) -> str:
     """Returns why a run failed. Older manifests name an option if a run reached its limit."""
     return str(manifest.get("message") or "").replace(" (--limit)", "")
 
 
 def _trace_hash(folder: Path) -> str | None:
+    """Returns the SHA-256 of a run's trace, or None without a trace."""
     trace = folder / TRACE_FILE
     return file_hash(trace) if trace.is_file() else None
 
 
 def _all_same(checks: Sequence[Check]) -> bool:
+    """Returns whether all repetitions are the same."""
     return all(check.same for check in checks if check.repeatable)
 
 
 def _print_checks(checks: Sequence[Check]) -> None:
+    """Prints a line for each run that differs, and a summary."""
     for check in checks:
         if not check.same:
             say(check.difference_text)
@@ -284,7 +306,7 @@ def _print_checks(checks: Sequence[Check]) -> None:
     click.echo(f"{count} of {len(checks)} runs are the same, byte for byte.")
 
 
-def _why(checks: Sequence[Check], other: str) -> str:
+def _difference_reason(checks: Sequence[Check], other: str) -> str:
     """Returns why figures differ, in words."""
     count = sum(not check.same for check in checks)
     if count:
@@ -293,6 +315,7 @@ def _why(checks: Sequence[Check], other: str) -> str:
 
 
 def _print_figures(figures: Sequence[FigureCheck], why: str) -> None:
+    """Prints the figures of the artifact, and which of them differ. `why`: the reason in words."""
     for figure in figures:
         if not figure.same:
             name = visible(f"{figure.figure.label}, {figure.figure.name}")

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-_SAME = (
+_NAMES_EQUAL_TO_OPTIONS = (
     "allow_files", "arguments", "artifact", "as_workload", "at", "best", "certificate", "chart",
     "classroom", "costs", "cpus", "disk", "effects", "from_traces", "gate", "gradescope",
     "ignore_limits", "jobs", "keep", "keep_traces", "kernel", "lesson", "listen", "load",
     "machine", "map", "out", "policy", "port", "root", "scheduler", "search", "shape", "workload",
 )  # fmt: skip
 OPTIONS = {
-    **{name: "--" + name.replace("_", "-") for name in _SAME},
+    **{name: "--" + name.replace("_", "-") for name in _NAMES_EQUAL_TO_OPTIONS},
     "attributes": "--attribute",
     "changes": "--with",
     "delays": "--delay",
@@ -42,35 +42,37 @@ OPTIONS = {
 Asking all commands would import them all, so a test checks this table.
 """
 
-_MARK = re.compile(r"`([a-z_]+)=([^`]*)`")
+_PARAMETER = re.compile(r"`([a-z_]+)=([^`]*)`")
 _PLACEHOLDER = re.compile(r"[A-Z]+")
 
 
-def worded(text: str) -> str:
-    """Replaces parameters by options: `cpus=5` becomes --cpus 5 (see schedlab.errors.parameter)."""
-    return _MARK.sub(_option, text)
+def with_options(text: str) -> str:
+    """Replaces parameters by options: `cpus=5` becomes --cpus 5 (see schedlab.errors.format_parameter)."""
+    return _PARAMETER.sub(_option_text, text)
 
 
-def worded_parts(parts: Iterable[RenderableType]) -> Iterator[RenderableType]:
+def parts_with_options(parts: Iterable[RenderableType]) -> Iterator[RenderableType]:
     """Yields texts and captions of tables with options; other parts are unchanged."""
     from rich.table import Table
     from rich.text import Text
 
-    def text(part: Text) -> Text:
-        words = worded(part.plain)
+    def text_with_options(part: Text) -> Text:
+        """Returns the text with options."""
+        words = with_options(part.plain)
         return part if words == part.plain else Text(words, part.style)
 
     for part in parts:
         if isinstance(part, Table) and isinstance(part.caption, Text):
-            part.caption = text(part.caption)
-        yield text(part) if isinstance(part, Text) else part
+            part.caption = text_with_options(part.caption)
+        yield text_with_options(part) if isinstance(part, Text) else part
 
 
-def _option(mark: re.Match[str]) -> str:
-    name, literal = mark.groups()
+def _option_text(match: re.Match[str]) -> str:
+    """Returns the option of a matched parameter with its value."""
+    name, literal = match.groups()
     option = OPTIONS.get(name)
     if option is None:
-        return mark[0]
+        return match[0]
     if not literal:
         return option
     if _PLACEHOLDER.fullmatch(literal):
@@ -78,16 +80,18 @@ def _option(mark: re.Match[str]) -> str:
     try:
         value = literal_eval(literal)
     except (ValueError, SyntaxError):
-        return mark[0]
+        return match[0]
     if value is True:
         return option
     if isinstance(value, dict):
-        return " ".join(f"{option} {_quoted(f'{key}={of_it}')}" for key, of_it in value.items())
+        return " ".join(
+            f"{option} {_quote(f'{key}={setting_value}')}" for key, setting_value in value.items()
+        )
     is_time = name.endswith("_ns") and isinstance(value, int)
-    return f"{option} {format_time(value) if is_time else _quoted(value)}"
+    return f"{option} {format_time(value) if is_time else _quote(value)}"
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     """Quotes a value for a shell.
 
     Control characters are shown as text, so a terminal does not interpret them.

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from schedlab.base.display.terminal import results
-from schedlab.commands.options import CHANGE, PLACE, SEED, TICK, echo_json, given, json_option
+from schedlab.base.display.terminal import result_console
+from schedlab.commands.options import (
+    CHANGE,
+    PATH,
+    SEED,
+    TICK,
+    echo_json,
+    given_options,
+    json_option,
+)
 from schedlab.errors import WrongUsage
 
 if TYPE_CHECKING:
@@ -17,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("file", required=False, type=PLACE)
+@click.argument("file", required=False, type=PATH)
 @click.option(
     "--with", "changes", multiple=True, type=CHANGE, help="Change a value of FILE, as in run."
 )
@@ -29,7 +37,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--output",
-    type=PLACE,
+    type=PATH,
     help="Write FILE in the machines' language to this file, instead of printing it.",
 )
 @json_option
@@ -57,45 +65,45 @@ def workloads(
                 "--json: a file is printed in the simulator's language; leave out --json or FILE"
             )
         if output:
-            write_played(file, output, changes, seed, tick)
+            write_binary_workload(file, output, changes, seed, tick)
         else:
-            from schedlab.workload.text import text_of
+            from schedlab.workload.text import format_workload
 
-            click.echo(text_of(read_file(file, changes), seed, tick), nl=False)
+            click.echo(format_workload(read_file(file, changes), seed, tick), nl=False)
         return
-    of_a_file = {"changes": "--with", "seed": "--seed", "tick": "--tick", "output": "--output"}
-    for option in given(context, of_a_file).values():
+    file_options = {"changes": "--with", "seed": "--seed", "tick": "--tick", "output": "--output"}
+    for option in given_options(context, file_options).values():
         raise WrongUsage(f"{option}: applies to a file; name it, or leave {option} out")
     print_names(as_json)
 
 
-def write_played(
+def write_binary_workload(
     file: Path, output: Path, changes: tuple[tuple[str, str], ...], seed: int, tick: int
 ) -> None:
     """Writes the form of a workload file, or of a workload's text, that machines read."""
-    from schedlab.base.files.atomic import written
+    from schedlab.base.files.atomic import atomic_write
     from schedlab.base.files.reading import read_text
-    from schedlab.workload.binary_steps import WordsRefused, read_words
-    from schedlab.workload.text import bytes_of
+    from schedlab.workload.binary_steps import WordsRefused, encode_workload_text
+    from schedlab.workload.text import encode_workload
     from schedlab.workload.workload_files import is_workload_file
 
     try:
         if file.is_file() and not is_workload_file(str(file)):
-            played = read_words(read_text(file), tick, str(file))
+            binary = encode_workload_text(read_text(file), tick, str(file))
         else:
-            played = bytes_of(read_file(file, changes), seed, tick)
+            binary = encode_workload(read_file(file, changes), seed, tick)
     except WordsRefused as error:
         raise WrongUsage(str(error)) from None
-    with written(output) as place:
-        place.write_bytes(played)
+    with atomic_write(output) as place:
+        place.write_bytes(binary)
 
 
 def read_file(file: Path, changes: tuple[tuple[str, str], ...]) -> WorkloadFile:
     """Returns a workload file, and reports parts without effect on standard error."""
-    from schedlab.runs.request import resolve_workload, workload_file
+    from schedlab.runs.request import read_workload, resolve_workload
 
     name = resolve_workload(str(file), frozenset())
-    read = workload_file(name, changes) if Path(name).is_file() else None
+    read = read_workload(name, changes) if Path(name).is_file() else None
     if not read:
         raise WrongUsage(
             f"{file}: not a workload file (*.json) that exists; list them with ./schedlab workloads"
@@ -105,17 +113,19 @@ def read_file(file: Path, changes: tuple[tuple[str, str], ...]) -> WorkloadFile:
 
 def print_names(as_json: bool) -> None:
     """Prints all names of workloads."""
-    from schedlab.workload.palette import palette
+    from schedlab.workload.palette import read_palette
     from schedlab.workload.programs import workload_programs
-    from schedlab.workload.workload_files import description
+    from schedlab.workload.workload_files import read_description
 
     programs = workload_programs()
-    files = {name: description(entry.file) or entry.title for name, entry in palette().items()}
+    files = {
+        name: read_description(entry.file) or entry.title for name, entry in read_palette().items()
+    }
     if as_json:
         echo_json({"programs": programs, "files": files})
         return
-    formatter = click.HelpFormatter(width=results().width)
-    for title, named in (("Programs", programs), ("Workload files", files)):
+    formatter = click.HelpFormatter(width=result_console().width)
+    for title, entries in (("Programs", programs), ("Workload files", files)):
         with formatter.section(title):
-            formatter.write_dl(list(named.items()))
+            formatter.write_dl(list(entries.items()))
     click.echo(f"{formatter.getvalue()}\nRun one: ./schedlab run --workload NAME")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Machines run the policies; each has one adapter, and no other module knows its options."""
+"""Adapters of the machines that run policies. Only a machine's adapter knows its options."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ HOST = HostLinux.name
 LINUX_KERNELS = (*LINUX_MACHINES, HOST)
 MACHINES = (*KERNEL_MACHINES, SIMULATOR, *LINUX_KERNELS)
 register(Spike(), Qemu(), Simulator(), Linux(), FreeLinux(), HostLinux())
-STANDARD_MACHINE = KERNEL_MACHINES[0] if can_run_spike() else SIMULATOR
-"""Default machine of commands: the kernel on Spike, or the simulator where Spike is not available."""
+DEFAULT_MACHINE = KERNEL_MACHINES[0] if can_run_spike() else SIMULATOR
+"""Default machine: the kernel on Spike, or the simulator if this host has no Spike."""
 
 
 def kernel_machine(name: str) -> KernelMachine:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Explains which rule a policy broke, with file and line, from the last output of a machine."""
+"""Explains which rule of policies/policy.h a policy broke, from the end of a machine's output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import dropwhile, takewhile
 from pathlib import Path
 
-from schedlab.base.toolchain.source_lines import Place, places_of
+from schedlab.base.toolchain.source_lines import Place, find_places
 
 _RULE = re.compile(r"policy \S+ broke a rule: .*")
 _FAULT = re.compile(
@@ -17,10 +17,10 @@ _FAULT = re.compile(
     r"(?:.*?, address (?P<address>0x[0-9a-f]+))?"
 )
 _FRAME = re.compile(r"^ +(0x[0-9a-f]+)(?: (\S+))?$")
-_LABEL = ".L"
-"""Prefix of labels within functions."""
-_KILLED = re.compile(r"ended by policy (\S+): its (\w+\(\)) returned TICK_KILL")
-_DEEDS = {
+_LABEL_PREFIX = ".L"
+"""Prefix of the assembler's labels, which are not functions."""
+_KILL_MESSAGE = re.compile(r"ended by policy (\S+): its (\w+\(\)) returned TICK_KILL")
+_FAULT_DESCRIPTIONS = {
     "load page fault": "reads address {address}, where nothing is",
     "store page fault": "writes to address {address}, where nothing is",
     "segmentation fault": "reads or writes address {address}, where nothing is",
@@ -30,14 +30,14 @@ _DEEDS = {
 }
 
 
-def rule_in(lines: Iterable[str]) -> str:
-    """Returns the first message that a policy broke a rule, or ""."""
+def find_broken_rule(lines: Iterable[str]) -> str:
+    """Returns the first message in the output that a policy broke a rule, or ""."""
     return next((match[0] for line in lines if (match := _RULE.search(line))), "")
 
 
-def killed_in(console: str) -> str:
-    """Returns how many processes a policy ended by TICK_KILL, as a sentence, or "" if none."""
-    match = _KILLED.findall(console)
+def describe_kills(console: str) -> str:
+    """Returns how many processes the policy killed (TICK_KILL) as a sentence, or "" if none."""
+    match = _KILL_MESSAGE.findall(console)
     if not match:
         return ""
     ended = "a process" if len(match) == 1 else f"{len(match)} processes"
@@ -45,48 +45,54 @@ def killed_in(console: str) -> str:
     return f"policy {match[0][0]} has ended {ended}: its {hooks} returned TICK_KILL"
 
 
-def explained(lines: Sequence[str], program: Path | None) -> tuple[str, list[str]]:
-    """Returns the broken rule, or "", and the lines with source locations for their addresses.
+def explain_panic(lines: Sequence[str], program: Path | None) -> tuple[str, list[str]]:
+    """Returns the broken rule (or ""), and the lines with source locations after their addresses.
 
-    `program` is the executable of the addresses, or None if unknown.
+    `program`: the executable that the addresses belong to, or None if unknown.
     """
     fault = next((match for line in lines if (match := _FAULT.search(line))), None)
     frames = [int(match[1], 16) for line in lines if (match := _FRAME.match(line))]
     addresses = [*([int(fault["pc"], 16)] if fault else []), *frames]
-    places = places_of(program, addresses) if program else {}
-    rule = rule_in(lines)
+    places = find_places(program, addresses) if program else {}
+    rule = find_broken_rule(lines)
     if fault and not rule:
-        at = places.get(int(fault["pc"], 16), [])
-        rule = _rule_of_fault(fault, at, [place for a in frames for place in places.get(a, [])])
-    return rule, [rule for line in lines for rule in _with_places(line, places)]
+        fault_places = places.get(int(fault["pc"], 16), [])
+        rule = _rule_of_fault(
+            fault, fault_places, [place for a in frames for place in places.get(a, [])]
+        )
+    return rule, [rule for line in lines for rule in _add_places(line, places)]
 
 
-def _rule_of_fault(fault: re.Match[str], at: Sequence[Place], above: Sequence[Place]) -> str:
-    """Returns the broken rule, or "" if the fault is not in a policy.
+def _rule_of_fault(
+    fault: re.Match[str], fault_places: Sequence[Place], caller_places: Sequence[Place]
+) -> str:
+    """Returns the broken rule, or "" if the fault happened outside of a policy.
 
-    `at` is the fault's location with its inlined callers; `above` are the calling functions, the
-    innermost first.
+    `fault_places`: the source location of the fault, followed by the callers inlined there. `caller_places`: the
+    calling functions, innermost first.
     """
-    callers = dropwhile(lambda place: not place.in_policy, above)
-    chain = list(takewhile(lambda place: place.in_policy, [*at, *callers]))
-    if not chain:
+    callers = dropwhile(lambda place: not place.in_policy, caller_places)
+    policy_places = list(takewhile(lambda place: place.in_policy, [*fault_places, *callers]))
+    if not policy_places:
         return ""
-    hook = chain[-1]
+    hook = policy_places[-1]
     what = fault["what"].strip()
-    deed = _DEEDS.get(what, f"ends in a {what}").format(address=fault["address"] or "unknown")
-    place = chain[0]
+    description = _FAULT_DESCRIPTIONS.get(what, f"ends in a {what}").format(
+        address=fault["address"] or "unknown"
+    )
+    place = policy_places[0]
     helper = f" in {place.function}()," if place.function != hook.function else ""
-    rule = f"{hook.function}() {deed},{helper} at {place.file}:{place.line}"
+    rule = f"{hook.function}() {description},{helper} at {place.file}:{place.line}"
     return f"policy {Path(hook.file).stem} broke a rule: {rule}"
 
 
-def _with_places(line: str, places: dict[int, list[Place]]) -> Iterator[str]:
+def _add_places(line: str, places: dict[int, list[Place]]) -> Iterator[str]:
     match = _FRAME.match(line)
-    located = places.get(int(match[1], 16), []) if match else []
-    if not match or not located:
+    frame_places = places.get(int(match[1], 16), []) if match else []
+    if not match or not frame_places:
         yield line
         return
-    for place in located:
-        is_label = place.function.startswith(_LABEL) and match[2]
-        named = replace(place, function=match[2].partition("+")[0]) if is_label else place
-        yield f"  {match[1]} {named}"
+    for place in frame_places:
+        is_label = place.function.startswith(_LABEL_PREFIX) and match[2]
+        corrected_place = replace(place, function=match[2].partition("+")[0]) if is_label else place
+        yield f"  {match[1]} {corrected_place}"

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Checks a policy in the simulator with sanitizers and with checks around each hook (sim/checked/hooks.h)."""
+"""Checks a policy in the simulator, built with sanitizers and with checks around each hook.
+
+sim/checked/ has the C part, hooks.h the checks.
+"""
 
 from __future__ import annotations
 
@@ -21,33 +24,35 @@ from typing import Any
 from schedlab.base.display.activity import working
 from schedlab.base.host.addresses import address_limit
 from schedlab.base.toolchain import diagnosis
-from schedlab.base.toolchain.build import build, need_checkout
+from schedlab.base.toolchain.build import build, require_checkout
 from schedlab.base.toolchain.diagnosis import check_source, policy_of
-from schedlab.base.toolchain.needs import need_if_installed
+from schedlab.base.toolchain.needs import install_if_packaged
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.base.toolchain.source_lines import Place, from_root, places_of, symbolizer
-from schedlab.base.toolchain.tools import find_system_compiler
-from schedlab.base.toolchain.verifier import HookCost, examine
+from schedlab.base.toolchain.source_lines import Place, find_places, find_symbolizer, path_from_root
+from schedlab.base.toolchain.tools import find_system_compiler, run_captured
+from schedlab.base.toolchain.verifier import HookCost, estimate_hook_costs
 from schedlab.errors import RuleBroken, WrongUsage
 from schedlab.machines.outcome import indent
-from schedlab.paths import BUILD, COMMAND, ROOT
-from schedlab.workload.binary_steps import read_words
+from schedlab.paths import BUILD_FOLDER, COMMAND_NAME, ROOT
+from schedlab.workload.binary_steps import encode_workload_text
 
 POLICIES = ROOT / "policies"
-SCENARIO, SHARING, BOUND = (
+SCENARIO_WORKLOAD, SHARING_WORKLOAD, BOUND_WORKLOAD = (
     ROOT / "sim" / "checked" / f"{name}.txt" for name in ("scenario", "sharing", "bound")
 )
-_MOST_SECONDS = 120
+_CHECK_SECONDS_MAX = 120
 _TICK_NS = 1_000_000
-"""The tick of sim/checked/main.c."""
+"""Tick length (ns) in sim/checked/main.c."""
 
 _RULE = re.compile(r"^schedlab-sim: policy \S+ broke a rule: (.*)")
-_WRAP = re.compile(
+_WRAP_MESSAGE = re.compile(
     r"^(\S+?):(\d+):\d+: runtime error: (?:unsigned integer overflow|negation of \d+ .*'uint)",
     re.MULTILINE,
 )
-_FLAW = re.compile(r"^schedlab-sim: policy .*, CPUs: \d+: (?:policy \S+ contradicts itself: )?(.*)")
-"""Messages of the simulator about a policy before its first hook or between hooks."""
+_CONTRADICTION_MESSAGE = re.compile(
+    r"^schedlab-sim: policy .*, CPUs: \d+: (?:policy \S+ contradicts itself: )?(.*)"
+)
+"""Messages of the simulator about a policy outside of its hooks."""
 _LOOP = re.compile(
     r"^schedlab-sim: policy \S+: endless loop in its hook (\w+)\(\) at (0x[0-9a-f]+)"
 )
@@ -60,8 +65,8 @@ _FRAME = re.compile(r"^ +#\d+ 0x[0-9a-f]+ in (\w+) (\S+?):(\d+)")
 _HOOK = re.compile(r"^in its hook (\w+)\(\)")
 _FUNCTION = re.compile(r"^  (0x[0-9a-f]+)$")
 _FIELD = re.compile(r"wrote to (\w+)->(\w+)")
-_OTHERS = "AddressSanitizer reports"
-_ADDRESS_DEEDS = {
+_SANITIZER_RULE = "AddressSanitizer reports"
+_ADDRESS_FAULT_MEANINGS = {
     "SEGV": "reads or writes address {address}, where nothing is",
     "use-after-poison": "reads or writes beyond its state, whose size is .task_bytes",
     "stack-buffer-overflow": "reads or writes beyond a variable on the stack",
@@ -73,55 +78,55 @@ _ADDRESS_DEEDS = {
 
 @dataclass(frozen=True)
 class Passed:
-    """Statistics of a check without a broken rule."""
+    """Statistics of a check that found no broken rule."""
 
     setups: int
     decisions: int
     kills: int
-    """Tasks ended by TICK_KILL."""
+    """Number of tasks that the policy ended by TICK_KILL."""
     longest_wait_ns: int
-    """Longest uninterrupted wait of a runnable task with the policy's default parameters."""
+    """Longest uninterrupted wait (ns) of a ready task, with the policy's default tunables."""
     waiter: int
     """PID of the task with the longest wait."""
     cpus: int
-    """Number of CPUs in the setup with the longest wait."""
+    """Number of CPUs of the simulated machine where the longest wait happened."""
     never_served: int
-    """Tasks that were runnable for at least half of a setup and never selected."""
+    """Number of tasks that never ran although they were ready for at least half of a simulation."""
     depends_on_time: int
-    """1 if decisions depend on the absolute time, even where no clock wraps."""
+    """1 if decisions depend on the absolute time, even before any clock wraps around."""
     wraps: tuple[str, ...] = ()
-    """Source lines where an unsigned number wrapped below 0 or above its maximum."""
+    """Source lines where an unsigned number wrapped around below 0 or above its maximum."""
     verifier_costs: tuple[HookCost, ...] = ()
-    """Verifier costs of the hooks, the highest first; empty if the compiler cannot produce BPF."""
+    """Estimated costs of the hooks for Linux's verifier, highest first; empty without a BPF compiler."""
 
 
-def sources_of(choice: PolicyChoice) -> list[Path]:
+def policy_sources(choice: PolicyChoice) -> list[Path]:
     """Returns the source files of a policy and its presets, the policy's own file first."""
     source = POLICIES / f"{choice.name}.c"
-    bears_name = re.compile(rf'\.name = "{re.escape(choice.name)}"')
+    names_policy = re.compile(rf'\.name = "{re.escape(choice.name)}"')
     studies = sorted((POLICIES / "studies").glob("*.c")) if choice.preset else []
-    return [source, *(file for file in studies if bears_name.search(file.read_text()))]
+    return [source, *(file for file in studies if names_policy.search(file.read_text()))]
 
 
-_FAULTS: dict[int, str] = {
+_FAULT_MEANINGS: dict[int, str] = {
     signal.SIGILL: "does what C leaves undefined, such as an overflow or a wrong index",
     signal.SIGTRAP: "does what C leaves undefined, such as an overflow or a wrong index",
     signal.SIGFPE: "divides by zero",
 }
-"""Faults of a policy without sanitizers, by signal; other signals are invalid memory accesses."""
+"""What a fault of a policy without sanitizers means, by signal; any other is an invalid memory access."""
 
 
 @cache
 def has_sanitizers() -> bool:
     """Returns whether this host has clang with AddressSanitizer, and no limit on the address space."""
-    need_checkout("checks of policies")
-    need_if_installed("system-compiler", "sanitizers")
+    require_checkout("checks of policies")
+    install_if_packaged("system-compiler", "sanitizers")
     compiler = find_system_compiler()
     return bool(compiler and compiler.sanitizer_library) and address_limit() is None
 
 
-def unchecked() -> str:
-    """Returns a sentence about the checks skipped on this host, or ""."""
+def describe_missing_checks() -> str:
+    """Returns a sentence about the checks that this host cannot make, or ""."""
     if has_sanitizers():
         return ""
     why = "this host has no sanitizers of clang"
@@ -129,16 +134,16 @@ def unchecked() -> str:
         why = "`ulimit -v` leaves too little memory for the sanitizers"
     return (
         f"{why}: accesses beyond a variable, numbers that wrap, and what Linux's verifier"
-        f" asks for are not checked ({COMMAND} doctor)"
+        f" asks for are not checked ({COMMAND_NAME} doctor)"
     )
 
 
 def check_once(source: Path) -> None:
-    """Checks a source unless it has passed since its last change. Raises RuleBroken.
+    """Checks a source unless it passed since its last change; raises RuleBroken.
 
-    Tasks bound to one CPU are not included, because a run need not have any.
+    Omits tasks bound to one CPU, because ordinary workloads need not have any.
     """
-    passed_file = _folder(source) / "passed"
+    passed_file = _build_folder(source) / "passed"
     expected_hash = _hash_of(source)
     if passed_file.is_file() and passed_file.read_text() == expected_hash:
         return
@@ -148,76 +153,84 @@ def check_once(source: Path) -> None:
 def check(source: Path, bound: bool = True) -> Passed:
     """Checks a policy with the compiler, in the checked simulator, and against Linux's verifier.
 
-    `bound` includes tasks bound to one CPU. Raises BuildFailed, and RuleBroken with the rule, hook,
-    file, line, task and last decisions.
+    `bound`: includes tasks bound to one CPU. Raises BuildFailed, or RuleBroken with the rule, the
+    hook, the source line, the task and the last decisions.
     """
     if not source.is_file():
         raise WrongUsage(
-            f"policy {from_root(str(source))}: does not exist; list policies with "
+            f"policy {path_from_root(str(source))}: does not exist; list policies with "
             "./schedlab policies"
         )
     check_source(source)
-    with built_alone(_kind(), source) as variables:
+    with build_exclusively(_build_kind(), source) as variables:
         _build(variables)
-        passed = run(source, bound=bound)
-        costs = examine(source) if has_sanitizers() else []
-        (_folder(source) / "passed").write_text(_hash_of(source))
+        passed = run_checks(source, bound=bound)
+        costs = estimate_hook_costs(source) if has_sanitizers() else []
+        (_build_folder(source) / "passed").write_text(_hash_of(source))
     return replace(passed, verifier_costs=tuple(costs))
 
 
-def run(source: Path, tunables: str = "", bound: bool = True) -> Passed:
-    """Runs the built check. `tunables` replaces the list of tested parameters.
+def run_checks(source: Path, tunables: str = "", bound: bool = True) -> Passed:
+    """Runs the checked simulator, which must be built.
 
-    `bound` includes tasks bound to one CPU. Raises RuleBroken.
+    `tunables`: values to test instead of the built-in list. `bound`: includes tasks bound to one
+    CPU. Raises RuleBroken.
     """
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         workloads = [
-            str(_played(words, Path(folder))) for words in (SCENARIO, SHARING, *([BOUND] * bound))
+            str(_write_binary_workload(words, Path(folder)))
+            for words in (SCENARIO_WORKLOAD, SHARING_WORKLOAD, *([BOUND_WORKLOAD] * bound))
         ]
-        return _run(source, [*workloads, *([""] * (not bound)), *([tunables] if tunables else [])])
+        return _run_checked_simulator(
+            source, [*workloads, *([""] * (not bound)), *([tunables] if tunables else [])]
+        )
 
 
-def _played(words: Path, folder: Path) -> Path:
+def _write_binary_workload(words: Path, folder: Path) -> Path:
     """Writes a workload in the machines' binary format; returns its path."""
-    place = folder / words.stem
-    place.write_bytes(read_words(words.read_text(), _TICK_NS, words.name))
-    return place
+    path = folder / words.stem
+    path.write_bytes(encode_workload_text(words.read_text(), _TICK_NS, words.name))
+    return path
 
 
 def run_workload(
     source: Path, policy: str, tunables: str, workload: bytes, cpus: int, tick_ns: int
 ) -> Passed:
-    """Builds the checked simulator and runs one workload, with all costs but computing set to 0.
+    """Runs one workload in the checked simulator, with no costs, so that only computing takes time.
 
-    `workload` has the format of abi/workload_file.h. Raises RuleBroken.
+    `workload` has the format of abi/workload_file.h. Builds the simulator first. Raises RuleBroken.
     """
     with (
-        built_alone(_kind(), source) as variables,
+        build_exclusively(_build_kind(), source) as variables,
         tempfile.NamedTemporaryFile(prefix="schedlab-") as file,
     ):
         _build(variables)
         file.write(workload)
         file.flush()
-        return _run(source, [file.name, policy, tunables, str(cpus), str(tick_ns)])
+        return _run_checked_simulator(
+            source, [file.name, policy, tunables, str(cpus), str(tick_ns)]
+        )
 
 
 @contextmanager
-def built_alone(kind: str, source: Path) -> Iterator[dict[str, str]]:
-    """Yields make's variables for a policy's file and name, for builds in build/`kind`.
+def build_exclusively(kind: str, source: Path) -> Iterator[dict[str, str]]:
+    """Yields make's variables for building one policy from a file, in build/`kind`.
 
-    Until the block ends, no other process builds a policy of this name there: it may be another
-    file's. Deletes what was built there from another file.
+    Until the block ends, no other process can build a policy of the same name there, because it may
+    have another file. Deletes what was built there from another file.
     """
-    folder = BUILD / kind / policy_of(source)
-    made_of = folder / "source"
+    folder = BUILD_FOLDER / kind / policy_of(source)
+    source_record = folder / "source"
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_suffix(".lock").open("w") as lock:
         with working(f"another check of {folder.name} ends first"):
             fcntl.flock(lock, fcntl.LOCK_EX)
-        if folder.is_dir() and not (made_of.is_file() and made_of.read_text() == str(source)):
+        if folder.is_dir() and not (
+            source_record.is_file() and source_record.read_text() == str(source)
+        ):
             shutil.rmtree(folder)
         folder.mkdir(exist_ok=True)
-        made_of.write_text(str(source))
+        source_record.write_text(str(source))
         yield {"FILE": os.path.relpath(source, ROOT), "NAME": policy_of(source)}
 
 
@@ -226,39 +239,40 @@ def _build(policy: dict[str, str]) -> None:
     build("checked", variables=variables if has_sanitizers() else {**variables, "SANITIZED": ""})
 
 
-def _run(source: Path, arguments: list[str]) -> Passed:
-    program = _folder(source) / "schedlab-sim"
+def _run_checked_simulator(source: Path, arguments: list[str]) -> Passed:
+    program = _build_folder(source) / "schedlab-sim"
     try:
         with working(f"checking policy {source.stem}"):
-            done = subprocess.run(
+            result = run_captured(
                 [str(program), *arguments],
                 cwd=ROOT,
                 env=sanitizer_environment(),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_MOST_SECONDS,
-                check=False,
+                timeout=_CHECK_SECONDS_MAX,
             )
     except subprocess.TimeoutExpired:
         raise RuleBroken(
-            f"policy {policy_of(source)}: its check did not finish within {_MOST_SECONDS} s"
+            f"policy {policy_of(source)}: its check did not finish within {_CHECK_SECONDS_MAX} s; look"
+            " for a hook whose time grows with the number of tasks, or an endless loop"
         ) from None
-    if done.returncode == WrongUsage.exit_status and "contradicts itself" not in done.stderr:
-        raise RuleBroken(f"policy {policy_of(source)}: its check failed: {done.stderr.strip()}")
-    if done.returncode:
-        raise RuleBroken(failure_text(source, program, done.stderr.splitlines()))
+    if result.returncode == WrongUsage.exit_status and "contradicts itself" not in result.stderr:
+        raise RuleBroken(
+            f"policy {policy_of(source)}: the simulator did not accept it; correct this:"
+            f" {result.stderr.strip()}"
+        )
+    if result.returncode:
+        raise RuleBroken(describe_failure(source, program, result.stderr.splitlines()))
     counts: dict[str, Any] = {
-        name: int(value) for name, value in map(str.split, done.stdout.splitlines())
+        name: int(value) for name, value in map(str.split, result.stdout.splitlines())
     }
-    return Passed(**counts, wraps=tuple(_wraps(source, done.stderr)))
+    return Passed(**counts, wraps=tuple(_find_wraps(source, result.stderr)))
 
 
-def _wraps(source: Path, output: str) -> Iterator[str]:
-    file = from_root(str(source))
+def _find_wraps(source: Path, output: str) -> Iterator[str]:
+    file = path_from_root(str(source))
     lines = {
-        int(match[2]) for match in _WRAP.finditer(output) if Path(match[1]).name == source.name
+        int(match[2])
+        for match in _WRAP_MESSAGE.finditer(output)
+        if Path(match[1]).name == source.name
     }
     yield from (f"{file}:{line}" for line in sorted(lines))
 
@@ -270,95 +284,99 @@ def sanitizer_environment() -> dict[str, str]:
         "ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0",
         "UBSAN_OPTIONS": "print_summary=0",
     }
-    if tool := symbolizer():
+    if tool := find_symbolizer():
         environment["ASAN_SYMBOLIZER_PATH"] = tool
     return environment
 
 
-def failure_text(source: Path, program: Path, lines: list[str]) -> str:
-    """Returns the checked simulator's output as a headline with details below it."""
+def describe_failure(source: Path, program: Path, lines: list[str]) -> str:
+    """Returns a report of the checked simulator's failure: a headline, with details below it."""
     hook = next((match[1] for line in lines if (match := _HOOK.match(line))), "")
-    rule = _rule(source, program, lines, hook)
-    about = list(_circumstances(program, lines))
+    rule = _find_rule(source, program, lines, hook)
+    details = list(_circumstances(program, lines))
     headline = (
         f"policy {policy_of(source)} broke a rule: {rule}"
         if rule
         else f"policy {policy_of(source)}: its check failed"
     )
-    if not about:
-        known = (_RULE, _FLAW, _WRAP)
-        about = [line for line in lines if not any(pattern.match(line) for pattern in known)][-20:]
-    return f"{headline}:\n{indent(about)}" if about else headline
+    if not details:
+        known = (_RULE, _CONTRADICTION_MESSAGE, _WRAP_MESSAGE)
+        details = [line for line in lines if not any(pattern.match(line) for pattern in known)][
+            -20:
+        ]
+    return f"{headline}:\n{indent(details)}" if details else headline
 
 
-def _rule(source: Path, program: Path, lines: list[str], hook: str) -> str:
+def _find_rule(source: Path, program: Path, lines: list[str], hook: str) -> str:
     stack = [
         place
         for line in lines
         if (match := _FRAME.match(line))
-        and (place := Place(match[1], from_root(match[2]), int(match[3]))).in_policy
+        and (place := Place(match[1], path_from_root(match[2]), int(match[3]))).in_policy
     ]
-    if stopped := next(
+    if stop_match := next(
         (m for line in lines if (m := _LOOP.match(line) or _FAULT.match(line))), None
     ):
-        # The stack lacks this location if the signal interrupted a call.
-        address = int(stopped[stopped.re.groups], 16)
-        frames = places_of(program, [address]).get(address, [])
+        # Without this, the location is missing if the signal interrupted a call.
+        address = int(stop_match[stop_match.re.groups], 16)
+        frames = find_places(program, [address]).get(address, [])
         stack = [place for place in (*frames, *stack) if place.in_policy and place.line]
     at = f", at {stack[0].file}:{stack[0].line}" if stack else ""
     inside = f", in {stack[0].function}()" if len(set(stack)) > 1 else ""
     for line in lines:
-        if match := _FLAW.match(line):
+        if match := _CONTRADICTION_MESSAGE.match(line):
             return match[1]
         if match := _RULE.match(line):
-            return match[1] + _writers(source, match[1])
+            return match[1] + _describe_writers(source, match[1])
         if _LOOP.match(line):
             return f"{hook}() does not end: there is an endless loop{inside}{at}"
         if match := _FAULT.match(line):
-            deed = _FAULTS.get(int(match[1]), "reads or writes memory that is not there")
-            return f"{match[2]}() {deed}{inside}{at}"
-        if (match := _UNDEFINED.match(line)) and not _WRAP.match(line):
-            return f"{hook}(): {match[3]}, at {from_root(match[1])}:{match[2]}"
+            meaning = _FAULT_MEANINGS.get(int(match[1]), "reads or writes memory that is not there")
+            return f"{match[2]}() {meaning}{inside}{at}"
+        if (match := _UNDEFINED.match(line)) and not _WRAP_MESSAGE.match(line):
+            return f"{hook}(): {match[3]}, at {path_from_root(match[1])}:{match[2]}"
         if match := _ADDRESS.search(line):
-            deed = _ADDRESS_DEEDS.get(match[1], f"{_OTHERS} {match[1]}").format(address=match[2])
-            return f"{hook}() {deed}{inside}{at}"
+            meaning = _ADDRESS_FAULT_MEANINGS.get(match[1], f"{_SANITIZER_RULE} {match[1]}").format(
+                address=match[2]
+            )
+            return f"{hook}() {meaning}{inside}{at}"
     return ""
 
 
-def _writers(source: Path, rule: str) -> str:
-    """Returns the lines that write to the field named in a rule, or "" if it names none."""
+def _describe_writers(source: Path, rule: str) -> str:
+    """Returns the source lines that write to the field named in a rule; "" if the rule names none."""
     match = _FIELD.search(rule)
     if not match:
         return ""
-    written = re.compile(
+    assignment = re.compile(
         rf"->{match[2]}\s*(?:[-+*/|&^]?=(?!=)|\+\+|--)|(?:\+\+|--)\w+->{match[2]}\b"
     )
-    file = from_root(str(source))
+    file = path_from_root(str(source))
     places = [
         f"{file}:{number}"
         for number, line in enumerate(source.read_text().splitlines(), 1)
-        if written.search(line)
+        if assignment.search(line)
     ]
     return f", at {' or '.join(places)}" if places else ""
 
 
 def _circumstances(program: Path, lines: list[str]) -> Iterator[str]:
-    """Yields the hook, the task and the last decisions."""
+    """Yields lines that name the hook, the task and the last decisions."""
     begin = next((i for i, line in enumerate(lines) if _HOOK.match(line)), len(lines))
     for line in lines[begin:]:
         match = _FUNCTION.match(line)
         if not match:
             yield line
             continue
-        for place in places_of(program, [int(match[1], 16)]).get(int(match[1], 16), [])[-1:]:
+        for place in find_places(program, [int(match[1], 16)]).get(int(match[1], 16), [])[-1:]:
             yield f"  {place}"
 
 
-def _folder(source: Path) -> Path:
-    return BUILD / _kind() / policy_of(source)
+def _build_folder(source: Path) -> Path:
+    return BUILD_FOLDER / _build_kind() / policy_of(source)
 
 
-def _kind() -> str:
+def _build_kind() -> str:
     return "checked" if has_sanitizers() else "plainly-checked"
 
 

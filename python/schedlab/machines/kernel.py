@@ -7,26 +7,29 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.errors import WrongUsage, parameter
-from schedlab.machines.folder import TRACE_FILE, WORKLOAD_PLAYED
-from schedlab.machines.outcome import LIMIT, Outcome, outcome_of, read_console
+from schedlab.errors import WrongUsage, format_parameter
+from schedlab.machines.folder import BINARY_WORKLOAD_FILE, TRACE_FILE
+from schedlab.machines.outcome import LIMIT, Outcome, interpret_exit, read_console
 from schedlab.machines.spec import Machine, Parts, RunSpec
 from schedlab.units import format_time
 from schedlab.workload.delays import boot_arguments
-from schedlab.workload.loading import COMMAND, TOOLS, check_room, make_disk
+from schedlab.workload.loading import DISK_TOOLS, PLAY_COMMAND, check_capacity, make_disk
 from schedlab.workload.programs import check_known, disk_programs
 
 KERNEL_PARTS: tuple[str, ...] = ("kernel", "disk")
 KERNEL_CPUS_MAX = 256
-PROGRAM = "program"
-"""Link to the booted program in a run's scratch folder; panics refer to its addresses."""
+PROGRAM_LINK = "program"
+"""Link to the booted program in a run's scratch folder; addresses in a panic belong to it."""
 BOOT_ARGUMENTS_MAX = 1023
 """Bytes; the limit of kernel/device/device_tree.h."""
 
 
 @dataclass(frozen=True)
 class Boot:
-    """The parameters of one boot; the program sees only CPUs, memory, disk and arguments."""
+    """The parameters of one boot.
+
+    The booted program can see only the CPUs, the memory, the disk and the arguments.
+    """
 
     program: Path
     """The schedlab kernel, or another program."""
@@ -37,25 +40,28 @@ class Boot:
     arguments: str
     traced: bool = True
     live: bool = False
-    """True if a person watches or types, so that the machine's time must not run ahead of the host's."""
+    """True if a person uses the console, so that the machine's time must not run ahead of the host's."""
     keeps_typed: bool = False
-    """True to save the console's input with its times in the file TYPED."""
+    """True to save the console input, with its times, in the file TYPED."""
     typed: Path | None = None
-    """An input file to repeat. Both input options require KernelMachine.types_again."""
-    control: int | None = None
-    """An inherited socket for QEMU's machine protocol, which pauses the machine.
+    """A file of console input to repeat.
 
-    If None, the console belongs to a person.
+    This option and `keeps_typed` need a machine with KernelMachine.can_repeat_input.
+    """
+    control: int | None = None
+    """An inherited socket for QEMU's machine protocol, which can pause the machine.
+
+    None: the console belongs to a person.
     """
 
 
 class KernelMachine(Machine):
-    """See Machine."""
+    """A machine that boots the schedlab kernel; see Machine."""
 
     controlled: bool
-    """True if only Boot.control stops its clock; otherwise a signal that stops the process does."""
+    """True if the machine is paused through Boot.control; otherwise by a signal that stops its process."""
     parts = KERNEL_PARTS
-    tools = TOOLS
+    tools = DISK_TOOLS
     needs: tuple[str, ...] = ()
     cpus_max = KERNEL_CPUS_MAX
     tick_ns = 1_000_000
@@ -67,8 +73,8 @@ class KernelMachine(Machine):
         return disk_programs()
 
     @property
-    def types_again(self) -> bool:
-        """Returns whether the machine can save console input and repeat it at the same kernel times."""
+    def can_repeat_input(self) -> bool:
+        """Whether the machine can save console input, and repeat it at the same kernel times."""
         return False
 
     @abstractmethod
@@ -81,11 +87,11 @@ class KernelMachine(Machine):
         if run.shape and length > BOOT_ARGUMENTS_MAX:
             raise WrongUsage(
                 f"{length - BOOT_ARGUMENTS_MAX} characters too long for the kernel",
-                what=parameter("shape", run.shape.name),
+                what=format_parameter("shape", run.shape.name),
                 fix="number the CPUs of a core, a cache and a node consecutively",
             )
         if run.file:
-            check_room(run.workload, run.file, run.memory_mib)
+            check_capacity(run.workload, run.file, run.memory_mib)
             return
         workload = run.workload
         if not workload.strip():
@@ -97,7 +103,7 @@ class KernelMachine(Machine):
         if not workload.isascii() or not workload.isprintable() or '"' in workload:
             raise WrongUsage(
                 'contains characters other than printable ASCII without "',
-                what=parameter("workload", workload),
+                what=format_parameter("workload", workload),
                 fix="use only these characters",
             )
         if length > BOOT_ARGUMENTS_MAX:
@@ -121,44 +127,54 @@ class KernelMachine(Machine):
         if run.shape:
             words.append(f"shape={run.shape.text(with_model=False)}")
         words += [*boot_arguments(run.delays), *run.arguments.split()]
-        words.append(f'run="{COMMAND if run.file else run.workload}"')
+        words.append(f'run="{PLAY_COMMAND if run.file else run.workload}"')
         return " ".join(words)
 
     def start(self, run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> list[str]:
-        """Returns the command; adds a workload file to the disk that all runs share."""
+        """Returns the command; first adds the workload file to a copy of the disk."""
         disk = parts["disk"]
         if run.file:
-            disk = make_disk(disk, (folder / WORKLOAD_PLAYED).read_bytes(), parts["mkfs"], scratch)
+            disk = make_disk(
+                disk, (folder / BINARY_WORKLOAD_FILE).read_bytes(), parts["mkfs"], scratch
+            )
         arguments = self.arguments(run)
-        (scratch / PROGRAM).symlink_to(parts["kernel"])
+        (scratch / PROGRAM_LINK).symlink_to(parts["kernel"])
         return self.command(Boot(parts["kernel"], disk, run.cpus, run.memory_mib, arguments))
 
     def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
-        return outcome_of(status, read_console(console), LIMIT, scratch / PROGRAM)
+        return interpret_exit(status, read_console(console), LIMIT, scratch / PROGRAM_LINK)
 
 
-_PARAMETERS = {"tick": "tick_ns", "seed": "first_seed"}
-"""Parameters whose boot arguments have other names."""
+_PARAMETER_NAMES = {"tick": "tick_ns", "seed": "first_seed"}
+"""Names of parameters that differ from their boot arguments' names."""
 
 
-def with_more_arguments(arguments: dict[str, str], more: str) -> str:
-    """Returns all boot arguments as one text: the options' arguments and the user's.
+def join_boot_arguments(arguments: dict[str, str], user_arguments: str) -> str:
+    """Returns all boot arguments as one text: schedlab's and the user's own.
 
     Raises WrongUsage if the kernel would parse them differently.
     """
-    if not more.isascii() or not (more.isprintable() or not more) or more.count('"') % 2:
+    if (
+        not user_arguments.isascii()
+        or not (user_arguments.isprintable() or not user_arguments)
+        or user_arguments.count('"') % 2
+    ):
         raise WrongUsage(
             "contains characters that are not printable ASCII, or an unmatched quote",
-            what=parameter("arguments", more),
+            what=format_parameter("arguments", user_arguments),
             fix="use printable ASCII and close each quote",
         )
     for name in arguments:
-        if any(word.split("=")[0] == name for word in more.split()):
-            parameter_name = _PARAMETERS.get(name, name)
+        if any(word.split("=")[0] == name for word in user_arguments.split()):
+            parameter_name = _PARAMETER_NAMES.get(name, name)
             raise WrongUsage(
-                f"{parameter(parameter_name)} sets {name}", what=parameter("arguments", more)
+                f"{format_parameter(parameter_name)} sets {name}",
+                what=format_parameter("arguments", user_arguments),
+                fix=f"leave {name} out of it",
             )
-    words = " ".join([*(f"{name}={value}" for name, value in arguments.items()), *more.split(" ")])
+    words = " ".join(
+        [*(f"{name}={value}" for name, value in arguments.items()), *user_arguments.split(" ")]
+    )
     if len(words) > BOOT_ARGUMENTS_MAX:
         raise WrongUsage(
             f"{len(words) - BOOT_ARGUMENTS_MAX} characters too long for the kernel",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""QEMU's `virt` board, for interactive use and for devices that Spike lacks."""
+"""QEMU's `virt` board: runs the kernel interactively, and with devices that Spike lacks."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ import shutil
 from functools import cache
 
 from schedlab.base.toolchain.needs import need
-from schedlab.base.toolchain.tools import first_line, version_in
+from schedlab.base.toolchain.tools import first_output_line, parse_version
 from schedlab.errors import MachineUnfit
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab.machines.spec import Release
 
-PROGRAM = "qemu-system-riscv64"
-OLDEST = (7, 2)
+QEMU_PROGRAM = "qemu-system-riscv64"
+OLDEST_VERSION = (7, 2)
 
 
 @cache
 def find_qemu() -> Release:
     """Returns the QEMU on the PATH; Debian 12 and newer have a suitable one."""
     need("qemu")
-    return emulator(
-        PROGRAM,
+    return find_emulator(
+        QEMU_PROGRAM,
         ", whose CPUs lack a timer that the kernel needs (Sstc)",
     )
 
 
-def emulator(program: str, older: str = "") -> Release:
-    """Returns a QEMU on the PATH.
+def find_emulator(program: str, why_too_old: str = "") -> Release:
+    """Returns a QEMU program on the PATH.
 
-    Raises MachineUnfit if it is too old; `older` explains why that matters.
+    Raises MachineUnfit if it is too old; `why_too_old` explains what does not work with it.
     """
     path = shutil.which(program) or program
-    text = first_line(path, "--version")
-    version = version_in(text)
+    text = first_output_line(path, "--version")
+    version = parse_version(text)
     number = ".".join(map(str, version))
     if not version:
         raise MachineUnfit(
             f"{path}: prints no version, only: {text or 'nothing'}; install QEMU 7.2 or newer"
         )
-    if version < OLDEST:
+    if version < OLDEST_VERSION:
         raise MachineUnfit(
-            f"{path}: is QEMU {number}{older}; install QEMU 7.2 or newer (Debian 12 has it)"
+            f"{path}: is QEMU {number}{why_too_old}; install QEMU 7.2 or newer (Debian 12 has it)"
         )
     return Release(path, number, "PATH")
 
@@ -62,7 +62,7 @@ class Qemu(KernelMachine):
     def command(self, boot: Boot) -> list[str]:
         command = [self.release().path, "-M", "virt", "-cpu", "rv64"]
         command += ["-smp", str(boot.cpus), "-m", f"{boot.memory_mib}M"]
-        command += ["-bios", "none", *_terminal(boot.control)]
+        command += ["-bios", "none", *_console_options(boot.control)]
         command += ["-global", "virtio-mmio.force-legacy=false"]
         command += ["-kernel", str(boot.program), "-append", boot.arguments]
         if boot.disk:
@@ -82,8 +82,11 @@ class Qemu(KernelMachine):
         return 60 + 4 * limit_ns / 1e9
 
 
-def _terminal(control: int | None) -> list[str]:
-    """Returns options for the console: this terminal with QEMU's commands on Ctrl-A, or pipes."""
+def _console_options(control: int | None) -> list[str]:
+    """Returns options for the console.
+
+    Without `control`: this terminal, with QEMU's commands on Ctrl-A. With `control`: pipes.
+    """
     if control is None:
         return ["-nographic"]
     command = ["-display", "none", "-serial", "stdio", "-monitor", "none"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The simulator: runs policies without a kernel, in a fraction of the time (docs/simulator.md)."""
+"""The simulator: runs policies without a kernel, many times faster (docs/simulator.md)."""
 
 from __future__ import annotations
 
@@ -7,20 +7,27 @@ import shlex
 from pathlib import Path
 
 from schedlab import __version__
-from schedlab.base.toolchain.build import SIMULATOR
-from schedlab.errors import WrongUsage, parameter
-from schedlab.machines.folder import TRACE_FILE, WORKLOAD_PLAYED
-from schedlab.machines.kernel import PROGRAM
-from schedlab.machines.outcome import Outcome, outcome_of, read_console
+from schedlab.base.toolchain.build import SIMULATOR_PROGRAM
+from schedlab.errors import WrongUsage, format_parameter
+from schedlab.machines.folder import BINARY_WORKLOAD_FILE, TRACE_FILE
+from schedlab.machines.kernel import PROGRAM_LINK
+from schedlab.machines.outcome import Outcome, interpret_exit, read_console
+from schedlab.machines.published import (
+    IMAGE_FILE,
+    PUBLISHED_POLICY,
+    is_published,
+    load_run_scheduler,
+    scheduler_comment,
+)
 from schedlab.machines.spec import Machine, Parts, Release, RunSpec
-from schedlab.workload.delays import delayed_costs, in_simulator
-from schedlab.workload.palette import palette
+from schedlab.workload.delays import delayed_costs, simulator_delays
+from schedlab.workload.palette import read_palette
 from schedlab.workload.programs import check_known, disk_programs
 
 LIMIT_STATUS = 3
-"""Exit status after reaching the time limit."""
+"""Exit status of the simulator if the time limit was reached."""
 _SLOWEST_CPU_SECONDS_PER_SECOND = 1
-"""CPU seconds per simulated second, at a tick of 1 ms.
+"""Host CPU seconds that a simulated second may take, per CPU, at a tick of 1 ms.
 
 The worst case is 256 CPUs with a policy that scans all CPUs at each tick: 2.6 million decisions per
 second, ten times the necessary number.
@@ -28,7 +35,7 @@ second, ten times the necessary number.
 
 
 class Simulator(Machine):
-    """See Machine."""
+    """The simulator; see Machine."""
 
     name = "sim"
     repeatable = True
@@ -42,30 +49,38 @@ class Simulator(Machine):
     programs: frozenset[str] | None = frozenset()
 
     def check(self, run: RunSpec) -> None:
-        if in_simulator(run.delays) != run.delays or run.arguments:
+        fix = "leave it out, or run it on spike or qemu"
+        if simulator_delays(run.delays) != run.delays:
+            raise WrongUsage("the simulator can delay only fork", what="`delays=`", fix=fix)
+        if run.arguments:
             raise WrongUsage(
-                "the simulator supports only fork, and no boot arguments of the kernel",
-                what="`delays=`",
-                fix="leave it out, or run it on spike or qemu",
+                "the simulator takes no boot arguments of the kernel", what="`arguments=`", fix=fix
             )
         if run.given:
             return
         name = next(iter(run.workload.split()), "")
-        if name and (name not in disk_programs() or name in palette()):
+        if name and (name not in disk_programs() or name in read_palette()):
             check_known(run.workload, frozenset())
         raise WrongUsage(
-            f"{parameter('machine', self.name)} runs only workload files",
-            what=parameter("workload", run.workload),
+            f"{format_parameter('machine', self.name)} runs only workload files",
+            what=format_parameter("workload", run.workload),
             fix="choose one from `./schedlab workloads`, or run programs on spike, qemu or linux",
         )
 
     def arguments(self, run: RunSpec) -> str:
-        """Returns arguments that repeat the run by hand in its folder."""
+        """Returns arguments for users to repeat the run by hand in its folder."""
+        command = shlex.join(self._words(run))
+        return command + (scheduler_comment(run) if is_published(run.policy) else "")
+
+    def _words(self, run: RunSpec) -> list[str]:
+        """Returns the arguments of a run's program."""
         given = run.given
         if not given:
             raise ValueError(f"{run.workload} is not a workload file")
         options = {
-            "policy": run.policy,
+            "policy": f"{PUBLISHED_POLICY.name}:{IMAGE_FILE}"
+            if is_published(run.policy)
+            else run.policy,
             "cpus": run.cpus,
             "processes": given.processes(),
             "seed": run.seed,
@@ -76,20 +91,22 @@ class Simulator(Machine):
         }
         if run.shape:
             options["shape"] = run.shape.text()
-        if run.settings:
+        if run.settings and not is_published(run.policy):
             options["set"] = run.settings_text
         words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        return shlex.join([*words, WORKLOAD_PLAYED])
+        return [*words, BINARY_WORKLOAD_FILE]
 
     def release(self) -> Release:
-        return Release(str(SIMULATOR), __version__, "built from sim/ and policies/")
+        return Release(str(SIMULATOR_PROGRAM), __version__, "built from sim/ and policies/")
 
     def start(self, run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> list[str]:
-        (scratch / PROGRAM).symlink_to(parts["simulator"])
-        return [str(parts["simulator"]), *shlex.split(self.arguments(run))]
+        (scratch / PROGRAM_LINK).symlink_to(parts["simulator"])
+        if is_published(run.policy):
+            (folder / IMAGE_FILE).write_bytes(load_run_scheduler(run).image)
+        return [str(parts["simulator"]), *self._words(run)]
 
     def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
-        return outcome_of(status, read_console(console), LIMIT_STATUS, scratch / PROGRAM)
+        return interpret_exit(status, read_console(console), LIMIT_STATUS, scratch / PROGRAM_LINK)
 
     def host_cpus(self, cpus: int) -> int:
         return 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Interface of machines, and the specification of a run with its conversion to a manifest and back."""
+"""Defines machines (Machine), and the specification of a run (RunSpec), stored in its manifest."""
 
 from __future__ import annotations
 
@@ -8,24 +8,30 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from schedlab.base.files.reading import read_text
 from schedlab.base.toolchain.policies import PolicyChoice, parse_choices
-from schedlab.errors import WrongUsage, parameter
-from schedlab.machines.folder import SHAPE_FILE, WORKLOAD_FILE, WORKLOAD_PLAYED, WORKLOAD_TEXT
+from schedlab.errors import WrongUsage, format_parameter
+from schedlab.machines.folder import (
+    BINARY_WORKLOAD_FILE,
+    SHAPE_FILE,
+    WORKLOAD_FILE,
+    WORKLOAD_TEXT_FILE,
+)
 from schedlab.machines.outcome import Outcome
 from schedlab.workload import costs as profiles
 from schedlab.workload import workload_files
-from schedlab.workload.binary_steps import read_words
+from schedlab.workload.binary_steps import encode_workload_text
 from schedlab.workload.changes import Change, changes_text
-from schedlab.workload.costs import KERNEL, Costs
-from schedlab.workload.delays import Delay, delays_of, delays_text
-from schedlab.workload.model import STANDARD_LIMIT_NS, WorkloadFile
+from schedlab.workload.costs import KERNEL_COSTS, Costs
+from schedlab.workload.delays import Delay, delays_text, parse_delays
+from schedlab.workload.model import DEFAULT_LIMIT_NS, WorkloadFile
 from schedlab.workload.shapes import reading as shapes
 from schedlab.workload.shapes.model import Shape
-from schedlab.workload.text import bytes_of
+from schedlab.workload.text import count_lines, encode_workload
 
 Parts = Mapping[str, Path]
 """Files that runs start from, by the names of schedlab.runs.parts."""
@@ -56,15 +62,15 @@ class Machine(Protocol):
     repeatable: bool
     """True if the same run gives the same trace, byte for byte."""
     parts: tuple[str, ...]
-    """Parts that it starts from, by the names of schedlab.runs.parts; the first is the program it runs."""
+    """Files that runs start from, by their names in schedlab.runs.parts; the first is the program to run."""
     tools: tuple[str, ...]
-    """Additional parts for workload files."""
+    """Further parts, which workload files need."""
     needs: tuple[str, ...]
-    """Programs of the system, by the names of schedlab.base.toolchain.needs."""
+    """System programs that it needs, by their names in schedlab.base.toolchain.needs."""
     cpus_max: int
     tick_ns: int
     memory_mib: int
-    """Defaults of the machine."""
+    """Default memory size; the previous two fields are the most CPUs and the default tick length."""
 
     @property
     def note(self) -> str:
@@ -86,28 +92,28 @@ class Machine(Protocol):
         ...
 
     def arguments(self, run: RunSpec) -> str:
-        """Returns the machine's arguments. They contain nothing of the host: no path, no date."""
+        """Returns the machine's arguments, which contain nothing of the host, such as a path or a date."""
         ...
 
     def release(self) -> Release:
-        """Returns the machine's program, installed if necessary.
+        """Returns the machine's program; installs it if necessary.
 
-        Raises MachineUnfit with the reason.
+        Raises MachineUnfit with the reason if that is impossible.
         """
         ...
 
     def start(self, run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> list[str]:
-        """Returns the command of a run, which is started in the run's folder.
+        """Returns the command of a run, which will be executed in the run's folder.
 
-        Additional files are made in `scratch`, which exists until the run has ended.
+        Further files may be made in `scratch`, which exists until the run has ended.
         """
         ...
 
     def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
-        """Returns the outcome, from the exit status (negative for a signal) and the files.
+        """Returns the outcome of a run from its exit status (negative for a signal) and its files.
 
-        Afterwards the trace is in `folder`, if there is one, and all output in `console`. `scratch`
-        is the folder passed to `start`.
+        Afterwards, `folder` has the trace, if there is one, and `console` all output. `scratch`:
+        the folder passed to `start`.
         """
         ...
 
@@ -116,31 +122,31 @@ class Machine(Protocol):
         ...
 
     def host_limit(self, cpus: int, limit_ns: int) -> float:
-        """Returns the host seconds after which a run is considered hung.
+        """Returns after how many host seconds a run is considered hung.
 
-        The machine should end by itself after `limit_ns` of simulated or guest time.
+        The machine should end by itself after `limit_ns` of machine time.
         """
         ...
 
 
 @runtime_checkable
 class Branching(Protocol):
-    """A machine that can fork a run at a moment and continue it in several branches."""
+    """A machine that can fork a run at some time, and continue it as several branches."""
 
     def branched(
         self, command: list[str], at_ns: int, folders: Mapping[Path, str], jobs: int
     ) -> list[str]:
-        """Returns the command of `start`, extended to branch at `at_ns` into these folders, `jobs` in parallel.
+        """Extends the command of `start`, so that the machine branches at the time `at_ns`.
 
-        Each folder maps to the commands that its kernel receives at that moment. Afterwards each
-        folder has a console and a trace; `branch_status` returns its status.
+        `folders`: for each branch, its folder and the commands that its kernel receives. `jobs`:
+        how many branches run in parallel. Afterwards, each folder has a console and a trace.
         """
         ...
 
     def branch_status(self, folder: Path) -> int | None:
         """Returns a branch's exit status, or None if it did not end by itself.
 
-        Deletes the branch's control files.
+        Deletes the files that controlled the branch.
         """
         ...
 
@@ -158,49 +164,49 @@ def machine_named(name: str) -> Machine:
     if name not in _machines:
         known = ", ".join(_machines)
         raise WrongUsage(
-            "unknown machine", what=parameter("machine", name), fix=f"choose from {known}"
+            "unknown machine", what=format_parameter("machine", name), fix=f"choose from {known}"
         )
     return _machines[name]
 
 
 _SAFE_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.,=+-]{0,79})?")
-"""A part of a folder name; the complete name has at most 255 bytes."""
+"""A valid part of a run folder's name; the complete name has at most 255 bytes."""
 
 
 @dataclass(frozen=True)
 class Replay:
-    """The recorded demand of processes, which the simulator replays instead of a workload file."""
+    """What recorded processes demanded; the simulator replays it instead of a workload file."""
 
     sha256: str
     """Hash of the recorded trace or traces."""
     facts: Mapping[str, Any] = field(hash=False)
     """Facts about the recording, for the manifest."""
     source: str = field(repr=False, hash=False)
-    """The demand as text (docs/simulator.md)."""
+    """The demand in the simulator's text format (docs/simulator.md)."""
     processes_max: int
-    """Maximum number of processes."""
+    """Maximum number of processes at one time."""
 
     def processes(self) -> int:
-        """Returns the maximum number of processes."""
+        """Number of process slots that the simulator needs."""
         return self.processes_max
 
 
 @dataclass(frozen=True)
 class Branch:
-    """The continued run of a branch, the branch point and the kernel's commands at that time."""
+    """Where a branch begins: the run that it continues, the time, and the changes at that time."""
 
     run: str
-    """Folder name of the continued run."""
+    """Folder name of the run that the branch continues."""
     trace_sha256: str
     at_ns: int
     policy: PolicyChoice
-    """Value before the branch, as for the next two fields."""
+    """The run's policy before the branch. `settings` and `seed` also have the values before it."""
     settings: tuple[tuple[str, int], ...]
     seed: int
     command_lines: tuple[str, ...]
     """Commands to the kernel, in the format of abi/machine_commands.h; empty if nothing changes."""
     title: str = ""
-    """Description of the changes; empty if nothing changes."""
+    """Description of the changes for users; empty if nothing changes."""
 
     @property
     def commands(self) -> str:
@@ -208,7 +214,7 @@ class Branch:
         return "".join(f"{line}\n" for line in self.command_lines)
 
     def manifest(self) -> dict[str, Any]:
-        """Returns the manifest's fields of a branch."""
+        """Returns the manifest's entries about a branch."""
         return {
             **({"branch": self.title} if self.title else {}),
             "branch_of": {
@@ -221,6 +227,29 @@ class Branch:
                 "told": list(self.command_lines),
             },
         }
+
+
+_SHORT_LINES = 10_000
+"""Length of the longest workload that is kept for further runs."""
+
+
+@dataclass(frozen=True, eq=False)
+class _SameFile:
+    """A workload file that equals only itself, which is faster to find out."""
+
+    file: WorkloadFile
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SameFile) and self.file is other.file
+
+    def __hash__(self) -> int:
+        return id(self.file)
+
+
+@lru_cache(maxsize=32)
+def _encode_short_workload(same: _SameFile, seed: int, tick_ns: int, cpus: int) -> bytes:
+    """Returns a short workload. Runs of one seed under several policies have the same."""
+    return encode_workload(same.file, seed, tick_ns, cpus)
 
 
 @dataclass(frozen=True)
@@ -237,21 +266,21 @@ class RunSpec:
     limit_ns: int
     memory_mib: int
     label: str = ""
-    """Name of the workload if a plan has several."""
+    """Name of the workload for users, in plans with several workloads."""
     file: WorkloadFile | None = field(default=None, hash=False, repr=False)
     """The workload file; None if the workload is a command of the kernel."""
-    costs: Costs = KERNEL
+    costs: Costs = KERNEL_COSTS
     """Costs of operations in the simulator."""
     delays: tuple[Delay, ...] = ()
     """Additional durations of operations, in the kernel and in the simulator."""
     arguments: str = ""
-    """Additional boot arguments of the kernel, such as `recheck=1`."""
+    """Additional boot arguments of the kernel given by the user, such as `recheck=1`."""
     changes: tuple[Change, ...] = ()
-    """Values that replace values of the workload file; already applied to `file`."""
+    """Changed values of the workload file. They are already applied to `file`."""
     shape: Shape | None = None
     """The machine's shape; None if all CPUs are equal."""
     ignore_limits: bool = False
-    """True to load a policy although it ignores nice values or control groups in use on this machine."""
+    """True to load a policy even if processes use nice values or control groups, which it ignores."""
     replay: Replay | None = field(default=None, repr=False)
     """The replay that replaces a workload file."""
     branch: Branch | None = None
@@ -259,13 +288,13 @@ class RunSpec:
 
     @property
     def name(self) -> str:
-        """Name of the run's folder, which distinguishes it from the other runs of its plan."""
+        """Name of the run's folder, which is unique in its plan."""
         policy = str(self.policy).replace(":", "-")
         changes = changes_text(self.changes).replace(" ", ",")
         parts = [
-            _in_name("label", self.label) or _in_name("with", changes),
-            policy,
-            _in_name("set", self.settings_text),
+            _safe_text("label", self.label) or _safe_text("with", changes),
+            _safe_text(_scheduler_stem(policy), policy),
+            _safe_text("set", self.settings_text),
             f"{self.cpus}cpu",
             f"seed{self.seed}",
         ]
@@ -295,30 +324,36 @@ class RunSpec:
         return self.replay or self.file
 
     def files(self) -> dict[str, str]:
-        """Returns the texts of the run's files by file name."""
+        """Returns the texts of files in the run's folder, by file name."""
         run_files = {WORKLOAD_FILE: self.file.source} if self.file else {}
         if self.shape:
             run_files[SHAPE_FILE] = self.shape.source
         if self.replay:
-            run_files[WORKLOAD_TEXT] = self.replay.source
+            run_files[WORKLOAD_TEXT_FILE] = self.replay.source
         return run_files
 
     def played(self) -> bytes | None:
-        """Returns the workload in the format of abi/workload_file.h, or None for a command."""
+        """Returns the workload in the binary format of abi/workload_file.h, or None for a command."""
         if self.replay:
-            return read_words(self.replay.source, self.tick_ns, WORKLOAD_TEXT)
-        return bytes_of(self.file, self.seed, self.tick_ns, self.cpus) if self.file else None
+            return encode_workload_text(self.replay.source, self.tick_ns, WORKLOAD_TEXT_FILE)
+        if not self.file:
+            return None
+        if count_lines(self.file) > _SHORT_LINES:
+            return encode_workload(self.file, self.seed, self.tick_ns, self.cpus)
+        # Without a load, the gaps are the same on any number of CPUs.
+        cpus = self.cpus if self.file.load else 1
+        return _encode_short_workload(_SameFile(self.file), self.seed, self.tick_ns, cpus)
 
     def write_files(self, folder: Path) -> None:
         """Writes the files that a run's folder needs at the start."""
         for name, text in self.files().items():
             (folder / name).write_text(text)
         if (played := self.played()) is not None:
-            (folder / WORKLOAD_PLAYED).write_bytes(played)
+            (folder / BINARY_WORKLOAD_FILE).write_bytes(played)
 
     @property
     def past(self) -> RunSpec:
-        """The specification of the continued run, for a branch."""
+        """For a branch: the specification of the run that it continues."""
         if not self.branch:
             return self
         before = self.branch
@@ -329,7 +364,7 @@ class RunSpec:
     def manifest(self) -> dict[str, Any]:
         """Returns the specification as JSON values.
 
-        `files` maps file names to texts; in a run's folder these are separate files next to
+        `files` maps file names to texts. In a run's folder, these are separate files next to
         manifest.json.
         """
         given = self.given
@@ -365,34 +400,41 @@ class RunSpec:
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any], folder: Path | None = None) -> RunSpec:
-        """Returns the specification in a manifest, also of version 0.1.0.
+        """Returns the specification in a manifest; also reads manifests of version 0.1.0.
 
-        Values must have the types of schedlab.runs.results.FIELDS. `folder` has the files that are
-        not in the manifest; a manifest cannot refer to any other file. Raises WrongUsage if a file
-        is missing or a value is invalid.
+        Values must have the types of schedlab.runs.results.MANIFEST_FIELDS. `folder`: has the files that are
+        not in the manifest, which cannot refer to other files. Raises WrongUsage if a file is
+        missing or a value is invalid.
         """
         try:
-            return _spec_of(manifest, manifest.get("files") or _files_in(folder))
+            return _parse_spec(manifest, manifest.get("files") or _files_in(folder))
         except ValueError as error:
-            raise WrongUsage(f"{folder or 'manifest'}: {error}") from None
+            raise WrongUsage(
+                f"{folder or 'manifest'}: invalid manifest: {error}; {_COPY_FIX}"
+            ) from None
+
+
+_COPY_FIX = "copy the run's complete folder again"
 
 
 def _files_in(folder: Path | None) -> dict[str, str]:
-    names = (WORKLOAD_FILE, SHAPE_FILE, WORKLOAD_TEXT)
+    names = (WORKLOAD_FILE, SHAPE_FILE, WORKLOAD_TEXT_FILE)
     return {
         name: read_text(folder / name) for name in names if folder and (folder / name).is_file()
     }
 
 
-def _spec_of(manifest: Mapping[str, Any], files: Mapping[str, str]) -> RunSpec:
+def _parse_spec(manifest: Mapping[str, Any], files: Mapping[str, str]) -> RunSpec:
     """Raises ValueError for invalid values, and WrongUsage for invalid files."""
     changes = tuple((manifest.get("with") or {}).items())
-    replay = _replay_of(manifest, files)
+    replay = _parse_replay(manifest, files)
     file = None
     if WORKLOAD_FILE in files and not replay:
-        file = workload_files.of_text(files[WORKLOAD_FILE], Path(WORKLOAD_FILE), changes)
+        file = workload_files.parse_workload_text(
+            files[WORKLOAD_FILE], Path(WORKLOAD_FILE), changes
+        )
     elif workload_files.is_workload_file(manifest["workload"]) and not replay:
-        raise WrongUsage(f"workload: the copy of {manifest['workload']!r} is missing")
+        raise WrongUsage(f"workload: the copy of {manifest['workload']!r} is missing; {_COPY_FIX}")
     return RunSpec(
         manifest["workload"],
         parse_choices(manifest["policy"])[0],
@@ -401,55 +443,61 @@ def _spec_of(manifest: Mapping[str, Any], files: Mapping[str, str]) -> RunSpec:
         machine_named(manifest["machine"]),
         manifest["seed"],
         manifest["tick_ns"],
-        manifest.get("limit_ns", STANDARD_LIMIT_NS),
+        manifest.get("limit_ns", DEFAULT_LIMIT_NS),
         manifest.get("memory_mib") or 0,
         label=manifest.get("label") or "",
         file=file,
-        costs=_costs_of(manifest) if file or replay else KERNEL,
-        delays=delays_of(manifest.get("delays") or ""),
+        costs=_parse_costs(manifest) if file or replay else KERNEL_COSTS,
+        delays=parse_delays(manifest.get("delays") or ""),
         arguments=manifest.get("arguments") or "",
         changes=changes,
-        shape=_shape_of(manifest, files),
+        shape=_parse_shape(manifest, files),
         ignore_limits=bool(manifest.get("ignore_limits")),
         replay=replay,
-        branch=_branch_of(manifest),
+        branch=_parse_branch(manifest),
     )
 
 
-def _shape_of(manifest: Mapping[str, Any], files: Mapping[str, str]) -> Shape | None:
+def _parse_shape(manifest: Mapping[str, Any], files: Mapping[str, str]) -> Shape | None:
     if "shape" not in manifest:
         return None
     if SHAPE_FILE not in files:
-        raise WrongUsage(f"shape: the copy of {manifest['shape']!r} is missing")
-    return replace(shapes.of_text(files[SHAPE_FILE], Path(SHAPE_FILE)), name=manifest["shape"])
+        raise WrongUsage(f"shape: the copy of {manifest['shape']!r} is missing; {_COPY_FIX}")
+    return replace(
+        shapes.parse_shape_text(files[SHAPE_FILE], Path(SHAPE_FILE)), name=manifest["shape"]
+    )
 
 
-def _replay_of(manifest: Mapping[str, Any], files: Mapping[str, str]) -> Replay | None:
+def _parse_replay(manifest: Mapping[str, Any], files: Mapping[str, str]) -> Replay | None:
     if "replay_of" not in manifest:
         return None
-    if WORKLOAD_TEXT not in files:
-        raise WrongUsage(f"replay_of: {WORKLOAD_TEXT}, the replayed workload, is missing")
+    if WORKLOAD_TEXT_FILE not in files:
+        raise WrongUsage(
+            f"replay_of: {WORKLOAD_TEXT_FILE}, the replayed workload, is missing; {_COPY_FIX}"
+        )
     if "workload_sha256" not in manifest:
-        raise WrongUsage("workload_sha256: the hash of the replayed workload is missing")
+        raise WrongUsage(
+            "workload_sha256: the hash of the replayed workload is missing; repeat the replay"
+        )
     processes = manifest.get("processes") or _simulator_option(manifest, "processes")
-    # manifests may come from untrusted sources
-    read_words(files[WORKLOAD_TEXT], manifest["tick_ns"], WORKLOAD_TEXT)
+    # manifests may come from strangers
+    encode_workload_text(files[WORKLOAD_TEXT_FILE], manifest["tick_ns"], WORKLOAD_TEXT_FILE)
     return Replay(
         manifest["workload_sha256"],
         manifest["replay_of"],
-        files[WORKLOAD_TEXT],
+        files[WORKLOAD_TEXT_FILE],
         int(processes),
     )
 
 
-def _branch_of(manifest: Mapping[str, Any]) -> Branch | None:
+def _parse_branch(manifest: Mapping[str, Any]) -> Branch | None:
     if "branch_of" not in manifest:
         return None
     before = manifest["branch_of"]
     for name in ("run", "trace_sha256", "seed"):
         if name not in before:
             raise WrongUsage(
-                f"branch_of: {name} is missing; add that of the run that the branch continues"
+                f"branch_of: {name} is missing; copy it from the run that the branch continues"
             )
     return Branch(
         before["run"],
@@ -463,17 +511,21 @@ def _branch_of(manifest: Mapping[str, Any]) -> Branch | None:
     )
 
 
-def _costs_of(manifest: Mapping[str, Any]) -> Costs:
-    name = manifest.get("costs") or KERNEL.name
-    if name in profiles.BUILT_IN:
+def _parse_costs(manifest: Mapping[str, Any]) -> Costs:
+    name = manifest.get("costs") or KERNEL_COSTS.name
+    if name in profiles.BUILT_IN_PROFILES:
         return Costs(name, name)
-    return Costs(name, profiles.checked_text(manifest.get("costs_text") or _costs_0_1_0(manifest)))
+    return Costs(
+        name, profiles.check_costs_text(manifest.get("costs_text") or _parse_costs_0_1_0(manifest))
+    )
 
 
-def _costs_0_1_0(manifest: Mapping[str, Any]) -> str:
+def _parse_costs_0_1_0(manifest: Mapping[str, Any]) -> str:
     """Returns the costs in a manifest of version 0.1.0: an argument of the simulator, followed by delays."""
     text = _simulator_option(manifest, "costs")
-    added = [f",{name}+={longer}" for name, longer in delays_of(manifest.get("delays") or "")]
+    added = [
+        f",{name}+={delay_ns}" for name, delay_ns in parse_delays(manifest.get("delays") or "")
+    ]
     return text.removesuffix("".join(added))
 
 
@@ -485,8 +537,14 @@ def _simulator_option(manifest: Mapping[str, Any], option: str) -> str:
     return words[words.index(f"--{option}") + 1]
 
 
-def _in_name(word: str, text: str) -> str:
-    """Returns the text, or its hash if it is too long or unsafe in a folder name."""
+def _scheduler_stem(policy: str) -> str:
+    """Returns the beginning of the name of a policy that is an object's path, such as scx-fifo."""
+    stem = f"scx-{Path(policy).name.partition('.')[0]}"
+    return stem if _SAFE_NAME.fullmatch(stem) else "scx"
+
+
+def _safe_text(word: str, text: str) -> str:
+    """Returns `text` for a folder's name; if it is unsafe or long, `word` and a hash instead."""
     if _SAFE_NAME.fullmatch(text):
         return text
     return f"{word}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

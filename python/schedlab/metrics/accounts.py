@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sums up the times and events of each process in the window, part by part of a trace."""
+"""Sums up the times and events of each process in the window, while a trace is read part by part."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import polars as pl
 from schedlab.metrics.intervals import state_changes
 from schedlab.metrics.lives import LifeTable, forks
 from schedlab.metrics.window import Window
-from schedlab.trace import Facts, Kind, ProcessState, Step
-from schedlab.trace.cpu_records import changes
+from schedlab.trace import Kind, ProcessState, Step, TraceFacts
+from schedlab.trace.cpu_records import is_change
 from schedlab.trace.format import is_kind
 from schedlab.trace.model import Columns, Integers
 from schedlab.trace.parts import Part
 from schedlab.trace.steps import Steps
-from schedlab.trace.timeline import OUT_OF_SIGHT, key, life_at
+from schedlab.trace.timeline import OUT_OF_SIGHT, life_at, sort_key
 
 COUNTS = {
     "selections": Kind.SCHEDULER_EXIT,
@@ -26,29 +26,37 @@ COUNTS = {
     "preemptions": Kind.PREEMPT,
     "migrations": Kind.MIGRATE,
 }
-"""Columns that count the process's records of a kind."""
+"""Columns that count a process's records of one kind."""
 TIMES = {
     "running_ns": ProcessState.RUNNING,
     "waiting_ns": ProcessState.RUNNABLE,
     "blocked_ns": ProcessState.BLOCKED,
     "unknown_ns": OUT_OF_SIGHT,
 }
-"""Columns that sum the time in a state, within the window."""
+"""Columns that sum the time that a process spent in one state, within the window."""
 
 LONGEST_WAIT = "longest_wait_ns"
-"""The column of the longest uninterrupted runnable time in the window."""
+"""Column with the longest time without interruption that a process was ready but did not run."""
 
-_LIFE = ("unseen_row", "pid", "begin_row", "forked", "first_run_row", "first_run_ns", "exit_row")
+_LIFE_COLUMNS = (
+    "unseen_row",
+    "pid",
+    "begin_row",
+    "forked",
+    "first_run_row",
+    "first_run_ns",
+    "exit_row",
+)
 
 
 class Accounts:
-    """Sums for each life, indexed by the number that Steps.life gives it."""
+    """Sums for each life (see schedlab.metrics.lives), indexed by Steps.life."""
 
-    def __init__(self, trace: Facts, window: Window) -> None:
+    def __init__(self, trace: TraceFacts, window: Window) -> None:
         self._trace = trace
         self._window = window
         self._lives = 0
-        self._life = {name: np.empty(0, np.int64) for name in _LIFE}
+        self._life = {name: np.empty(0, np.int64) for name in _LIFE_COLUMNS}
         self._sums = {name: np.empty(0, np.int64) for name in (*TIMES, LONGEST_WAIT, *COUNTS)}
         self._latencies: list[tuple[Integers, Integers]] = []
         """Pairs of arrays: lives, and their wake-up latencies in nanoseconds."""
@@ -61,7 +69,7 @@ class Accounts:
     def take(self, part: Part) -> None:
         """Adds the next part."""
         steps = part.steps
-        starts = np.flatnonzero(changes(steps.life))
+        starts = np.flatnonzero(is_change(steps.life))
         self._begin(steps, starts)
         self._note_first("first_run_row", steps, Step.IN)
         self._note_first("exit_row", steps, Step.ENDED)
@@ -70,7 +78,10 @@ class Accounts:
         self._add_counts(steps, starts, part.columns)
 
     def end(self, rest: Steps, cpu_end_ns: Integers) -> None:
-        """Closes the sums. `rest`: the states still open; `cpu_end_ns`: the time of each CPU's last record."""
+        """Adds the states that last until the trace ends.
+
+        `rest`: the last step of each process. `cpu_end_ns`: the time of each CPU's last record.
+        """
         self._open.append(state_changes(rest)[0])
         for left in self._open:
             runs = is_kind(left.after, ProcessState.RUNNING)
@@ -82,15 +93,14 @@ class Accounts:
             waits = is_kind(left.after, ProcessState.RUNNABLE)
             np.maximum.at(self._sums[LONGEST_WAIT], left.life[waits], spent[waits])
 
-    def results(self) -> tuple[LifeTable, pl.DataFrame, pl.DataFrame]:
-        """Returns three tables: the lives; their sums (columns of TIMES, LONGEST_WAIT and COUNTS);
-        wake-up latencies.
+    def results(self) -> tuple[LifeTable, dict[str, Integers], pl.DataFrame]:
+        """Returns the lives, their sums, and the wake-up latencies.
 
-        The last table has the columns life and latency_ns, for each wake-up in the window that led
-        to a run in the window.
+        The sums are those of TIMES, LONGEST_WAIT and COUNTS. Latencies have the columns life and
+        latency_ns, with a row for each wake-up in the window that led to a run in the window.
         """
         pid, begin_row = (self._life[name][: self._lives] for name in ("pid", "begin_row"))
-        order = np.argsort(key(pid, begin_row))
+        order = np.argsort(sort_key(pid, begin_row))
         life = {name: values[: self._lives][order] for name, values in self._life.items()}
         # A process that was out of sight before its first recorded run may have run earlier.
         unseen = life.pop("unseen_row")
@@ -104,20 +114,19 @@ class Accounts:
         number[order] = np.arange(self._lives)
         latencies = [np.concatenate(parts) for parts in zip(*self._latencies, strict=True)]
         life_of, latency = latencies if latencies else (number[:0], number[:0])
-        return (
-            life_table,
-            pl.DataFrame({"life": np.arange(self._lives), **sums}),
-            pl.DataFrame({"life": number[life_of], "latency_ns": latency}),
-        )
+        waits = pl.DataFrame({"life": number[life_of], "latency_ns": latency})
+        return life_table, sums, waits
 
     def _begin(self, steps: Steps, starts: Integers) -> None:
-        """Adds the lives that begin in the part."""
+        """Adds a row for each life that begins in the part."""
         new = starts[steps.life[starts] >= self._lives]
         life = steps.life[new]
         self._lives += len(new)
         for accounts in (self._life, self._sums):
             for name, values in accounts.items():
-                accounts[name] = _room(values, self._lives, -1 if name.endswith("_row") else 0)
+                accounts[name] = _with_capacity(
+                    values, self._lives, -1 if name.endswith("_row") else 0
+                )
         for name, column in (
             ("pid", steps.pid),
             ("begin_row", steps.row),
@@ -126,9 +135,9 @@ class Accounts:
             self._life[name][life] = column[new]
 
     def _note_first(self, name: str, steps: Steps, step: Step) -> None:
-        """Notes the row where each life first takes this step."""
+        """Stores the row where each life takes this step for the first time."""
         at = np.flatnonzero(is_kind(steps.step, step) & (steps.row >= steps.begin))
-        at = at[changes(steps.life[at])]
+        at = at[is_change(steps.life[at])]
         at = at[self._life[name][steps.life[at]] < 0]
         life = steps.life[at]
         self._life[name][life] = steps.row[at]
@@ -157,7 +166,7 @@ class Accounts:
         self._latencies.append((steps.life[woken], end_ns[woken] - steps.time[woken]))
 
     def _add_counts(self, steps: Steps, starts: Integers, columns: Columns) -> None:
-        """Counts records by life. The records of a life are those of its PID until the PID's next life begins."""
+        """Counts records of a PID for the life that the PID had at the record."""
         kinds = list(self._kinds.values())
         rows = np.flatnonzero(is_kind(columns.kind, *kinds)) + steps.begin
         rows = rows[self._window.part(rows)]
@@ -165,7 +174,7 @@ class Accounts:
         of = life_at(steps.pid[starts], steps.row[starts], columns.process[at], rows)
         number = np.zeros(max(kinds) + 1, np.int64)
         number[kinds] = np.arange(len(kinds))
-        # Counts pairs of life and kind. Records without a life come first.
+        # Each pair of life and kind gets a number. The first numbers are of records without a life.
         pairs = (of + 1) * len(kinds) + number[columns.kind[at]]
         pair_counts = np.bincount(pairs, minlength=(len(starts) + 1) * len(kinds))
         for name, counts in zip(
@@ -174,14 +183,22 @@ class Accounts:
             self._sums[name][steps.life[starts]] += counts
 
 
-def add(sums: Integers, of: npt.NDArray[np.integer], ends: Integers, values: Integers) -> None:
-    """Adds values to sums. `of`: the sorted indices of the sums; `ends`: the index of the last value of each sum."""
-    if len(of):
-        sums[of] += np.add.reduceat(values, np.append(0, ends[:-1] + 1))
+def add(
+    sums: Integers, life_indices: npt.NDArray[np.integer], ends: Integers, values: Integers
+) -> None:
+    """Adds values to the sums of their lives, which must be in ascending order.
+
+    `life_indices`: indices in `sums`; `ends`: for each of them, the index of its last value.
+    """
+    if len(life_indices):
+        sums[life_indices] += np.add.reduceat(values, np.append(0, ends[:-1] + 1))
 
 
-def _room(values: Integers, count: int, default: int) -> Integers:
-    """Returns the array with space for `count` elements. The size at least doubles, so that appending is cheap."""
+def _with_capacity(values: Integers, count: int, default: int) -> Integers:
+    """Returns the array, enlarged if it has fewer than `count` elements.
+
+    The size at least doubles, so that appending is cheap.
+    """
     if count <= len(values):
         return values
     return np.concatenate((values, np.full(max(count, 2 * len(values)) - len(values), default)))

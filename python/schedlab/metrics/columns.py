@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Converts arrays to columns of tables."""
+"""Converts arrays to columns of tables.
+
+Polars plans and schedules each query, which takes longer than the work on the small tables of a
+run. So these functions avoid queries.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,29 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from schedlab.trace.model import Integers
+Mask = npt.NDArray[np.bool_]
 
 
-def nullable(values: Integers, absent: npt.NDArray[np.bool_]) -> pl.Series:
-    """Returns a column of integers that is null where `absent` is true."""
-    series = pl.Series(values, dtype=pl.Int64)
-    column: pl.Series = series.zip_with(pl.Series(~absent), pl.Series([None], dtype=pl.Int64))
-    return column
+def nullable(
+    values: npt.NDArray[np.generic],
+    absent: Mask,
+    dtype: type[pl.DataType] = pl.Int64,
+    name: str = "",
+) -> pl.Series:
+    """Returns a column that is null where `absent` is true."""
+    column = pl.Series(name, values, dtype)
+    if not absent.any():
+        return column
+    present: pl.Series = column.zip_with(pl.Series(~absent), pl.Series([None], dtype=dtype))
+    return present
 
 
 def named(numbers: npt.NDArray[np.integer], names: dict[int, str]) -> pl.Series:
-    """Returns a column of words for numbers of 0 or more. Raises for a number without a name."""
+    """Returns a column with the name of each number. Raises an error for a number without a name."""
     words = list(names.values())
-    place = np.full(max(names) + 1, len(words))  # an index beyond the words makes gather() raise
-    place[list(names)] = np.arange(len(words))
-    column: pl.Series = pl.Series(words, dtype=pl.Enum(words)).gather(place[numbers])
+    name_index = np.full(
+        max(names) + 1, len(words)
+    )  # an index after the last name makes the selection raise an error
+    name_index[list(names)] = np.arange(len(words))
+    column: pl.Series = pl.Series(words, dtype=pl.Enum(words))[name_index[numbers]]
     return column

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,17 @@ import polars as pl
 
 from schedlab.metrics.accounts import Accounts
 from schedlab.metrics.cpus import CpuAccounts
-from schedlab.metrics.jobs import jobs_of, without_jobs
+from schedlab.metrics.jobs import jobs_of
 from schedlab.metrics.model import Metrics
-from schedlab.metrics.processes import called_by, processes_by_name
-from schedlab.metrics.registry import values_of
-from schedlab.metrics.reported import late_arrivals, printed_values_of, remarks, unrecorded
-from schedlab.metrics.shares import Weights, attributes_set, with_shares
+from schedlab.metrics.processes import alive_processes, names_and_groups
+from schedlab.metrics.registry import values_by
+from schedlab.metrics.reported import (
+    late_arrivals_note,
+    printed_values_of,
+    remarks,
+    unknown_activity_note,
+)
+from schedlab.metrics.shares import Weights, attributes_set, shares_of
 from schedlab.metrics.summary import groups_of, summary_of
 from schedlab.metrics.unknown import (
     NEED_WAKEUPS,
@@ -26,16 +32,18 @@ from schedlab.metrics.unknown import (
     without_unknown,
 )
 from schedlab.metrics.window import Window, measured_window, window_since
-from schedlab.trace import Facts, Trace, read_outlined
+from schedlab.trace import Trace, TraceFacts, open_outlined
+from schedlab.trace.model import Integers
 from schedlab.trace.parts import Part, Parts
 from schedlab.trace.validation import Checks
 
 WINDOW = "window"
-"""Name of the value that contains the planned length of the window, in nanoseconds
-(workload_window() in workloads/api/workload.h).
+"""Name that a workload uses to report the planned length (ns) of the measured window.
+
+See workload_window() in workloads/api/workload.h.
 """
-_MOST_OFF = 0.05
-"""Largest relative deviation of the window's length from the plan."""
+_WINDOW_ERROR_MAX = 0.05
+"""Largest accepted deviation of the window's length from the planned length, as a fraction of it."""
 
 
 class NoResult(ValueError):
@@ -44,38 +52,40 @@ class NoResult(ValueError):
 
 def _check_window(metrics: Metrics) -> None:
     """Raises NoResult if the window's length differs from the length that the workload announced."""
-    window_rows = metrics.values.filter(pl.col("name") == WINDOW)["value"]
-    if window_rows.is_empty():
+    names = metrics.values["name"].to_list()
+    if WINDOW not in names:
         return
-    planned, lasted = int(window_rows[0]), int(metrics.summary["elapsed_ns"][0])
-    if abs(lasted - planned) > _MOST_OFF * planned:
+    planned = int(metrics.values["value"][names.index(WINDOW)])
+    lasted = int(metrics.summary["elapsed_ns"][0])
+    if abs(lasted - planned) > _WINDOW_ERROR_MAX * planned:
         raise NoResult(f"the window lasted {lasted / 1e6:g} of {planned / 1e6:g} ms")
 
 
 def compute(trace: Trace, weights: Weights | None = None, since_ns: int = 0) -> Metrics:
-    """Computes all metrics of a trace that `validate` accepted, over its measured window, starting at `since_ns`.
+    """Computes all metrics of a valid trace over its measured window, or the part from `since_ns`
+    on.
 
-    `weights`: the attribute that determines ideal shares. None: the attribute that the policy
-    shares by, according to the trace. If it shares by none, shares follow the weights if a process
-    had one set, else the tickets, else they are equal.
+    `weights`: the attribute that determines ideal shares. None: the attribute that the policy shares
+    by, according to the trace. If there is none: weights if a process set one, or else tickets,
+    or else equal shares.
     """
     window = window_since(measured_window(trace), trace, since_ns)
     parts = Parts(trace)
-    books = _Books(trace, window)
+    books = _RunAccounts(trace, window)
     for part in parts:
         books.take(part)
     return books.close(parts, weights)
 
 
 def measure(path: str | Path) -> Metrics:
-    """Validates a trace file and computes its metrics in one pass, with one part of the records in memory.
+    """Validates a trace file and computes its metrics, with only a part of the records in memory.
 
-    Raises what `read`, `validate` and `compute` raise, and NoResult if the window's length differs
-    from the workload's plan.
+    Raises the errors of `read`, `validate` and `compute`; and NoResult if the window's length
+    differs from the length that the workload planned.
     """
-    records, facts = read_outlined(path)
+    records, facts = open_outlined(path)
     parts = Parts(records)
-    checks, books = Checks(records, facts), _Books(facts, measured_window(facts))
+    checks, books = Checks(records, facts), _RunAccounts(facts, measured_window(facts))
     for part in parts:
         checks.take(part)
         if checks.good:
@@ -86,10 +96,10 @@ def measure(path: str | Path) -> Metrics:
     return metrics
 
 
-class _Books:
-    """All sums over a trace."""
+class _RunAccounts:
+    """All sums that metrics are computed from, while a trace is read part by part."""
 
-    def __init__(self, trace: Facts, window: Window) -> None:
+    def __init__(self, trace: TraceFacts, window: Window) -> None:
         self._trace = trace
         self._window = window
         self._lives = Accounts(trace, self._window)
@@ -103,30 +113,45 @@ class _Books:
         """Returns the tables after all parts were added."""
         trace, window = self._trace, self._window
         self._lives.end(parts.by_process.rest(), self._cpus.end(parts.by_cpu.rest()))
-        who, did, latencies = self._lives.results()
-        called = called_by(trace, who, window)
-        processes = processes_by_name(trace, who, window, called)
-        waited = latencies.group_by("life").agg(values_of("wakeups"))
+        who, sums, latencies = self._lives.results()
+        called = names_and_groups(trace, who, window)
+        alive = alive_processes(trace, who, window, called)
+        sums = {name: values[alive.life] for name, values in sums.items()}
+        workload_life = alive.life[alive.workload]
+        workload_sums = {name: values[alive.workload] for name, values in sums.items()}
+        ended = alive.ended[alive.workload]
+        shares = shares_of(trace, who, window, weights, workload_life, workload_sums, ended)
         jobs = jobs_of(trace, who, window)
-        job_values = jobs.group_by("life").agg(values_of("jobs"))
-        for table in (did, waited, job_values):
-            processes = processes.join(table, on="life", how="left", maintain_order="left")
-        processes = processes.with_columns(without_jobs())
-        processes = with_shares(processes, trace, who, window, weights)
-        unknown = unrecorded(trace, window, processes, self._cpus.unknown_ns)
-        processes = without_unknown(processes).drop("unknown_ns")
-        workload = processes.filter(pl.col("role") == "workload")
-        waits, jobs = (_of_workload(table, workload, len(who)) for table in (latencies, jobs))
+        processes = alive.table.hstack(
+            [
+                *(pl.Series(name, values) for name, values in sums.items()),
+                *values_by(latencies, "wakeups", "life", alive.life).get_columns(),
+                *values_by(jobs, "jobs", "life", alive.life).get_columns(),
+                *shares.columns(alive.workload, len(alive.life)),
+            ]
+        )
+        if sums["unknown_ns"].any():
+            processes = without_unknown(processes)
+        processes = pl.DataFrame(
+            [column for column in processes if column.name not in ("life", "unknown_ns")]
+        )
+        workload = processes[alive.workload]
+        group_of_life = _group_numbers(workload["group"].to_list(), workload_life, len(who))
+        waits, jobs = (_with_groups(table, group_of_life) for table in (latencies, jobs))
         cpus = self._cpus.table()
         values = printed_values_of(trace, who, called["group"].to_list())
-        late = late_arrivals(values, window, trace.header.tick_ns)
+        late = late_arrivals_note(values, window, trace.header.tick_ns)
+        unknown = unknown_activity_note(
+            trace, window, workload_sums["unknown_ns"], self._cpus.unknown_ns
+        )
+        running = {role: alive.sum_of(sums["running_ns"], role) for role in ("root", "other")}
         result = Metrics(
-            summary=summary_of(trace, window, processes, cpus, waits, jobs),
-            processes=processes.drop("life", "asked_share"),
+            summary=summary_of(trace, window, workload, running, cpus, waits, jobs, shares),
+            processes=processes,
             groups=groups_of(window, workload, waits, jobs),
             cpus=cpus,
             values=values,
-            said=pl.concat([remarks(trace, window), late, unknown]),
+            said=remarks(trace, window).vstack(late).vstack(unknown),
             attributes=attributes_set(trace, window),
         )
         if wakeups_unknown(trace):
@@ -135,13 +160,21 @@ class _Books:
         return drop_unknown(result, SHARES) if much else result
 
 
-def _of_workload(table: pl.DataFrame, workload: pl.DataFrame, lives: int) -> pl.DataFrame:
-    """Selects the rows of the workload's processes and adds their groups; much faster than a join."""
-    place = np.full(lives, -1)
-    place[workload["life"].to_numpy()] = np.arange(len(workload))
-    place = place[table["life"].to_numpy()]
-    group = workload["group"].cast(pl.Enum(workload["group"].unique().drop_nulls()))
-    in_workload = place >= 0
-    if not in_workload.all():
-        table, place = table.filter(in_workload), place[in_workload]
-    return table.drop("life").insert_column(0, group.gather(place).alias("group"))
+def _group_numbers(groups: Sequence[str], lives: Integers, count: int) -> Integers:
+    """Returns the number of each life's group, in the order of their names; −1 for other lives.
+
+    `groups`: the groups of `lives`.
+    """
+    number = {name: place for place, name in enumerate(sorted(set(groups)))}
+    numbers = np.full(count, -1)
+    numbers[lives] = [number[name] for name in groups]
+    return numbers
+
+
+def _with_groups(items: pl.DataFrame, group_of_life: Integers) -> pl.DataFrame:
+    """Returns the items of the workload's lives, with the numbers of their groups."""
+    group = group_of_life[items["life"].to_numpy()]
+    rows = np.flatnonzero(group >= 0)
+    if len(rows) < len(group):
+        items, group = items[rows], group[rows]
+    return items.hstack([pl.Series("group", group)])

@@ -11,14 +11,14 @@ import polars as pl
 
 from schedlab.metrics.accounts import add
 from schedlab.metrics.window import Window
-from schedlab.trace import Facts, Kind
+from schedlab.trace import Kind, TraceFacts
 from schedlab.trace.cpu_records import CpuRecords, Mask
 from schedlab.trace.format import is_kind
 from schedlab.trace.model import Columns, Integers
 from schedlab.trace.parts import Part
 
 SECOND_NS = 1_000_000_000
-_SUMS = {
+_SUM_COLUMNS = {
     "running_ns": pl.Int64,
     "idle_ns": pl.Int64,
     "scheduler_entries": pl.UInt32,
@@ -31,7 +31,8 @@ _SUMS = {
 
 
 class Spans(NamedTuple):
-    """Positions in the records of CPUs; each span lasts until the next one on its CPU.
+    """Intervals on CPUs, given by the records where they begin; each lasts until the next on its
+    CPU.
 
     All arrays have the same length, sorted by CPU and row, except `ends` and `cpu`.
     """
@@ -40,15 +41,15 @@ class Spans(NamedTuple):
     row: Integers
     time: Integers
     closed: Mask
-    """True if the next span exists and belongs to the part."""
+    """True if the interval ends in the same part of the trace."""
     ends: Integers
-    """Indices of the last span of each CPU that has one."""
+    """Index of the last interval of each CPU that has one."""
     cpu: npt.NDArray[np.uint16]
     """The CPUs of `ends`."""
 
     @classmethod
     def of(cls, cpu_records: CpuRecords, at: Integers) -> Spans:
-        """Returns the spans that begin at these positions."""
+        """Returns the intervals that begin at the records with these indices."""
         row = cpu_records.row[at]
         ends = cpu_records.last_of_cpus(at)
         closed = np.zeros(len(at), bool)
@@ -62,10 +63,10 @@ class Spans(NamedTuple):
 class CpuAccounts:
     """Sums for all CPUs, added up part by part of a trace."""
 
-    def __init__(self, trace: Facts, window: Window) -> None:
+    def __init__(self, trace: TraceFacts, window: Window) -> None:
         self._trace = trace
         self._window = window
-        self._sums = {name: np.zeros(trace.header.cpus, np.int64) for name in _SUMS}
+        self._sums = {name: np.zeros(trace.header.cpus, np.int64) for name in _SUM_COLUMNS}
         self.unknown_ns = 0
         """Time with unknown activity, summed over all CPUs."""
 
@@ -75,7 +76,11 @@ class CpuAccounts:
         self._add_switches(part.columns, part.begin)
 
     def end(self, rest: CpuRecords) -> Integers:
-        """Returns the time of each CPU's last record, or 0 if there is none. `rest`: the spans still open."""
+        """Adds the intervals that last until the trace ends.
+
+        `rest`: the records where they begin. Returns the time of each CPU's last record, or 0
+        without one.
+        """
         last = np.zeros(self._trace.header.cpus, np.int64)
         last[rest.columns.cpu] = rest.columns.time
         for at, add_up in ((rest.entries, self._add_runs), (rest.visits, self._add_idling)):
@@ -87,8 +92,10 @@ class CpuAccounts:
 
     def table(self) -> pl.DataFrame:
         """Returns one row per CPU."""
-        sums = {name: pl.Series(self._sums[name], dtype=type_) for name, type_ in _SUMS.items()}
-        cpu = pl.Series(range(self._trace.header.cpus), dtype=pl.UInt16)
+        sums = {
+            name: pl.Series(self._sums[name], dtype=type_) for name, type_ in _SUM_COLUMNS.items()
+        }
+        cpu = np.arange(self._trace.header.cpus, dtype=np.uint16)
         return self._with_overhead(pl.DataFrame({"cpu": cpu, **sums}))
 
     def _add(self, cpu_records: CpuRecords) -> None:
@@ -100,27 +107,27 @@ class CpuAccounts:
         self._add_visits(cpu_records, visits)
 
     def _spent(self, spans: Spans) -> Integers:
-        """Returns the time of each span within the window; 0 for spans that are still open."""
+        """Returns how much of each interval is in the window (ns); 0 for intervals that are still open."""
         spent = np.zeros_like(spans.time)
         spent[:-1] = self._window.duration(spans.time[:-1], spans.time[1:])
         spent *= spans.closed
         return spent
 
     def _add_runs(self, cpu_records: CpuRecords, spans: Spans, spent: Integers) -> None:
-        """Adds running, idle and unknown time. Each entry decides which process the CPU has."""
-        free = cpu_records.entered == 0
-        add(self._sums["running_ns"], spans.cpu, spans.ends, spent * ~free)
-        add(self._sums["idle_ns"], spans.cpu, spans.ends, spent * (free & ~cpu_records.unseen))
+        """Adds running, idle and unknown time, depending on the process that each interval belongs to."""
+        is_idle = cpu_records.entered == 0
+        add(self._sums["running_ns"], spans.cpu, spans.ends, spent * ~is_idle)
+        add(self._sums["idle_ns"], spans.cpu, spans.ends, spent * (is_idle & ~cpu_records.unseen))
         self.unknown_ns += int((spent * cpu_records.unseen).sum())
 
     def _add_idling(self, cpu_records: CpuRecords, spans: Spans, spent: Integers) -> None:
         """Adds the time of the idle loop outside the scheduler."""
-        idles = cpu_records.columns.process[spans.at] == 0
-        idles &= ~is_kind(cpu_records.columns.kind[spans.at], Kind.SCHEDULER_ENTER)
-        add(self._sums["idle_loop_ns"], spans.cpu, spans.ends, spent * idles)
+        is_idle = cpu_records.columns.process[spans.at] == 0
+        is_idle &= ~is_kind(cpu_records.columns.kind[spans.at], Kind.SCHEDULER_ENTER)
+        add(self._sums["idle_loop_ns"], spans.cpu, spans.ends, spent * is_idle)
 
     def _add_visits(self, cpu_records: CpuRecords, spans: Spans) -> None:
-        """Adds the passes through the scheduler that begin and end in the window."""
+        """Adds the passes through the scheduler that lie completely in the window."""
         in_window = self._window.holds(spans.row)
         passes = (
             spans.closed
@@ -159,8 +166,9 @@ class CpuAccounts:
         )
 
 
-def elapsed_cycles(trace: Facts, window: Window) -> float:
-    """Returns the cycles of one CPU in the window. They are computed, because the counter may stop
-    while a CPU idles.
+def elapsed_cycles(trace: TraceFacts, window: Window) -> float:
+    """Returns the cycles of one CPU in the window.
+
+    They are computed from the time, because the cycle counter may stop while a CPU is idle.
     """
     return window.elapsed_ns * (trace.header.cycles_per_second / SECOND_NS)

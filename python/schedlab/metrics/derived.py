@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Derives metrics that are not stored in a run's tables, for comparisons and sweeps."""
+"""Computes metrics that are not in a run's tables, for comparisons and sweeps."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import polars as pl
 
 _DIGITS_OF_POINTS = 9
-"""Further digits are rounding errors."""
+"""Digits of percentage points that are kept; further digits are rounding errors."""
 SHARE_ERROR = pl.col("share_error_points").abs().round(_DIGITS_OF_POINTS)
-"""The distance of each group from its ideal share, in percentage points."""
+"""How far each group's share is from its ideal share, in percentage points."""
 
 
 def event_rates(values: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:

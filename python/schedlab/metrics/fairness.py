@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 
 def steady_sum(values: npt.ArrayLike) -> float:
-    """Returns the sum in ascending order, which is bit-identical for any order of the values."""
+    """Returns the sum in ascending order, so that it does not depend on the order of the values."""
     x = np.sort(np.asarray(values, np.float64))
     return float(np.cumsum(x)[-1]) if len(x) else 0.0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Computes the intervals of process states and CPU activity that metrics and pictures need."""
+"""Computes intervals: the states of each process, and what each CPU did."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schedlab.metrics.columns import named, nullable
 from schedlab.metrics.lives import Lives, lives
 from schedlab.metrics.window import Window
 from schedlab.trace import BlockReason, Kind, PreemptReason, ProcessState, Step, Trace
-from schedlab.trace.cpu_records import CpuOrder, CpuRecords, Mask, same_as_next
+from schedlab.trace.cpu_records import CpuRecords, CpuSorter, Mask, equals_next
 from schedlab.trace.format import is_kind
 from schedlab.trace.model import Integers
 from schedlab.trace.steps import Steps
@@ -38,17 +38,18 @@ _CAUSE_NAMES = {
 
 
 def state_intervals(trace: Trace, life_table: Lives | None = None) -> pl.DataFrame:
-    """Returns the state intervals of each life, sorted by life and time.
+    """Returns the intervals during which each process stayed in one state, sorted by life and time.
 
-    Columns: life (a number per life), pid, state (runnable, running, blocked), cause (forked,
-    woken, picked, "preempted: slice", "blocked: disk" …), cpu (where it ran, or the CPU of the
-    record), by (PID of the process that forked or woke it; 0: an interrupt; null: none), begin_ns,
-    end_ns, begin_row, end_row (in `trace.events`; null if the interval lasts until the trace ends).
+    Columns: life (index in schedlab.metrics.lives), pid, state (runnable, running, blocked), cause
+    (forked, woken, picked, "preempted: slice", "blocked: disk" …), cpu (where the process ran, or
+    the CPU of the record), by (PID of the process that forked or woke it; 0: an interrupt; null:
+    none), begin_ns, end_ns, begin_row, end_row (in `trace.events`; null if the interval lasts until
+    the trace ends).
     """
     steps, goes_on = state_changes((life_table or lives(trace)).steps)
     next_row = np.where(goes_on, np.roll(steps.row, -1), -1)
     next_ns = np.roll(steps.time, -1)
-    # A state with an unknown end has no duration.
+    # A state whose end is unknown gets no duration.
     unseen = goes_on & np.roll(is_kind(steps.step, Step.UNSEEN), -1) & (next_ns == steps.time)
     known = np.flatnonzero(_IS_NAMED[steps.after] & ~unseen)
     steps, end_row, next_ns = steps.of(known), next_row[known], next_ns[known]
@@ -80,12 +81,12 @@ def state_intervals(trace: Trace, life_table: Lives | None = None) -> pl.DataFra
 def state_changes(steps: Steps) -> tuple[Steps, Mask]:
     """Returns the steps that change a process's state.
 
-    The mask is true if the state lasts until the next of these steps, and false if it lasts until
-    the trace ends.
+    The mask is true for a state that lasts until the next of these steps, and false for a state
+    that lasts until the trace ends.
     """
     ended = is_kind(steps.step, Step.ENDED)
     changing = steps.of(np.flatnonzero(~ended)) if ended.any() else steps
-    return changing, same_as_next(changing.life)
+    return changing, equals_next(changing.life)
 
 
 def wakeup_latencies(states: pl.DataFrame, window: Window) -> pl.DataFrame:
@@ -98,12 +99,13 @@ def wakeup_latencies(states: pl.DataFrame, window: Window) -> pl.DataFrame:
 
 
 def cpu_intervals(trace: Trace) -> pl.DataFrame:
-    """Returns which process had each CPU, from the first record to the last, sorted by CPU and time.
+    """Returns which process each CPU ran, from its first record to its last, sorted by CPU and
+    time.
 
-    Columns: cpu, pid (0: idle), begin_ns, end_ns, begin_row, end_row (as in state_intervals).
-    Intervals with unknown activity are omitted.
+    Columns: cpu, pid (0: idle), begin_ns, end_ns, begin_row, end_row (as in state_intervals). Omits
+    times of unknown activity.
     """
-    cpu_records = _stories(trace)
+    cpu_records = _records_by_cpu(trace)
     intervals = pl.DataFrame(
         {"pid": cpu_records.entered, **_spans(cpu_records, cpu_records.entries)}
     )
@@ -113,13 +115,13 @@ def cpu_intervals(trace: Trace) -> pl.DataFrame:
 
 
 def scheduler_intervals(trace: Trace) -> pl.DataFrame:
-    """Returns the passes of each CPU through the scheduler and the idle loop, sorted by CPU and time.
+    """Returns when each CPU was in the scheduler or in the idle loop, sorted by CPU and time.
 
     Columns: cpu, what ("scheduler": from SCHEDULER_ENTER to SCHEDULER_EXIT; "idle": the idle loop),
     begin_ns, end_ns, cycles (of the scheduler; null for idle, because the counter may stop),
     begin_row, end_row (as in state_intervals).
     """
-    cpu_records = _stories(trace)
+    cpu_records = _records_by_cpu(trace)
     at = cpu_records.visits
     end = cpu_records.following(at)
     cycles = cpu_records.columns.second.view(np.int64)
@@ -138,12 +140,15 @@ def scheduler_intervals(trace: Trace) -> pl.DataFrame:
     )
 
 
-def _stories(trace: Trace) -> CpuRecords:
-    return CpuOrder(trace.header.cpus).take(0, trace.piece(0, len(trace)))
+def _records_by_cpu(trace: Trace) -> CpuRecords:
+    return CpuSorter(trace.header.cpus).take(0, trace.piece(0, len(trace)))
 
 
 def _spans(cpu_records: CpuRecords, at: Integers) -> dict[str, pl.Series | npt.NDArray[np.integer]]:
-    """Returns the columns of spans from each position to the next one on the same CPU, or to its last record."""
+    """Returns columns of the intervals that begin at these records.
+
+    Each lasts until the next one on its CPU, or until the CPU's last record.
+    """
     end = cpu_records.following(at)
     last = np.append(cpu_records.begins[1:], len(cpu_records.row)) - 1
     last_of = last[np.searchsorted(cpu_records.begins, at, side="right") - 1]
@@ -186,7 +191,7 @@ def _causes(
 
 
 def _last_annotation(trace: Trace, pid: Integers, row: Integers) -> tuple[Integers, Integers]:
-    """Returns kind and `first` of each process's last BLOCK, YIELD or PREEMPT before a row; 0 if there is none."""
+    """Returns kind and reason of each process's last BLOCK, YIELD or PREEMPT before a row; 0 without one."""
     kind = trace.column("kind")
     rows = trace.rows(Kind.BLOCK, Kind.YIELD, Kind.PREEMPT)
     if len(rows) == 0:

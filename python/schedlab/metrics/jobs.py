@@ -10,7 +10,7 @@ from schedlab.metrics.columns import nullable
 from schedlab.metrics.lives import LifeTable, attribute_at, lives
 from schedlab.metrics.processes import process_table
 from schedlab.metrics.window import Window, measured_window
-from schedlab.trace import AttributeKind, Facts, Kind, MarkKind, Trace
+from schedlab.trace import AttributeKind, Kind, MarkKind, Trace, TraceFacts
 from schedlab.trace.model import Integers
 
 SCHEMA = {
@@ -22,15 +22,15 @@ SCHEMA = {
     "lateness_ns": pl.Int64,
 }
 WITHDRAWN = 0
-"""A MARK_JOB with this release withdraws the process's previous job."""
+"""Release time in a MARK_JOB that withdraws the process's previous job."""
 
 
 def jobs(trace: Trace) -> pl.DataFrame:
-    """Returns the jobs of the workload's processes that count in the window, by process and release.
+    """Returns the workload's jobs that count in the window, sorted by process and release.
 
-    Columns: pid, group, and those of SCHEMA. `deadline_ns` is a time of the trace, like release_ns
-    and done_ns. If the window ended before the job, `done_ns` and `response_ns` are null, and
-    `lateness_ns` is the lateness at that end.
+    Columns: pid, group, and those of SCHEMA. All times but response and lateness are times of the
+    trace. If a job was not done when the window ended, `done_ns` and `response_ns` are null, and
+    `lateness_ns` is its lateness at that time.
     """
     life_table, window = lives(trace), measured_window(trace)
     workload = process_table(trace, life_table, window).filter(pl.col("role") == "workload")
@@ -39,8 +39,8 @@ def jobs(trace: Trace) -> pl.DataFrame:
     )
 
 
-def jobs_of(trace: Facts, life_table: LifeTable, window: Window) -> pl.DataFrame:
-    """Returns the jobs of all lives that count in the window, with the columns of SCHEMA."""
+def jobs_of(trace: TraceFacts, life_table: LifeTable, window: Window) -> pl.DataFrame:
+    """Returns the jobs of all processes that count in the window, with the columns of SCHEMA."""
     marks = trace.rows(Kind.MARK)
     marks = marks[trace.at("first", marks) == MarkKind.JOB]
     if len(marks) == 0:
@@ -50,7 +50,7 @@ def jobs_of(trace: Facts, life_table: LifeTable, window: Window) -> pl.DataFrame
     order = order[life[order] >= 0]
     life, row = life[order], marks[order]
     release = trace.at("second", row).astype(np.int64)
-    done_row, withdrawn = _ends(life_table, life, row, release)
+    done_row, withdrawn = _job_ends(life_table, life, row, release)
     valid = (release != WITHDRAWN) & ~withdrawn
     life, release, done_row = life[valid], release[valid], done_row[valid]
     undone = (done_row < 0) | (done_row > window.end_row)
@@ -58,8 +58,8 @@ def jobs_of(trace: Facts, life_table: LifeTable, window: Window) -> pl.DataFrame
     within = _relative_deadline(trace, life_table, life, until_row)
     done = np.where(undone, window.end_ns, trace.at("time_ns", until_row)).astype(np.int64)
     deadline = release + within
-    counts = (within > 0) & (release >= window.begin_ns) & (release <= window.end_ns)
-    counts &= ~undone | (deadline < window.end_ns)
+    is_counted = (within > 0) & (release >= window.begin_ns) & (release <= window.end_ns)
+    is_counted &= ~undone | (deadline < window.end_ns)
     return pl.DataFrame(
         {
             "life": life,
@@ -70,20 +70,16 @@ def jobs_of(trace: Facts, life_table: LifeTable, window: Window) -> pl.DataFrame
             "lateness_ns": done - deadline,
         },
         schema=SCHEMA,
-    ).filter(pl.Series(counts))
+    ).filter(pl.Series(is_counted))
 
 
-def without_jobs() -> list[pl.Expr]:
-    """Sets the numbers of jobs and misses to 0 where they are null."""
-    return [pl.col("jobs", "misses").fill_null(0)]
-
-
-def _ends(
+def _job_ends(
     life_table: LifeTable, life: Integers, row: Integers, release: Integers
 ) -> tuple[Integers, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """Returns the row where the job of each mark is done, and whether the next mark withdraws the job.
+    """Returns the row where each job is done, and whether the job is withdrawn.
 
-    A job is done at its process's next mark or exit; −1 if there is neither.
+    A job is done at its process's next mark or exit; −1 if there is neither. It is withdrawn if the
+    next mark is WITHDRAWN.
     """
     followed = np.append(life[1:] == life[:-1], False)
     following = np.append(np.arange(1, len(row)), 0)
@@ -92,10 +88,10 @@ def _ends(
 
 
 def _relative_deadline(
-    trace: Facts, life_table: LifeTable, life: Integers, row: Integers
+    trace: TraceFacts, life_table: LifeTable, life: Integers, row: Integers
 ) -> Integers:
-    """Returns the time from a job's release to its deadline, by the attributes of each life at a
-    row; 0 if there is no deadline.
+    """Returns the time (ns) from release to deadline by the process's attributes at a row; 0
+    without a deadline.
     """
     runtime, deadline, period = (
         attribute_at(trace, life_table, kind, life, row, 0, inherited=False)

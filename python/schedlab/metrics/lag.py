@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Computes lag: the CPU time that each process is owed, out of what the workload received (docs/metrics.md)."""
+"""Computes lag: how much CPU time each process has received too little (docs/metrics.md)."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ SCHEMA = {"life": pl.Int64, "time_ns": pl.Int64, "lag_ns": pl.Float64}
 
 
 def lags(trace: Trace, weights: Weights | None = None) -> pl.DataFrame:
-    """Returns the lag of each process of the workload in the window, sorted by life and time.
+    """Returns the lag of each process of the workload during the window, sorted by life and time.
 
-    Columns: life, time_ns, lag_ns, at the begin and end of each interval when the process ran or
-    waited. Within an interval, the lag changes monotonically: it falls while running and rises
-    while waiting. It is constant while the process is blocked.
-
-    `weights`: as in `compute`.
+    Columns: life, time_ns, lag_ns. There is a row at the begin and at the end of each interval in
+    which the process ran or waited. Within the interval, the lag falls while the process runs, and
+    rises while it waits. It is constant while the process is blocked. `weights`: as in `compute`.
     """
     life_table, window = lives(trace), measured_window(trace)
     choice = weights or chosen_weights(trace, window)
-    if choice in IN_GROUPS:  # ideal service would depend on the ready processes of other groups
+    if choice in IN_GROUPS:  # ideal service depends on the ready processes of other groups
         return pl.DataFrame(schema=SCHEMA)
-    ready = _cut(trace, life_table, _ready(trace, life_table, window), choice)
+    ready = _split_at_weight_changes(
+        trace, life_table, _ready_intervals(trace, life_table, window), choice
+    )
     if ready.is_empty():
         return pl.DataFrame(schema=SCHEMA)
     life, begin, end, row = (
@@ -46,7 +46,7 @@ def lags(trace: Trace, weights: Weights | None = None) -> pl.DataFrame:
     )
     weight = _weights_at(trace, life_table, life, row, choice)
     runs = (ready["state"] == "running").to_numpy()
-    gained = _ideal(begin, end, weight, runs) - np.where(runs, end - begin, 0)
+    gained = _ideal_service(begin, end, weight, runs) - np.where(runs, end - begin, 0)
     after = ready.select("life", time_ns="end_ns", gained=pl.Series(gained)).with_columns(
         lag_ns=pl.col("gained").cum_sum().over("life")
     )
@@ -61,7 +61,7 @@ def lags(trace: Trace, weights: Weights | None = None) -> pl.DataFrame:
     )
 
 
-def _ready(trace: Trace, life_table: Lives, window: Window) -> pl.DataFrame:
+def _ready_intervals(trace: Trace, life_table: Lives, window: Window) -> pl.DataFrame:
     """Returns the intervals when the workload's processes ran or waited, within the window."""
     workload = (
         process_table(trace, life_table, window).filter(pl.col("role") == "workload").select("life")
@@ -75,8 +75,10 @@ def _ready(trace: Trace, life_table: Lives, window: Window) -> pl.DataFrame:
     )
 
 
-def _cut(trace: Trace, life_table: Lives, ready: pl.DataFrame, choice: Weights) -> pl.DataFrame:
-    """Splits the intervals where the weight of their process changes."""
+def _split_at_weight_changes(
+    trace: Trace, life_table: Lives, ready: pl.DataFrame, choice: Weights
+) -> pl.DataFrame:
+    """Splits intervals where a process's weight changes, at the change."""
     if choice == "equal":
         return ready
     rows = trace.rows(Kind.ATTRIBUTE)
@@ -116,47 +118,47 @@ def _weights_at(
     )
 
 
-def _ideal(begin: Integers, end: Integers, weight: Integers, runs: np.ndarray) -> Floats:
-    """Returns the ideal service in each interval, in nanoseconds.
+def _ideal_service(begin: Integers, end: Integers, weight: Integers, runs: np.ndarray) -> Floats:
+    """Returns how much CPU time (ns) each interval's process should get in it.
 
     At each moment, the CPUs that run the workload are shared by weight among the ready processes,
-    with at most one CPU each. Processes of equal weight therefore get equal service.
+    with at most one CPU each.
     """
     times = np.unique(np.concatenate((begin, end)))
     kinds = np.unique(weight)[::-1]
-    ready = np.array([_count(times, begin, end, weight == kind) for kind in kinds])
-    rates = _rates(kinds.astype(float), ready, _count(times, begin, end, runs))
+    ready = np.array([_count_covering(times, begin, end, weight == kind) for kind in kinds])
+    rates = _ideal_rates(kinds.astype(float), ready, _count_covering(times, begin, end, runs))
     due = np.zeros((len(kinds), len(times)))
     np.cumsum(rates * np.diff(times), axis=1, out=due[:, 1:])
-    place = np.searchsorted(-kinds, -weight)
+    index = np.searchsorted(-kinds, -weight)
     gained: Floats = (
-        due[place, np.searchsorted(times, end)] - due[place, np.searchsorted(times, begin)]
+        due[index, np.searchsorted(times, end)] - due[index, np.searchsorted(times, begin)]
     )
     return gained
 
 
-def _count(times: Integers, begin: Integers, end: Integers, chosen: np.ndarray) -> Floats:
-    """Returns how many of the chosen intervals cover the time from each element of `times` to the next."""
+def _count_covering(times: Integers, begin: Integers, end: Integers, chosen: np.ndarray) -> Floats:
+    """Returns, for each time, how many of the chosen intervals cover the time until the next."""
     started = np.searchsorted(np.sort(begin[chosen]), times[:-1], side="right")
     ended = np.searchsorted(np.sort(end[chosen]), times[:-1], side="right")
     count: Floats = (started - ended).astype(float)
     return count
 
 
-def _rates(kinds: Floats, ready: Floats, cpus: Floats) -> Floats:
-    """Returns the ideal rate, in CPUs, of a process of each weight.
+def _ideal_rates(kinds: Floats, ready: Floats, cpus: Floats) -> Floats:
+    """Returns the ideal number of CPUs of a process of each weight.
 
     `kinds`: the weights, the heaviest first. `ready`: the number of ready processes of each weight
     (rows) over time (columns). `cpus`: the number of CPUs to share over time.
     """
     rates = np.ones_like(ready)
-    left, load = cpus.copy(), kinds @ ready
-    fills = np.ones(len(cpus), bool)
+    remaining_cpus, load = cpus.copy(), kinds @ ready
+    is_filling = np.ones(len(cpus), bool)
     for row, kind in enumerate(kinds):
-        # A process that fills a CPU leaves the other CPUs to lighter ones. If it does not, no
-        # lighter one does.
-        fills &= kind * left >= load
-        rates[row] = np.where(fills, 1, kind * left / np.where(load > 0, load, 1))
-        left -= np.where(fills, ready[row], 0)
-        load -= np.where(fills, kind * ready[row], 0)
+        # If a process's share is a whole CPU, the other CPUs are left to lighter processes.
+        # Otherwise no lighter process gets a whole CPU either.
+        is_filling &= kind * remaining_cpus >= load
+        rates[row] = np.where(is_filling, 1, kind * remaining_cpus / np.where(load > 0, load, 1))
+        remaining_cpus -= np.where(is_filling, ready[row], 0)
+        load -= np.where(is_filling, kind * ready[row], 0)
     return rates

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Lists the processes of a trace: one row per life, with parents, names, groups and attributes."""
+"""Lists the processes of a trace.
+
+A PID may be used again after an exit. So a process is identified by its "life": the index of its
+row in a LifeTable, which has one row from each fork to the following exit.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,13 @@ import numpy.typing as npt
 
 from schedlab.trace import (
     AttributeKind,
-    Facts,
     Kind,
     MarkKind,
     Step,
     Trace,
+    TraceFacts,
     mark_text,
-    timeline,
+    sort_steps,
 )
 from schedlab.trace.model import Integers
 from schedlab.trace.steps import Steps
@@ -29,13 +33,16 @@ _NONE = -1
 
 @dataclass(frozen=True, eq=False)
 class LifeTable:
-    """Arrays with one element per life, sorted by PID and begin; −1 for missing values."""
+    """One row per life, as arrays of equal length, sorted by PID and begin; −1 for missing values."""
 
     pid: Integers
     begin_row: Integers
-    """The first row about this life."""
+    """Row (in the trace's events) of the first record about this life."""
     parent: Integers
-    """The parent's life. For a process forked from outside, it is the first process, which reaps it."""
+    """Index of the parent's life.
+
+    For a process without a parent in the trace, this is the first process, which reaps it.
+    """
     fork_row: Integers
     first_run_row: Integers
     first_run_ns: Integers
@@ -51,14 +58,14 @@ class LifeTable:
 
 @dataclass(frozen=True, eq=False)
 class Lives(LifeTable):
-    """The lives together with all their steps."""
+    """The lives, together with all steps that change their states."""
 
     steps: Steps
 
 
 def lives(trace: Trace) -> Lives:
-    """Returns the lives of a trace. A life is a PID from its fork, or its first appearance, to its exit."""
-    steps = timeline(trace)
+    """Returns the lives in a trace: each PID from its fork, or first appearance, to its exit."""
+    steps = sort_steps(trace)
     first = steps.first
     first_run_row = _first_row(steps, Step.IN, len(first))
     fork_row, parent = forks(
@@ -77,9 +84,12 @@ def lives(trace: Trace) -> Lives:
 
 
 def forks(
-    trace: Facts, pid: Integers, begin_row: Integers, forked: Mask
+    trace: TraceFacts, pid: Integers, begin_row: Integers, forked: Mask
 ) -> tuple[Integers, Integers]:
-    """Returns the fork row and the parent of each life. `forked`: the lives that begin with a fork."""
+    """Returns the row of each life's fork, and the index of its parent.
+
+    `forked`: whether each life begins with a fork.
+    """
     fork_row = np.where(forked, begin_row, _NONE)
     if len(pid) == 0:
         return fork_row, np.empty(0, np.int64)
@@ -89,9 +99,9 @@ def forks(
 
 
 def _parents(parent: Integers, forked: Mask, outside: Mask, fork_row: Integers) -> Integers:
-    """Returns the parents, with the first process as parent of the processes in `outside`.
+    """Returns the parents; those in `outside` get the first process as their parent.
 
-    If the trace begins after the first fork, the first process is unknown.
+    If the trace begins after the first fork, the first process is unknown, and they get none.
     """
     parent = np.where(forked & ~outside, parent, _NONE)
     if outside.any() and forked.all():
@@ -104,12 +114,12 @@ def _parents(parent: Integers, forked: Mask, outside: Mask, fork_row: Integers) 
 def _first_row(steps: Steps, step: Step, count: int) -> Integers:
     rows = np.full(count, _NONE)
     which = np.flatnonzero(steps.step == step)[::-1]
-    rows[steps.life[which]] = steps.row[which]  # reversed order: the earliest row is written last
+    rows[steps.life[which]] = steps.row[which]  # the earliest row comes last, and remains
     return rows
 
 
 def descendants(life_table: LifeTable, root: int) -> Mask:
-    """Returns the descendants of `root`, without `root` itself."""
+    """Returns which processes are descendants of the life `root`."""
     mark = np.full(len(life_table), _NONE)
     if root < 0:
         return np.zeros(len(life_table), bool)
@@ -119,8 +129,10 @@ def descendants(life_table: LifeTable, root: int) -> Mask:
     return result
 
 
-def names(trace: Facts, life_table: LifeTable) -> list[str | None]:
-    """Returns each life's last name: of its last EXEC, or its name when found, or its parent's name at the fork."""
+def names(trace: TraceFacts, life_table: LifeTable) -> list[str | None]:
+    """Returns each life's last name: of its last EXEC, or where it was found, or of its parent at
+    the fork.
+    """
     rows = trace.texts["row"].to_numpy()
     naming = np.flatnonzero(np.isin(rows, trace.rows(Kind.EXEC, Kind.FOUND)))
     index = _inherited(life_table, *_set_values(trace, life_table, rows[naming]))
@@ -128,7 +140,7 @@ def names(trace: Facts, life_table: LifeTable) -> list[str | None]:
     return [text[naming[at]] if at >= 0 else None for at in index.tolist()]
 
 
-def labels(trace: Facts, life_table: LifeTable) -> list[str | None]:
+def labels(trace: TraceFacts, life_table: LifeTable) -> list[str | None]:
     """Returns each life's MARK_GROUP label: its last one, or its parent's at the fork."""
     rows = trace.rows(Kind.MARK)
     rows = rows[trace.at("first", rows) == MarkKind.GROUP]
@@ -138,7 +150,7 @@ def labels(trace: Facts, life_table: LifeTable) -> list[str | None]:
 
 
 def attribute(
-    trace: Facts, life_table: LifeTable, kind: AttributeKind, end_row: int, default: int
+    trace: TraceFacts, life_table: LifeTable, kind: AttributeKind, end_row: int, default: int
 ) -> Integers:
     """Returns each life's last value of an attribute up to `end_row`: set, inherited, or `default`."""
     every = np.arange(len(life_table))
@@ -146,7 +158,7 @@ def attribute(
 
 
 def attribute_at(
-    trace: Facts,
+    trace: TraceFacts,
     life_table: LifeTable,
     kind: AttributeKind,
     life: Integers,
@@ -174,16 +186,17 @@ def attribute_at(
     return values[index]
 
 
-def _set_values(trace: Facts, life_table: LifeTable, rows: Integers) -> tuple[Integers, Integers]:
+def _set_values(
+    trace: TraceFacts, life_table: LifeTable, rows: Integers
+) -> tuple[Integers, Integers]:
     """Returns the lives of these records, and the rows."""
     return life_table.life_at(trace.at("process", rows).astype(np.int64), rows), rows
 
 
 def _inherited(life_table: LifeTable, life: Integers, row: Integers) -> Integers:
-    """Returns, for each life, the index of its last record; −1 if there is none.
+    """Returns, for each life, the index of its last record; −1 without one.
 
-    A life without records inherits the index of its parent's last record before the fork,
-    recursively.
+    A life without records inherits its parent's last record before the fork, recursively.
     """
     at_fork = _resolve(
         last_before(life, row, life_table.parent, life_table.fork_row), life_table.parent
@@ -200,15 +213,15 @@ def last_before(life: Integers, row: Integers, row_limit: Integers, before: Inte
     """
     order = np.lexsort((row, life))
     at = np.searchsorted(_key(life[order], row[order]), _key(row_limit, before)) - 1
-    has_earlier = (at >= 0) & (row_limit >= 0)
-    has_earlier[has_earlier] = life[order[at[has_earlier]]] == row_limit[has_earlier]
-    return np.where(has_earlier, order[np.maximum(at, 0)] if len(order) else _NONE, _NONE)
+    has_record = (at >= 0) & (row_limit >= 0)
+    has_record[has_record] = life[order[at[has_record]]] == row_limit[has_record]
+    return np.where(has_record, order[np.maximum(at, 0)] if len(order) else _NONE, _NONE)
 
 
 def _resolve(value: Integers, parent: Integers) -> Integers:
     """Replaces each −1 by the value of the nearest ancestor that has one."""
     value, link = value.copy(), parent.copy()
-    for _ in range(64):  # each round doubles the distance to the ancestor
+    for _ in range(64):  # each iteration doubles the distance to the ancestor that is looked up
         unknown = np.flatnonzero((value < 0) & (link >= 0))
         if len(unknown) == 0:
             break

@@ -9,7 +9,13 @@ from typing import Any
 
 import polars as pl
 
+from schedlab.base.display.names import json_text
+
 TABLES = ("summary", "processes", "groups", "cpus", "values", "said")
+TABLES_FILE = "tables.json"
+"""File with the small tables of a run, as lists of values by table and column."""
+_ROWS_IN_JSON_MAX = 1000
+"""A larger table is a Parquet file, which takes ten times as long to write if a table is small."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +23,7 @@ class Metrics:
     """The metrics of a run. Column names contain the unit; null means no value."""
 
     summary: pl.DataFrame
-    """One row: the whole workload and the machine."""
+    """The whole workload and the machine, in one row."""
     processes: pl.DataFrame
     """One row per process alive in the window; `role`: workload, root or other."""
     groups: pl.DataFrame
@@ -29,10 +35,10 @@ class Metrics:
     said: pl.DataFrame
     """One row per text of the policy's annotations in the window: words, times, last_ns, last."""
     attributes: tuple[str, ...] = ()
-    """The attributes that the workload's processes were given; not stored on disk."""
+    """Names of the attributes that the workload sets; not stored on disk."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns all tables for JSON."""
+        """Returns all tables as lists of rows, for JSON."""
         return {
             "summary": self.summary.row(0, named=True),
             "groups": self.groups.to_dicts(),
@@ -43,9 +49,14 @@ class Metrics:
         }
 
     def write(self, directory: str | Path) -> None:
-        """Writes each table to NAME.parquet in a directory, and creates the directory if needed."""
+        """Writes TABLES_FILE and NAME.parquet of each large table; creates the directory if needed."""
         directory = Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
+        small = {}
         for name in TABLES:
             table: pl.DataFrame = getattr(self, name)
-            table.write_parquet(directory / f"{name}.parquet")
+            if len(table) > _ROWS_IN_JSON_MAX:
+                table.write_parquet(directory / f"{name}.parquet")
+            else:
+                small[name] = table.to_dict(as_series=False)
+        (directory / TABLES_FILE).write_text(json_text(small) + "\n")

@@ -3,35 +3,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from schedlab.metrics.columns import nullable
+from schedlab.metrics.columns import Mask, named, nullable
 from schedlab.metrics.lives import LifeTable, descendants, labels, names
 from schedlab.metrics.window import Window
-from schedlab.trace import Facts
+from schedlab.trace import TraceFacts
 from schedlab.trace.model import Integers
 
 NEVER_RAN = "(never ran)"
-"""The group of processes that never had a CPU, and so could not set their group."""
+"""Group of processes that never ran, and so could not set their group."""
 
 
-def called_by(trace: Facts, life_table: LifeTable, window: Window) -> pl.DataFrame:
+def names_and_groups(trace: TraceFacts, life_table: LifeTable, window: Window) -> pl.DataFrame:
     """Returns the name and the group of each life."""
     pids = life_table.pid.tolist()
     name = [
         name or f"process {pid}" for name, pid in zip(names(trace, life_table), pids, strict=True)
     ]
-    root = _root(life_table, window)
-    silent = (life_table.first_run_row < 0) & (
+    root = _root_life(life_table, window)
+    has_no_group = (life_table.first_run_row < 0) & (
         (life_table.parent == root) | arrived(trace, life_table, window)
     )
-    silent &= root >= 0
+    has_no_group &= root >= 0
     group = [
         NEVER_RAN if never_ran else label or process_name
         for never_ran, label, process_name in zip(
-            silent.tolist(), labels(trace, life_table), name, strict=True
+            has_no_group.tolist(), labels(trace, life_table), name, strict=True
         )
     ]
     return pl.DataFrame(
@@ -39,77 +41,108 @@ def called_by(trace: Facts, life_table: LifeTable, window: Window) -> pl.DataFra
     )
 
 
-def process_table(trace: Facts, life_table: LifeTable, window: Window) -> pl.DataFrame:
-    """Returns the processes alive in the window, one row each: names, groups, roles and times."""
-    return processes_by_name(trace, life_table, window, called_by(trace, life_table, window))
+ROLES = {0: "workload", 1: "root", 2: "other"}
+_WORKLOAD, _ROOT, _OTHER = ROLES
 
 
-def processes_by_name(
-    trace: Facts, life_table: LifeTable, window: Window, called: pl.DataFrame
-) -> pl.DataFrame:
-    """Like `process_table`, with names and groups that `called_by` already computed."""
+@dataclass(frozen=True, eq=False)
+class Processes:
+    """The processes that were alive in the window; all arrays have one element per row of `table`."""
+
+    table: pl.DataFrame
+    """The columns that `process_table` returns."""
+    life: Integers
+    role: Integers
+    """Keys of ROLES."""
+    ended: Mask
+    """True if the process ended in the window."""
+
+    @cached_property
+    def workload(self) -> Integers:
+        """The rows of the workload's processes."""
+        return np.flatnonzero(self.role == _WORKLOAD)
+
+    def sum_of(self, values: Integers, role: str) -> int:
+        """Returns the sum of values over the processes of a role."""
+        number = next(number for number, name in ROLES.items() if name == role)
+        return int(values[self.role == number].sum())
+
+
+def process_table(trace: TraceFacts, life_table: LifeTable, window: Window) -> pl.DataFrame:
+    """Returns one row per process that was alive in the window: name, group, role and times."""
+    names = names_and_groups(trace, life_table, window)
+    return alive_processes(trace, life_table, window, names).table
+
+
+def alive_processes(
+    trace: TraceFacts, life_table: LifeTable, window: Window, called: pl.DataFrame
+) -> Processes:
+    """Returns the processes with the names and groups that `names_and_groups` returned."""
 
     def at(name: str, row: Integers) -> Integers:
         return trace.at(name, row) if len(trace) else row
 
-    root = _root(life_table, window)
+    root = _root_life(life_table, window)
     of_the_workload = descendants(life_table, root)
     if root >= 0:
         of_the_workload |= arrived(trace, life_table, window)
-    role = np.where(of_the_workload, "workload", "other").astype(object)
+    role = np.where(of_the_workload, _WORKLOAD, _OTHER)
     if window.root_pid is None:
-        role[_programs(called)] = "workload"
+        role[_are_programs(called)] = _WORKLOAD
     if root >= 0:
-        role[root] = "root"
+        role[root] = _ROOT
+    # The root was forked before the window, but is alive in it.
+    life = np.flatnonzero(
+        (life_table.fork_row <= window.end_row)
+        & ((life_table.exit_row < 0) | (life_table.exit_row >= window.begin_row))
+    )
+    role, parent = role[life], life_table.parent[life]
 
-    def when(row: Integers, time: Integers | None = None) -> pl.Series:
-        in_window = (row >= 0) & (row <= window.end_row)
-        return nullable(at("time_ns", row) if time is None else time, ~in_window)
+    def is_in_window(row: Integers) -> Mask:
+        in_window: Mask = (row >= 0) & (row <= window.end_row)
+        return in_window
 
-    status = pl.Series(at("first", life_table.exit_row))
-    names = pl.DataFrame(
+    fork_row, exit_row = life_table.fork_row[life], life_table.exit_row[life]
+    fork, end, first_run = (
+        at("time_ns", fork_row),
+        at("time_ns", exit_row),
+        life_table.first_run_ns[life],
+    )
+    forked, ended, ran = map(is_in_window, (fork_row, exit_row, life_table.first_run_row[life]))
+    status = at("first", exit_row).astype(np.uint32).view(np.int32)
+    table = pl.DataFrame(
         {
-            "life": np.arange(len(life_table)),
-            "pid": life_table.pid,
-            "parent": np.where(life_table.parent >= 0, life_table.pid[life_table.parent], 0)
-            if len(life_table)
-            else life_table.pid,
-            "name": called["name"],
-            "group": called["group"],
-            "role": pl.Series(role.tolist(), dtype=pl.Enum(["workload", "root", "other"])),
-            "fork_ns": when(life_table.fork_row),
-            "first_run_ns": when(life_table.first_run_row, life_table.first_run_ns),
-            "exit_ns": when(life_table.exit_row),
-            "status": status.cast(pl.UInt32).reinterpret(signed=True),
+            "life": life,
+            "pid": life_table.pid[life],
+            "parent": np.where(parent >= 0, life_table.pid[parent], 0),
+            "name": called["name"][life],
+            "group": called["group"][life],
+            "role": named(role, ROLES),
+            "fork_ns": nullable(fork, ~forked),
+            "first_run_ns": nullable(first_run, ~ran),
+            "exit_ns": nullable(end, ~ended),
+            "status": nullable(status, ~ended, pl.Int32),
+            "turnaround_ns": nullable(np.maximum(end - fork, 0), ~(ended & forked)),
+            "response_ns": nullable(np.maximum(first_run - fork, 0), ~(ran & forked)),
         }
     )
-    # The root was forked before the window, but is alive in it.
-    alive = (life_table.fork_row <= window.end_row) & (
-        (life_table.exit_row < 0) | (life_table.exit_row >= window.begin_row)
-    )
-    fork = pl.col("fork_ns")
-    return names.filter(pl.Series(alive)).with_columns(
-        status=pl.when(pl.col("exit_ns").is_not_null()).then("status"),
-        turnaround_ns=(pl.col("exit_ns") - fork).clip(0),
-        response_ns=(pl.col("first_run_ns") - fork).clip(0),
-    )
+    return Processes(table, life, role, ended)
 
 
-def arrived(trace: Facts, life_table: LifeTable, window: Window) -> npt.NDArray[np.bool_]:
-    """Marks the lives that were forked from outside after the begin of the window."""
+def arrived(trace: TraceFacts, life_table: LifeTable, window: Window) -> Mask:
+    """Returns which lives began in the window without a parent: processes that arrived from outside."""
     if not len(trace):
         return np.zeros(len(life_table), bool)
-    is_arrival: npt.NDArray[np.bool_] = trace.at("process", life_table.fork_row) == 0
+    is_arrival: Mask = trace.at("process", life_table.fork_row) == 0
     return is_arrival & (life_table.fork_row > window.begin_row) & (life_table.fork_row >= 0)
 
 
-def _programs(called: pl.DataFrame) -> npt.NDArray[np.bool_]:
-    """Marks the rows that are not kernel threads. Names of kernel threads are in brackets."""
-    programs: npt.NDArray[np.bool_] = (~called["name"].str.starts_with("[")).to_numpy()
-    return programs
+def _are_programs(called: pl.DataFrame) -> Mask:
+    """Returns which rows are programs and not kernel threads, whose names are in brackets."""
+    return np.array([not name.startswith("[") for name in called["name"].to_list()], bool)
 
 
-def _root(life_table: LifeTable, window: Window) -> int:
+def _root_life(life_table: LifeTable, window: Window) -> int:
     lives_of_root = np.flatnonzero(life_table.pid == window.root_pid)
     earlier = lives_of_root[life_table.fork_row[lives_of_root] <= window.begin_row]
     return int((earlier if len(earlier) else lives_of_root[:1])[-1]) if len(lives_of_root) else -1

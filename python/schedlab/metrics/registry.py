@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The metric registry: name, column, unit, title, direction, meaning and applicability of each metric, in one entry.
+"""The metric registry, with one entry per metric: name, column, unit, title, direction, meaning.
 
-A new metric is one entry here, whose `value` is computed from a table of the run. Tables of runs, comparisons, sweeps,
-reports and labs read the registry. docs/metrics.md defines the metrics.
+To add a metric, add one entry, whose `value` is computed from a table of the run. Tables of runs,
+comparisons, sweeps, reports and labs read the registry. docs/metrics.md defines the metrics.
 """
 
 from __future__ import annotations
@@ -11,72 +11,74 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal
 
+import numpy as np
 import polars as pl
 
 from schedlab.base.display.numbers import (
-    NOTHING,
+    NO_VALUE,
     NUMBER,
     PER_SECOND,
     POINTS,
     SHARE,
     TIME,
+    Bounds,
     Quantity,
-    Within,
     duration,
-    index,
+    format_index,
     percent,
     three_digits,
 )
 from schedlab.metrics import steady, tails
 from schedlab.metrics.accounts import COUNTS, LONGEST_WAIT
+from schedlab.trace.model import Integers
 
 Better = Literal["lower", "higher"]
 Of = Literal["run", "group", "both"]
 Rows = Literal["processes", "wakeups", "jobs", "cpus"]
-"""The workload's processes, wake-ups or jobs, or the machine's CPUs."""
+"""Tables that metrics are computed from: the workload's processes, wake-ups or jobs, or the CPUs."""
 Grain = Literal["none", "clock", "mean of clock", "whole"]
-"""Resolution of values: arbitrary; the clock's steps; a clock step ÷ processes; whole numbers."""
+"""Step between possible values: arbitrarily small; a step of the clock; that ÷ processes; 1."""
 
-ANYWHERE: Within = (-math.inf, math.inf)
-POSITIVE: Within = (0, math.inf)
-PART: Within = (0, 1)
+ANYWHERE: Bounds = (-math.inf, math.inf)
+POSITIVE: Bounds = (0, math.inf)
+FRACTION: Bounds = (0, 1)
 REPORTED_PREFIX = "told-"
-"""Prefix of a value that a program reported, where that value is a metric."""
+"""Prefix of the names of metrics that programs report, and the trace does not otherwise contain."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """The kind of number in a column: unit, resolution, range and format."""
+    """A kind of number, shared by several columns: unit, resolution, range and format."""
 
     quantity: Quantity
     grain: Grain
-    within: Within
+    within: Bounds
     show: Callable[[Any], str]
     """Formats a single value."""
     digits: int | None = None
-    """Decimals in a report's column; None: the significant ones."""
+    """Decimals in tables of reports; None: the significant ones."""
 
 
 def _count(value: int | None) -> str:
-    return NOTHING if value is None else f"{value:,}"
+    return NO_VALUE if value is None else f"{value:,}"
 
 
 _KINDS = (
-    ("fairness_.*", Kind(NUMBER, "none", PART, index, 3)),
+    ("fairness_.*", Kind(NUMBER, "none", FRACTION, format_index, 3)),
     ("(steady_)?slowdown_.*", Kind(NUMBER, "none", POSITIVE, three_digits, 3)),
     (".*_mean_ns", Kind(TIME, "mean of clock", POSITIVE, duration)),
     (".*_ns", Kind(TIME, "clock", POSITIVE, duration)),
-    (".*share", Kind(SHARE, "none", PART, percent)),
+    (".*share", Kind(SHARE, "none", FRACTION, percent)),
     ("share_error.*", Kind(POINTS, "none", POSITIVE, three_digits)),
     (".*_per_second", Kind(PER_SECOND, "none", POSITIVE, three_digits)),
     (".*_per_.*", Kind(NUMBER, "none", POSITIVE, three_digits)),
     (f"{REPORTED_PREFIX}.*", Kind(NUMBER, "none", ANYWHERE, three_digits)),
     (".*", Kind(NUMBER, "whole", POSITIVE, _count)),
 )
-"""The first pattern that matches a column's name decides its kind."""
+"""Patterns of column names; the first match decides the kind of a column."""
 
 
 def kind_of(column: str) -> Kind:
@@ -86,7 +88,7 @@ def kind_of(column: str) -> Kind:
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """One number of a run, or of each group of its processes."""
+    """A number computed for a run, or for each group of its processes."""
 
     column: str
     """The column in tables, with the unit in its name."""
@@ -95,30 +97,33 @@ class Metric:
     short: str = ""
     """The title within the family."""
     name: str = ""
-    """The metric's identifier, also for users; "": comparisons omit the metric."""
+    """Short name for users, such as in options; "": comparisons omit the metric."""
     title: str = ""
     """The full title; "": the family and the short title."""
     better: Better | None = None
-    """None: the metric has no direction."""
+    """Which direction is better; None: neither."""
     best: str = ""
     """The best possible value, and what it depends on."""
     of: Of = "both"
     rows: Rows | None = None
     value: pl.Expr | None = None
-    """Computes the metric from `rows`; None: another module computes it."""
+    """Computes the metric from the table `rows`; None: another module computes it."""
     derived: bool = False
-    """True if it is computed when needed and not stored in the run's summary and groups."""
+    """True if the metric is computed on demand, instead of stored in the run's tables."""
     may_lack: bool = True
     """True if a run may have no value."""
     only_if_requested: bool = False
-    """True if comparisons show it only on request. Many more metrics would produce random findings."""
+    """True if comparisons include it only on request; with more metrics, more findings are random."""
     in_tables: bool = True
-    """False if the tables of `run` omit it. No table shows a metric without a family."""
+    """True if the tables of `./schedlab run` show it. A metric without a family is never shown."""
     in_groups: bool = False
     """True if these tables also show it for each group."""
     in_reports: bool = True
     error: str = ""
-    """The column with half the interval of one run's mean; reports show the metric if a run has this value."""
+    """Column with the half width of this metric's confidence interval from one run.
+
+    Reports show the metric only of runs that have this value.
+    """
 
     def __post_init__(self) -> None:
         if not self.title:
@@ -134,9 +139,11 @@ class Metric:
         return kind_of(self.column)
 
     @property
-    def of_ended(self) -> bool:
-        """True if it covers only processes that ended. If some did not end, the sets differ by
-        policy, so there is no value.
+    def covers_only_ended(self) -> bool:
+        """True if it covers only processes that ended.
+
+        If some did not end, different policies would be measured on different processes, so the
+        value is null.
         """
         return self.column.startswith(("turnaround_", "slowdown_", "fairness_turnaround"))
 
@@ -160,15 +167,15 @@ _TAILS = {
     "p99": ("99th percentile", "99th", "99 of 100"),
     "p999": ("99.9th percentile", "999th", "999 of 1,000"),
 }
-"""By the part of the column's name: short title, suffix of the identifier, and meaning."""
+"""For each tail, by its part of the column's name: short title, suffix of the metric's name, meaning."""
 
 
-def _tail(of: str, ends: str, part: str, prefix: str = "", family: str = "") -> Metric:
+def _tail(of: str, ends: str, part: str, prefix: str = "") -> Metric:
     title, name, most = _TAILS[part]
     return Metric(
         f"{of}_{part}{ends}",
-        f"{prefix}the value that {most} processes do not exceed; null for fewer than {tails.NEEDED[part]:,}",
-        family or of,
+        f"{prefix}the value that {most} processes do not exceed; null for fewer than {tails.PROCESSES_NEEDED[part]:,}",
+        of,
         title,
         f"{of}-{name}",
         better="lower",
@@ -178,7 +185,7 @@ def _tail(of: str, ends: str, part: str, prefix: str = "", family: str = "") -> 
 
 
 def _times(of: str, meaning: str, best: str, *, has_tails: bool = True) -> Iterator[Metric]:
-    """Yields mean, median, tails and maximum of a time of processes."""
+    """Yields the metrics of one time of processes: mean, median, tails and maximum."""
     value = pl.col(f"{of}_ns")
     common: dict[str, Any] = {"better": "lower", "rows": "processes"}
 
@@ -263,9 +270,13 @@ _LATENCY, _LATE = pl.col("latency_ns"), pl.col("lateness_ns")
 _OVERHEAD = pl.when(pl.col("overhead_share").is_not_null().all()).then(
     pl.col("scheduler_cycles").sum() / pl.col("all_cycles").first()
 )
-_WAKE_NS = 20_000
+_CPU_WAKE_ENERGY_NS = 20_000
 _ENERGY = (
-    (pl.col("running_ns") + pl.col("idle_ns") // 10 + pl.col("switches_from_idle") * _WAKE_NS)
+    (
+        pl.col("running_ns")
+        + pl.col("idle_ns") // 10
+        + pl.col("switches_from_idle") * _CPU_WAKE_ENERGY_NS
+    )
     .sum()
     .cast(pl.Int64)
 )
@@ -365,7 +376,6 @@ METRICS: tuple[Metric, ...] = (
 """All metrics, in the order of tables."""
 
 BY_COLUMN: Mapping[str, Metric] = {metric.column: metric for metric in METRICS}
-TAILS = tuple(BY_COLUMN[column] for column in tails.COLUMNS)
 STEADY = tuple(BY_COLUMN[column] for column in steady.COLUMNS)
 
 
@@ -374,10 +384,36 @@ def meaning_of(column: str) -> str:
     return FACTS.get(column) or BY_COLUMN[column].meaning
 
 
-def values_of(rows: Rows) -> list[pl.Expr]:
+@cache
+def values_of(rows: Rows) -> tuple[pl.Expr, ...]:
     """Returns the expressions of the columns that are computed from a table of the run."""
-    return [
+    return tuple(
         metric.value.alias(metric.column)
         for metric in METRICS
         if metric.rows == rows and metric.value is not None
-    ]
+    )
+
+
+@cache
+def _values_without_items(rows: Rows) -> pl.DataFrame:
+    """Returns the values of a table of wake-ups or jobs that has no rows."""
+    columns = {name for value in values_of(rows) for name in value.meta.root_names()}
+    return pl.DataFrame(schema=dict.fromkeys(columns, pl.Int64)).select(values_of(rows))
+
+
+def values_in(items: pl.DataFrame, rows: Rows) -> pl.DataFrame:
+    """Returns one row with the values of a table of wake-ups or jobs."""
+    return items.select(values_of(rows)) if len(items) else _values_without_items(rows)
+
+
+def values_by(items: pl.DataFrame, rows: Rows, key: str, numbers: Integers) -> pl.DataFrame:
+    """Returns a row with the values of those wake-ups or jobs whose column `key` has each number."""
+    nothing = _values_without_items(rows)
+    if not len(items):
+        return nothing[np.zeros(len(numbers), np.int64)]
+    grouped = items.group_by(key).agg(values_of(rows))
+    known = grouped[key].to_numpy()
+    place = np.full(max(int(known.max()), int(numbers.max(initial=0))) + 1, len(known))
+    place[known] = np.arange(len(known))
+    values = pl.DataFrame([column for column in grouped.get_columns() if column.name != key])
+    return values.vstack(nothing)[place[numbers]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Collects values that programs reported, annotations of policies, and notes about the run."""
+"""Collects values that programs reported, the policy's annotations, and warnings about the run."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ import polars as pl
 from schedlab.base.display.numbers import duration, milliseconds, percent
 from schedlab.metrics.lives import LifeTable, last_before
 from schedlab.metrics.window import Window
-from schedlab.trace import Facts, Kind, MarkKind, annotation_text, mark_text
+from schedlab.trace import Kind, MarkKind, TraceFacts, annotation_text, mark_text
 from schedlab.trace.model import Integers
 
-LATE = "late"
-"""Name of the value that contains by how many nanoseconds an arrival was late."""
-LATE_PART = 10
-"""An arrival is late if it is delayed by more than a tick ÷ LATE_PART. A fork in the kernel takes some time."""
+LATE_VALUE_NAME = "late"
+"""Name that a workload uses to report how many ns late it created an arrival."""
+LATE_TICK_DIVISOR = 10
+"""An arrival counts as late if the delay is more than a tick ÷ LATE_TICK_DIVISOR.
+
+Smaller delays are normal, because a fork takes some time.
+"""
 ANNOTATION_SCHEMA = {"words": pl.String, "times": pl.Int64, "last_ns": pl.Int64, "last": pl.String}
 
 
-def remarks(trace: Facts, window: Window) -> pl.DataFrame:
-    """Returns the policy's annotations in the window: one row per text, in the order of first appearance.
+def remarks(trace: TraceFacts, window: Window) -> pl.DataFrame:
+    """Returns the policy's annotations in the window: a row per text, in order of first appearance.
 
     `words`: the text with {} for numbers; `times`: how often it appeared; `last_ns` and `last`:
-    time and full text of the last one.
+    time and complete text of the last one.
     """
     rows = trace.rows(Kind.SAID)
     rows = rows[window.holds(rows)]
@@ -54,31 +57,39 @@ def remarks(trace: Facts, window: Window) -> pl.DataFrame:
     )
 
 
-def unrecorded(trace: Facts, window: Window, processes: pl.DataFrame, cpu_ns: int) -> pl.DataFrame:
-    """Returns a row like those of `remarks` if activity of CPUs or processes is partly unknown, else none.
+def unknown_activity_note(
+    trace: TraceFacts, window: Window, processes_ns: Integers, cpu_ns: int
+) -> pl.DataFrame:
+    """Returns a warning, in the form of `remarks`, if the activity of CPUs or processes is partly
+    unknown.
 
-    `processes`: needs `role` and `unknown_ns`; `cpu_ns`: unknown time of all CPUs.
+    `processes_ns`: unknown time of each of the workload's processes; `cpu_ns`: of all CPUs together.
     """
-    workload = processes.filter((pl.col("role") == "workload") & (pl.col("unknown_ns") > 0))
-    if not cpu_ns and workload.is_empty():
+    affected = int((processes_ns > 0).sum())
+    if not cpu_ns and not affected:
         return pl.DataFrame(schema=ANNOTATION_SCHEMA)
     total_ns = max(trace.header.cpus * window.elapsed_ns, 1)
-    unknown_ns = int(workload["unknown_ns"].sum())
+    unknown_ns = int(processes_ns.sum())
     words = (
         f"{milliseconds(cpu_ns)} of the CPUs' time ({percent(cpu_ns / total_ns)}),"
-        f" {milliseconds(unknown_ns)} of processes' time ({len(workload)} of them)"
+        f" {milliseconds(unknown_ns)} of processes' time ({affected} of them)"
     )
     annotation = ("unknown, since it was not recorded", 1, window.end_ns, words)
     return pl.DataFrame([annotation], schema=ANNOTATION_SCHEMA, orient="row")
 
 
-def late_arrivals(values: pl.DataFrame, window: Window, tick_ns: int) -> pl.DataFrame:
-    """Returns a row like those of `remarks` if processes arrived late, else none. `values`: reported values."""
-    if values.is_empty():
+def late_arrivals_note(values: pl.DataFrame, window: Window, tick_ns: int) -> pl.DataFrame:
+    """Returns a warning, in the form of `remarks`, if processes arrived late.
+
+    `values`: the reported values.
+    """
+    if LATE_VALUE_NAME not in values["name"].to_list():
         return pl.DataFrame(schema=ANNOTATION_SCHEMA)
     root = 0 if window.root_pid is None else window.root_pid
     late = values.filter(
-        (pl.col("name") == LATE) & (pl.col("pid") == root) & (pl.col("value") * LATE_PART > tick_ns)
+        (pl.col("name") == LATE_VALUE_NAME)
+        & (pl.col("pid") == root)
+        & (pl.col("value") * LATE_TICK_DIVISOR > tick_ns)
     )
     if late.is_empty():
         return pl.DataFrame(schema=ANNOTATION_SCHEMA)
@@ -97,16 +108,19 @@ VALUES_SCHEMA = {
 }
 
 
-def printed_values_of(trace: Facts, life_table: LifeTable, groups: Sequence[str]) -> pl.DataFrame:
-    """Returns each MARK_VALUE of the whole trace in order, with the last name that its process gave.
+def printed_values_of(
+    trace: TraceFacts, life_table: LifeTable, groups: Sequence[str]
+) -> pl.DataFrame:
+    """Returns every value that a program reported, in order, over the whole trace.
 
-    `groups`: the group of each life. The name is null if the trace does not contain it.
+    A value's name is the last name that its process reported before; null without one. `groups`:
+    the group of each life.
     """
     marks = trace.rows(Kind.MARK)
     kind = trace.at("first", marks)
     values, names = marks[kind == MarkKind.VALUE], marks[kind == MarkKind.NAME]
-    teller = _tellers(trace, life_table, values)
-    index = last_before(_tellers(trace, life_table, names), names, teller, values)
+    teller = _reporting_lives(trace, life_table, values)
+    index = last_before(_reporting_lives(trace, life_table, names), names, teller, values)
     texts = [mark_text(value) for value in trace.at("second", names).tolist()]
     return pl.DataFrame(
         {
@@ -120,6 +134,6 @@ def printed_values_of(trace: Facts, life_table: LifeTable, groups: Sequence[str]
     )
 
 
-def _tellers(trace: Facts, life_table: LifeTable, rows: Integers) -> Integers:
-    """Returns the lives that made these records."""
+def _reporting_lives(trace: TraceFacts, life_table: LifeTable, rows: Integers) -> Integers:
+    """Returns the lives of the processes that wrote these records."""
     return life_table.life_at(trace.at("process", rows).astype(np.int64), rows)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,20 +11,21 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from schedlab.metrics.columns import Mask, nullable
 from schedlab.metrics.fairness import steady_sum
 from schedlab.metrics.lives import LifeTable, attribute
 from schedlab.metrics.window import Window
-from schedlab.trace import AttributeKind, Facts, GroupField, Kind
+from schedlab.trace import AttributeKind, GroupField, Kind, TraceFacts
 from schedlab.trace.format import SHARES_BY_CURRENCIES, SHARES_EQUAL
 from schedlab.trace.model import Integers
 
 WEIGHT_DEFAULT, PERIOD_DEFAULT = 100, 100_000_000
 """GROUP_WEIGHT_DEFAULT and GROUP_PERIOD_DEFAULT of policies/policy.h."""
 WEIGHT_UNIT = 1024
-"""A group of weight 100 equals a process of nice 0: 100 times 1,024."""
+"""Units of max-min weight per unit of group weight: a group of weight 100 equals a process of nice 0."""
 PROCESS_UNIT = 100
 TICKET_UNIT = WEIGHT_UNIT
-"""One ticket of a process equals a group weight of 1."""
+"""Unit of `ideal_in_groups` for tickets: one ticket equals a group weight of 1."""
 
 
 @dataclass
@@ -33,17 +35,20 @@ class TaskGroup:
     parent: int = 0
     weight: int = WEIGHT_DEFAULT
     quota_ns: int = 0
-    """0: no limit."""
+    """CPU time (ns) per period; 0 means unlimited."""
     period_ns: int = PERIOD_DEFAULT
 
     @property
     def most(self) -> float:
-        """The limit in CPUs."""
+        """The group's limit in CPUs."""
         return self.quota_ns / self.period_ns if self.quota_ns else np.inf
 
 
-def groups_at(trace: Facts, row: int) -> list[TaskGroup]:
-    """Returns the groups by number, as they are at a row of the events. The root group always exists."""
+def groups_at(trace: TraceFacts, row: int) -> list[TaskGroup]:
+    """Returns the task groups by number, with their settings at a row of the events.
+
+    The root group always exists.
+    """
     rows = trace.rows(Kind.TASK_GROUP)
     rows = rows[rows <= row]
     numbers, fields, values = (
@@ -72,12 +77,12 @@ def ideal_in_groups(
     cpus: float,
     unit: int = PROCESS_UNIT,
 ) -> Floats:
-    """Returns the hierarchical weighted max-min allocation: the ideal number of CPUs of each process.
+    """Returns the ideal number of CPUs of each process in a hierarchy of groups (weighted max-min).
 
     `of`: the group of each process. `weights`: the weights of their nice values or, in units of
-    TICKET_UNIT, their tickets. The share of a group is divided among its processes and subgroups.
-    No process or group gets more than its demand, no process more than one CPU, and no group more
-    than its limit.
+    TICKET_UNIT, their tickets. A group's share is divided among its processes and subgroups. No
+    process or group gets more than its demand, no process more than one CPU, and no group more than
+    its limit.
     """
     limited_demand = np.minimum(np.asarray(demands, np.float64), 1.0)
     weight = np.asarray(weights, np.float64) * unit
@@ -116,20 +121,19 @@ Floats = npt.NDArray[np.float64]
 
 
 def ideal_shares(weights: npt.ArrayLike, demands: npt.ArrayLike, cpus: float) -> Floats:
-    """Returns the weighted max-min allocation: the ideal number of CPUs of each process.
+    """Returns the ideal number of CPUs of each process: the weighted max-min allocation.
 
-    `demands` are in CPUs: the use of each process if it never waited. No process gets more than its
-    demand, nor more than one CPU. The remainder is shared among the others in proportion to their
-    weights (progressive filling: Bertsekas and Gallager, Data Networks, 1987).
-
-    The sum is the lesser of supply and demand; divide by it to get shares. Raises ValueError for a
-    weight not above 0, a demand below 0, no CPUs, or arrays of different length.
+    `demands` are in CPUs: how much each process would use if it never waited. No process gets more
+    than its demand, nor more than one CPU. The others share the rest in proportion to their weights
+    (progressive filling: Bertsekas and Gallager, Data Networks, 1987). The sum is the lesser of
+    supply and demand; divide by it to get shares. Raises ValueError for a weight not above 0, a
+    demand below 0, no CPUs, or arrays of different length.
     """
     return max_min(weights, np.minimum(np.asarray(demands, np.float64), 1.0), cpus)
 
 
 def max_min(weights: npt.ArrayLike, wishes: npt.ArrayLike, cpus: float) -> Floats:
-    """Like `ideal_shares`, but a demand may exceed one CPU: that of a group of processes."""
+    """Does the same as `ideal_shares`, but allows demands above one CPU, for groups of processes."""
     weight = np.asarray(weights, np.float64)
     limited_demand = np.asarray(wishes, np.float64)
     if weight.ndim != 1 or weight.shape != limited_demand.shape:
@@ -140,16 +144,16 @@ def max_min(weights: npt.ArrayLike, wishes: npt.ArrayLike, cpus: float) -> Float
         raise ValueError("a demand must not be below 0")
     if not cpus > 0:
         raise ValueError("there must be more than 0 CPUs")
-    # The process with the least demand relative to its weight is satisfied first. Ties are broken
-    # by demand, so that the order of processes does not affect rounding.
+    # Processes are satisfied in the order of demand ÷ weight. Ties are ordered by demand, so that
+    # rounding does not depend on the order of processes.
     order = np.lexsort((limited_demand, limited_demand / weight))
-    filled = _fill(weight[order], limited_demand[order], float(cpus))
+    filled = _fill_progressively(weight[order], limited_demand[order], float(cpus))
     allocation = np.empty_like(limited_demand)
     allocation[order] = filled
     return allocation
 
 
-def _fill(weight: Floats, demands: Floats, cpus: float) -> Floats:
+def _fill_progressively(weight: Floats, demands: Floats, cpus: float) -> Floats:
     """Returns the allocation of processes that are sorted by demand ÷ weight."""
     taken_before = np.concatenate(([0.0], np.cumsum(demands)[:-1]))
     weight_from_row = np.cumsum(weight[::-1])[::-1]
@@ -162,7 +166,7 @@ def _fill(weight: Floats, demands: Floats, cpus: float) -> Floats:
 
 
 Weights = Literal["tickets", "weight", "nice", "groups", "currencies", "equal"]
-"""The source of weights. `groups`: nice values within task groups; `currencies`: tickets within task groups."""
+"""What determines weights. `groups`: nice values in task groups; `currencies`: tickets in task groups."""
 IN_GROUPS: tuple[Weights, ...] = ("groups", "currencies")
 
 ATTRIBUTE_DEFAULTS = {
@@ -171,7 +175,9 @@ ATTRIBUTE_DEFAULTS = {
     AttributeKind.NICE: 0,
     AttributeKind.TASKGROUP: 0,
 }
-"""TICKETS_DEFAULT, WEIGHT_DEFAULT and NICE_DEFAULT of policies/policy.h, and the root group."""
+"""Values of processes that set none: TICKETS_DEFAULT, WEIGHT_DEFAULT and NICE_DEFAULT of
+policies/policy.h, and the root group.
+"""
 
 KINDS: dict[Weights, AttributeKind] = {
     "tickets": AttributeKind.TICKETS,
@@ -197,43 +203,80 @@ NICE_WEIGHTS = np.array(
 """Weights of NICE_FIRST to NICE_LAST, as in policies/nice_weights.h."""
 
 
-def with_shares(
-    processes: pl.DataFrame,
-    trace: Facts,
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """The shares of the workload's processes, in their order. Fractions are None if their sum is 0.
+
+    The ideal share is what the policy should give, by the attribute that it shares by. The demanded
+    share is what the workload's own attributes ask for.
+    """
+
+    weight: Integers
+    demand_cpus: Floats
+    received: Floats | None
+    ideal: Floats | None
+    demanded: Floats | None
+
+    def columns(self, rows: Integers, count: int) -> Iterator[pl.Series]:
+        """Yields columns for a table of `count` processes, where these rows are the workload's."""
+        error = None
+        if self.received is not None and self.demanded is not None:
+            error = (self.received - self.demanded) * 100
+        absent = np.ones(count, bool)
+        absent[rows] = False
+        for name, values in (
+            ("weight", self.weight),
+            ("demand_cpus", self.demand_cpus),
+            ("share", self.received),
+            ("ideal_share", self.ideal),
+            ("share_error_points", error),
+        ):
+            dtype = pl.Int64 if name == "weight" else pl.Float64
+            if values is None:
+                yield pl.Series(name, [None] * count, dtype)
+                continue
+            placed = np.zeros(count, values.dtype)
+            placed[rows] = values
+            yield nullable(placed, absent, dtype, name)
+
+    def relative(self) -> Floats:
+        """Returns received ÷ demanded shares, of the processes that demand a share."""
+        if self.received is None or self.demanded is None:
+            return np.empty(0)
+        demands = self.demanded > 0
+        relative: Floats = self.received[demands] / self.demanded[demands]
+        return relative
+
+
+def shares_of(
+    trace: TraceFacts,
     life_table: LifeTable,
     window: Window,
     weights: Weights | None,
-) -> pl.DataFrame:
-    """Adds columns for the workload's processes: received share, ideal share, and the distance from
-    the demanded share.
+    life: Integers,
+    sums: Mapping[str, Integers],
+    ended: Mask,
+) -> Shares:
+    """Returns the shares of the workload's processes.
 
-    The ideal share is the best that the policy can give. The demanded share follows the attributes
-    that the workload set.
+    `life`: their lives. `sums`: their times, by column. `ended`: which of them ended in the window.
     """
-    workload = processes.filter(pl.col("role") == "workload")
-    life = workload["life"].to_numpy()
     choice = weights or chosen_weights(trace, window)
     weight = _weights(trace, life_table, window, life, choice)
-    demand = _demands(workload, window)
-    expected = ideal = _part(_allotted(trace, life_table, window, life, choice, weight, demand))
+    demand = _demands(sums, ended, window)
+    demanded = ideal = _fractions_of_sum(
+        _ideal_cpus(trace, life_table, window, life, choice, weight, demand)
+    )
     if not weights and _shares_by(trace, window) == SHARES_EQUAL:
-        ideal = _part(ideal_shares(np.ones(len(life), np.int64), demand, trace.header.cpus))
-    running = workload["running_ns"].to_numpy()
-    shares = pl.DataFrame(
-        {
-            "life": life,
-            "weight": weight,
-            "demand_cpus": demand,
-            "share": _part(running.astype(np.float64)),
-            "ideal_share": ideal,
-            "asked_share": expected,
-        }
-    ).with_columns(share_error_points=(pl.col("share") - pl.col("asked_share")) * 100)
-    return processes.join(shares, on="life", how="left", maintain_order="left")
+        ideal = _fractions_of_sum(
+            ideal_shares(np.ones(len(life), np.int64), demand, trace.header.cpus)
+        )
+    received = _fractions_of_sum(sums["running_ns"].astype(np.float64))
+    return Shares(weight, demand, received, ideal, demanded)
 
 
-def _allotted(
-    trace: Facts,
+def _ideal_cpus(
+    trace: TraceFacts,
     life_table: LifeTable,
     window: Window,
     life: Integers,
@@ -250,8 +293,8 @@ def _allotted(
     return ideal_in_groups(groups, of, weight, demand, trace.header.cpus, unit)
 
 
-def _demands(workload: pl.DataFrame, window: Window) -> Floats:
-    """Returns how much CPU time each process demanded, in CPUs.
+def _demands(sums: Mapping[str, Integers], ended: Mask, window: Window) -> Floats:
+    """Returns how much CPU time each process demanded in the window, in CPUs.
 
     A process that ended demanded what it ran. A process still alive would have run more if it had
     never waited. Of its waiting time, it would have run the fraction running ÷ (running + blocked).
@@ -259,10 +302,9 @@ def _demands(workload: pl.DataFrame, window: Window) -> Floats:
     sleep.
     """
     running, waiting, blocked = (
-        workload[column].to_numpy().astype(np.float64)
-        for column in ("running_ns", "waiting_ns", "blocked_ns")
+        sums[column].astype(np.float64) for column in ("running_ns", "waiting_ns", "blocked_ns")
     )
-    waiting = np.where(workload["exit_ns"].is_null().to_numpy(), waiting, 0)
+    waiting = np.where(ended, 0, waiting)
     known = running + blocked
     part = np.divide(running, known, out=np.ones_like(known), where=running > 0)
     demand: Floats = (running + waiting * part) / max(window.elapsed_ns, 1)
@@ -270,7 +312,7 @@ def _demands(workload: pl.DataFrame, window: Window) -> Floats:
 
 
 def _weights(
-    trace: Facts, life_table: LifeTable, window: Window, life: Integers, choice: Weights
+    trace: TraceFacts, life_table: LifeTable, window: Window, life: Integers, choice: Weights
 ) -> Integers:
     if choice == "equal":
         return np.ones(len(life), np.int64)
@@ -279,7 +321,7 @@ def _weights(
 
 
 def _values(
-    trace: Facts, life_table: LifeTable, window: Window, life: Integers, kind: AttributeKind
+    trace: TraceFacts, life_table: LifeTable, window: Window, life: Integers, kind: AttributeKind
 ) -> Integers:
     return attribute(trace, life_table, kind, window.end_row, ATTRIBUTE_DEFAULTS[kind])[life]
 
@@ -291,8 +333,10 @@ def weight_of(kind: AttributeKind, values: Integers) -> Integers:
     return np.maximum(values, 1)
 
 
-def chosen_weights(trace: Facts, window: Window) -> Weights:
-    """Returns the source of weights: the attribute that the policy shares by, else an attribute set by the workload."""
+def chosen_weights(trace: TraceFacts, window: Window) -> Weights:
+    """Returns what determines weights: the attribute that the policy shares by, or else an attribute
+    that the workload set.
+    """
     shares_by = _shares_by(trace, window)
     if shares_by == SHARES_BY_CURRENCIES:
         return "currencies"
@@ -305,17 +349,21 @@ def chosen_weights(trace: Facts, window: Window) -> Weights:
     return next((attribute for attribute in wishes if KINDS[attribute] in used), "equal")
 
 
-def _shares_by(trace: Facts, window: Window) -> int | None:
-    """Returns the attribute that the policy shares by when the window ends; SHARES_EQUAL for none, None if unknown."""
+def _shares_by(trace: TraceFacts, window: Window) -> int | None:
+    """Returns the attribute that the policy shares by when the window ends.
+
+    SHARES_EQUAL if it uses none, None if unknown.
+    """
     text_rows = np.concatenate((trace.rows(Kind.POLICY), trace.rows(Kind.TUNABLE)))
     text_rows = text_rows[text_rows <= window.end_row]
     return int(trace.at("process", text_rows.max(keepdims=True))[0]) if len(text_rows) else None
 
 
-def attributes_set(trace: Facts, window: Window) -> tuple[str, ...]:
-    """Returns the attributes that the workload's processes were given by the window's end, in numerical order.
+def attributes_set(trace: TraceFacts, window: Window) -> tuple[str, ...]:
+    """Returns the attributes set for the workload's processes until the window's end, in numerical
+    order.
 
-    The root's own attributes do not count.
+    Attributes of the root process itself do not count.
     """
     rows = trace.rows(Kind.ATTRIBUTE)
     rows = rows[rows <= window.end_row]
@@ -325,9 +373,7 @@ def attributes_set(trace: Facts, window: Window) -> tuple[str, ...]:
     return tuple(kind.name.lower() for kind in AttributeKind if kind in kinds)
 
 
-def _part(values: Floats) -> pl.Series:
-    """Returns each value's fraction of the sum; null if the sum is 0."""
+def _fractions_of_sum(values: Floats) -> Floats | None:
+    """Returns each value's fraction of the sum; None if the sum is 0."""
     total = steady_sum(values)
-    if total <= 0:
-        return pl.Series([None] * len(values), dtype=pl.Float64)
-    return pl.Series(values / total)
+    return values / total if total > 0 else None

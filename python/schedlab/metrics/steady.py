@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-WARM_UP = 0.1
-"""The fraction of jobs to exclude, starting with the first: they found an empty machine."""
+WARM_UP_FRACTION = 0.1
+"""Fraction of jobs, beginning with the first, that are excluded because they found an empty machine."""
 BATCHES = 20
 _STUDENT = 2.093
 """Student's t for 95 % and BATCHES − 1 degrees of freedom."""
 JOBS_LEAST = 20
-"""With fewer processes, there are no steady-state metrics."""
+"""Minimum number of processes for steady-state metrics."""
 QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 STATISTICS = ("mean", *QUANTILES, "error")
@@ -29,23 +29,27 @@ COLUMNS = (
 
 
 def steady(processes: pl.DataFrame) -> dict[str, float | int | None]:
-    """Returns the values of COLUMNS after the warm-up, for processes that have ended, in the order of their forks.
+    """Returns the values of COLUMNS, computed from processes that ended after the warm-up.
 
-    Slowdown is turnaround ÷ running time. A quantile is None if too few jobs exceed it. The error
-    is half the width of the mean's 95 % interval, by batch means (R. W. Conway, 1963). It is None
-    if a batch has fewer than ten jobs.
+    `processes` are in the order of their forks. Slowdown is turnaround ÷ running time. A quantile
+    is None if too few jobs exceed it. The error is half the width of the mean's 95 % interval, by
+    batch means (R. W. Conway, 1963). It is None if a batch has fewer than ten jobs.
     """
-    ended = processes.filter(
-        pl.col("exit_ns").is_not_null()
-        & pl.col("fork_ns").is_not_null()
-        & (pl.col("running_ns") > 0)
-    ).sort("fork_ns", "pid")
-    jobs = ended[math.ceil(WARM_UP * len(ended)) :]
-    turnaround = (jobs["exit_ns"] - jobs["fork_ns"]).to_numpy().astype(np.float64)
-    slowdown = turnaround / jobs["running_ns"].to_numpy()
-    response = jobs["response_ns"].drop_nulls().to_numpy().astype(np.float64)
+    running = processes["running_ns"].to_numpy()
+    ended = pl.Series(_known(processes["exit_ns"]) & _known(processes["fork_ns"]) & (running > 0))
+    # Of columns, not of the table: a query would take longer than the rest.
+    pid, fork, end, running = (
+        processes[name].filter(ended).to_numpy()
+        for name in ("pid", "fork_ns", "exit_ns", "running_ns")
+    )
+    order = np.lexsort((pid, fork))
+    order = order[math.ceil(WARM_UP_FRACTION * len(order)) :]
+    answers = processes["response_ns"].filter(ended)[order]
+    turnaround = (end - fork)[order].astype(np.float64)
+    slowdown = turnaround / running[order]
+    response = answers.filter(pl.Series(_known(answers))).to_numpy().astype(np.float64)
     return {
-        "steady_jobs": len(jobs),
+        "steady_jobs": len(order),
         **{f"steady_turnaround_{name}_ns": value for name, value in _statistics(turnaround)},
         **{f"steady_slowdown_{name}": value for name, value in _statistics(slowdown)},
         **{f"steady_response_{name}_ns": value for name, value in _statistics(response)},
@@ -53,10 +57,10 @@ def steady(processes: pl.DataFrame) -> dict[str, float | int | None]:
 
 
 def steady_of(processes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Returns COLUMNS of the workload's processes for each set of the columns `by`, which must include "run".
+    """Returns COLUMNS for each combination of the columns `by`, which must include "run".
 
-    Sets with fewer than JOBS_LEAST processes are omitted. If the processes have no times, COLUMNS
-    are missing.
+    Combinations with fewer than JOBS_LEAST processes are omitted. If the processes have no times,
+    COLUMNS are missing.
     """
     keys = pl.Schema({column: pl.Int64 if column == "run" else pl.String for column in by})
     needed = {"role", "pid", "fork_ns", "exit_ns", "running_ns", "response_ns"}
@@ -70,6 +74,12 @@ def steady_of(processes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         if len(part) >= JOBS_LEAST
     ]
     return pl.DataFrame(rows, schema={**keys, **dict.fromkeys(COLUMNS, pl.Float64)})
+
+
+def _known(values: pl.Series) -> npt.NDArray[np.bool_]:
+    """Returns which values are not null."""
+    known: npt.NDArray[np.bool_] = ~np.isnan(values.to_numpy())
+    return known
 
 
 def _statistics(values: npt.NDArray[np.float64]) -> list[tuple[str, float | None]]:

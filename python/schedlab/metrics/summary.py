@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,17 @@ import polars as pl
 from schedlab.metrics.accounts import LONGEST_WAIT
 from schedlab.metrics.cpus import SECOND_NS, elapsed_cycles
 from schedlab.metrics.fairness import jain_index
-from schedlab.metrics.jobs import without_jobs
-from schedlab.metrics.registry import values_of
+from schedlab.metrics.registry import values_by, values_in, values_of
+from schedlab.metrics.shares import Shares
 from schedlab.metrics.window import Window
-from schedlab.trace import Facts, Kind
+from schedlab.trace import Kind, TraceFacts
 
 
 def _completion() -> pl.Expr:
-    """The time from the first fork to the last exit; null unless all were forked in the trace and have ended."""
+    """Returns the time from the first fork to the last exit.
+
+    Null unless all processes were forked in the trace and have ended.
+    """
     fork, end = pl.col("fork_ns"), pl.col("exit_ns")
     return (
         pl.when(end.is_not_null().all() & fork.is_not_null().all())
@@ -28,7 +32,7 @@ def _completion() -> pl.Expr:
 
 
 def _longest_waiter() -> pl.Expr:
-    """The group and PID of the process with the longest uninterrupted wait; null if none waited."""
+    """Returns the group and PID of the process with the longest uninterrupted wait; null if none waited."""
     waited = pl.col(LONGEST_WAIT)
     which = waited.arg_max()
     name = pl.format("{} ({})", pl.col("group").get(which), pl.col("pid").get(which))
@@ -38,31 +42,34 @@ def _longest_waiter() -> pl.Expr:
 def groups_of(
     window: Window, workload: pl.DataFrame, waits: pl.DataFrame, jobs: pl.DataFrame
 ) -> pl.DataFrame:
-    """Returns the metrics of each group, and its share of the CPUs."""
+    """Returns a row of metrics for each group, including its share of the CPUs.
+
+    `waits` and `jobs` have the number of their group, in the order of the groups' names.
+    """
     shares = pl.col("share", "ideal_share", "share_error_points")
-    # The sum of nulls would be 0, but an unknown share must stay null.
-    groups = workload.group_by("group").agg(
-        *values_of("processes"), pl.when(shares.count() > 0).then(shares.sum())
-    )
-    for table, statistics in ((waits, values_of("wakeups")), (jobs, values_of("jobs"))):
-        aggregated = table.group_by("group").agg(statistics)
-        groups = groups.join(
-            aggregated.with_columns(pl.col("group").cast(pl.String)), on="group", how="left"
-        )
-    return (
-        groups.with_columns(without_jobs())
-        .with_columns(
-            throughput_per_second=_rate(pl.col("finished"), window.elapsed_ns / SECOND_NS),
+    # A sum of nulls would be 0, although the share is unknown.
+    groups = (
+        workload.group_by("group")
+        .agg(
+            *values_of("processes"),
+            pl.when(shares.count() > 0).then(shares.sum()),
+            _rate("throughput_per_second", window.elapsed_ns / SECOND_NS),
         )
         .sort("group")
     )
+    *columns, throughput = groups.get_columns()
+    numbers = np.arange(len(groups))
+    return pl.DataFrame(
+        [
+            *columns,
+            *values_by(waits, "wakeups", "group", numbers).get_columns(),
+            *values_by(jobs, "jobs", "group", numbers).get_columns(),
+            throughput,
+        ]
+    )
 
 
-def _rate(count: pl.Expr, per: float) -> pl.Expr:
-    return count / per if per > 0 else pl.lit(None, pl.Float64)
-
-
-_WHAT = {
+_RUN_COLUMNS = {
     "policy": pl.String,
     "cpus": pl.Int64,
     "seed": pl.UInt64,
@@ -76,10 +83,10 @@ _WHAT = {
     "elapsed_ns": pl.Int64,
     "elapsed_cycles": pl.Float64,
 }
-"""The measured window. Types are explicit, so that the tables of all runs have the same types."""
+"""Columns that describe the run, with explicit types, so that the tables of all runs fit together."""
 
 
-def _what(trace: Facts, window: Window) -> dict[str, Any]:
+def _run_values(trace: TraceFacts, window: Window) -> dict[str, Any]:
     return {
         "policy": _policy(trace, window),
         "cpus": trace.header.cpus,
@@ -96,8 +103,8 @@ def _what(trace: Facts, window: Window) -> dict[str, Any]:
     }
 
 
-def _policy(trace: Facts, window: Window) -> str:
-    """Returns the policy active when the window ends, as `name` or `name:preset`."""
+def _policy(trace: TraceFacts, window: Window) -> str:
+    """Returns the active policy when the window ends, as `name` or `name:preset`."""
     named = trace.rows(Kind.POLICY)
     named = named[named <= window.end_row]
     text_rows = np.flatnonzero(np.isin(trace.texts["row"].to_numpy(), named))
@@ -105,46 +112,46 @@ def _policy(trace: Facts, window: Window) -> str:
 
 
 def summary_of(
-    trace: Facts,
+    trace: TraceFacts,
     window: Window,
-    processes: pl.DataFrame,
+    workload: pl.DataFrame,
+    running_ns: Mapping[str, int],
     cpus: pl.DataFrame,
     waits: pl.DataFrame,
     jobs: pl.DataFrame,
+    shares: Shares,
 ) -> pl.DataFrame:
-    workload = processes.filter(pl.col("role") == "workload")
-    running = {
-        f"{role}_running_ns": processes.filter(pl.col("role") == role)["running_ns"].sum()
-        for role in ("root", "other")
+    """Returns the summary; `running_ns`: the running time of the other roles."""
+    cycles = elapsed_cycles(trace, window)
+    all_cycles = pl.Series("all_cycles", [trace.header.cpus * cycles] * len(cpus), pl.Float64)
+    *of_processes, per_second, per_million_cycles = workload.select(
+        *values_of("processes"),
+        _completion(),
+        _longest_waiter(),
+        _rate("throughput_per_second", window.elapsed_ns / SECOND_NS),
+        _rate("throughput_per_million_cycles", cycles / 1_000_000),
+    ).get_columns()
+    turnaround = workload["turnaround_ns"].to_numpy()
+    fairness = {
+        "fairness_turnaround": jain_index(turnaround[~np.isnan(turnaround)]),
+        "fairness_share": jain_index(shares.relative()),
     }
-    relative = workload.filter((pl.col("asked_share") > 0) & pl.col("share").is_not_null())
-    all_cycles = trace.header.cpus * elapsed_cycles(trace, window)
-    machine = cpus.with_columns(all_cycles=pl.lit(all_cycles)).select(values_of("cpus"))
-    return pl.concat(
+    run_values = {name: [value] for name, value in _run_values(trace, window).items()}
+    return pl.DataFrame(run_values, schema=_RUN_COLUMNS).hstack(
         [
-            pl.DataFrame([_what(trace, window)], schema=_WHAT),
-            workload.select(values_of("processes")),
-            workload.select(_completion(), _longest_waiter()),
-            waits.select(values_of("wakeups")),
-            jobs.select(values_of("jobs")),
-            pl.DataFrame(running),
-            machine,
-            pl.DataFrame(
-                {
-                    "fairness_turnaround": _fairness(workload["turnaround_ns"].drop_nulls()),
-                    "fairness_share": _fairness(relative["share"] / relative["asked_share"]),
-                },
-                schema={"fairness_turnaround": pl.Float64, "fairness_share": pl.Float64},
-            ),
-        ],
-        how="horizontal",
-    ).with_columns(
-        throughput_per_second=_rate(pl.col("finished"), window.elapsed_ns / SECOND_NS),
-        throughput_per_million_cycles=_rate(
-            pl.col("finished"), elapsed_cycles(trace, window) / 1_000_000
-        ),
+            *of_processes,
+            *values_in(waits, "wakeups").get_columns(),
+            *values_in(jobs, "jobs").get_columns(),
+            *(pl.Series(f"{role}_running_ns", [time]) for role, time in running_ns.items()),
+            *cpus.hstack([all_cycles]).select(values_of("cpus")).get_columns(),
+            *(pl.Series(name, [index], pl.Float64) for name, index in fairness.items()),
+            per_second,
+            per_million_cycles,
+        ]
     )
 
 
-def _fairness(values: pl.Series) -> list[float | None]:
-    return [jain_index(values.to_numpy())]
+def _rate(name: str, per: float) -> pl.Expr:
+    """Returns the number of processes that ended, per unit of time."""
+    rate = pl.col("exit_ns").count() / per if per > 0 else pl.lit(None, pl.Float64)
+    return rate.alias(name)

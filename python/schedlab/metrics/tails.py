@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Computes tails: high percentiles of turnaround, response time and slowdown."""
+"""Computes tails: high percentiles of the turnaround, response time and slowdown of processes."""
 
 from __future__ import annotations
 
@@ -8,24 +8,28 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 QUANTILES: Mapping[str, float] = {"p95": 0.95, "p99": 0.99, "p999": 0.999}
-"""Parts of column names, and the quantiles that they denote."""
-NEEDED: Mapping[str, int] = {"p95": 20, "p99": 100, "p999": 1000}
-"""The fewest processes for each quantile. With fewer, no process exceeds it, and it equals the maximum."""
-_OF = {"turnaround": "_ns", "response": "_ns", "slowdown": ""}
-"""Values of a process, and the suffixes of their columns."""
+"""The quantiles, by their part of the column's name."""
+PROCESSES_NEEDED: Mapping[str, int] = {"p95": 20, "p99": 100, "p999": 1000}
+"""Minimum number of processes per quantile; with fewer, the quantile would equal the maximum."""
+_MEASURES = {"turnaround": "_ns", "response": "_ns", "slowdown": ""}
+"""Measures whose tails are computed, with the suffix of their columns."""
 
 
 COLUMNS = (
     "slowdown_mean",
-    *(f"{of}_{part}{unit}" for of, unit in _OF.items() for part in QUANTILES),
+    *(f"{of}_{part}{unit}" for of, unit in _MEASURES.items() for part in QUANTILES),
 )
 """The columns that `tails` computes."""
 
 
-def needed(column: str) -> int:
-    """Returns how many processes a column of `tails` needs; 1 for any other column."""
-    parts = [part for part in column.split("_") if part in NEEDED] if column in COLUMNS else []
-    return NEEDED[parts[0]] if parts else 1
+def processes_needed(column: str) -> int:
+    """Returns the minimum number of processes for a value in a column; 1 for other columns."""
+    parts = (
+        [part for part in column.split("_") if part in PROCESSES_NEEDED]
+        if column in COLUMNS
+        else []
+    )
+    return PROCESSES_NEEDED[parts[0]] if parts else 1
 
 
 def with_slowdown(processes: pl.DataFrame) -> pl.DataFrame:
@@ -40,20 +44,20 @@ def with_slowdown(processes: pl.DataFrame) -> pl.DataFrame:
 
 
 def tails(processes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Returns the tails of the workload's processes, for each set of the columns `by`.
+    """Returns the tails of the workload's processes, for each combination of the columns `by`.
 
     Columns: `slowdown_mean`, and turnaround, response and slowdown at QUANTILES
     (`turnaround_p99_ns`, `slowdown_p999` …). Quantiles interpolate linearly, as everywhere in
-    schedlab.metrics. A quantile with too few processes is null.
+    schedlab.metrics. A quantile is null if there are too few processes.
     """
     workload = with_slowdown(processes.filter(pl.col("role") == "workload"))
     return workload.group_by(list(by), maintain_order=True).agg(
         pl.col("slowdown").mean().alias("slowdown_mean"),
         *(
-            pl.when(pl.col(f"{of}{unit}").count() >= NEEDED[part])
+            pl.when(pl.col(f"{of}{unit}").count() >= PROCESSES_NEEDED[part])
             .then(pl.col(f"{of}{unit}").quantile(quantile, "linear"))
             .alias(f"{of}_{part}{unit}")
-            for of, unit in _OF.items()
+            for of, unit in _MEASURES.items()
             for part, quantile in QUANTILES.items()
         ),
     )

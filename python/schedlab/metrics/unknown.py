@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Removes metrics that cannot be known, if the trace lacks wake-ups or does not cover all CPUs."""
+"""Removes metrics that cannot be known, because the trace lacks wake-ups or covers only some CPUs."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ from dataclasses import replace
 import polars as pl
 
 from schedlab.metrics.model import Metrics
-from schedlab.trace import Facts, Kind
+from schedlab.trace import Kind, TraceFacts
 from schedlab.trace.format import LossKind
 
 NEED_WAKEUPS = re.compile(
     r"(waiting|longest_wait|blocked|wakeup_latency|demand|ideal_share|share_error|fairness_share).*"
 )
-"""Columns that depend on wake-ups: a seemingly blocked process may have been waiting for a CPU."""
+"""Columns that need wake-ups: without them, a process that seems blocked may have waited for a CPU."""
 
 SHARES = re.compile(r"(demand|share|ideal_share|fairness_share).*")
-"""Columns that depend on the activity of all CPUs."""
+"""Columns that need the activity of all CPUs."""
 
 UNKNOWN_PART = 0.05
-"""Largest unknown fraction of a time whose metrics are kept."""
+"""Largest unknown fraction of a process's time that leaves its metrics valid."""
 
 
-def unseen(trace: Facts) -> bool:
-    """True if the activity of some process or CPU is temporarily unknown."""
+def has_unknown_activity(trace: TraceFacts) -> bool:
+    """Returns whether the activity of some process or CPU is unknown for some time."""
     return bool((trace.at("first", trace.rows(Kind.LOST)) == LossKind.UNSEEN).any())
 
 
 def without_unknown(processes: pl.DataFrame) -> pl.DataFrame:
-    """Sets times to null for processes that were out of sight for more than UNKNOWN_PART of their time.
+    """Sets times to null for processes whose activity was unknown for more than UNKNOWN_PART of
+    their time.
 
     `processes`: needs `running_ns`, `waiting_ns`, `blocked_ns`, `unknown_ns`; `longest_wait_ns` is
     optional.
@@ -44,8 +45,8 @@ def without_unknown(processes: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def wakeups_unknown(trace: Facts) -> bool:
-    """True if wake-up times are unknown. Each WAKEUP record is then where its process ran next."""
+def wakeups_unknown(trace: TraceFacts) -> bool:
+    """Returns whether wake-up times are unknown. Each WAKEUP record is then where its process ran next."""
     return bool((trace.at("first", trace.rows(Kind.LOST)) == LossKind.OF_WAKEUPS).any())
 
 

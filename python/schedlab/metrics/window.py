@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from schedlab.trace import Facts, Kind, MarkKind, Trace
+from schedlab.trace import Kind, MarkKind, Trace, TraceFacts
 from schedlab.trace.model import Integers
 
 
@@ -21,8 +21,10 @@ class Window:
     begin_ns: int
     end_ns: int
     root_pid: int | None
-    """The process that MARK_BEGIN names, else the process that wrote it. Without the mark: the
-    trace's first process, or None if the trace begins in the middle of a run.
+    """The process whose descendants are the workload: named by MARK_BEGIN, or the writer of this
+    mark.
+
+    Without the mark: the trace's first process, or None if the trace begins in the middle of a run.
     """
 
     @property
@@ -31,7 +33,7 @@ class Window:
         return self.end_ns - self.begin_ns
 
     def duration(self, begin_ns: Integers, end_ns: Integers) -> Integers:
-        """Returns the time between `begin_ns` and `end_ns` that lies in the window, in nanoseconds."""
+        """Returns how much of each interval lies in the window (ns)."""
         earliest = min(begin_ns.min(initial=self.end_ns), end_ns.min(initial=self.end_ns))
         latest = max(begin_ns.max(initial=self.begin_ns), end_ns.max(initial=self.begin_ns))
         if earliest >= self.begin_ns and latest <= self.end_ns:
@@ -41,17 +43,17 @@ class Window:
         return lies
 
     def part(self, rows: Integers) -> slice:
-        """Returns the slice of ascending rows that lie in the window."""
+        """Returns the slice of `rows` (ascending) that lies in the window."""
         begin = np.searchsorted(rows, self.begin_row)
         return slice(int(begin), int(np.searchsorted(rows, self.end_row, side="right")))
 
     def holds(self, rows: Integers) -> npt.NDArray[np.bool_]:
-        """Marks the rows that lie in the window."""
+        """Returns which rows lie in the window."""
         in_window: npt.NDArray[np.bool_] = (rows >= self.begin_row) & (rows <= self.end_row)
         return in_window
 
 
-def measured_window(trace: Facts) -> Window:
+def measured_window(trace: TraceFacts) -> Window:
     """Returns the window from the first MARK_BEGIN to the next MARK_END, or to the end of the trace."""
     marks = trace.rows(Kind.MARK)
     kind = trace.at("first", marks)
@@ -76,7 +78,7 @@ def measured_window(trace: Facts) -> Window:
 
 
 def window_since(window: Window, trace: Trace, since_ns: int) -> Window:
-    """Returns the part of a window that does not precede a time."""
+    """Returns the part of a window from a time (ns) on."""
     if since_ns <= window.begin_ns:
         return window
     later = np.flatnonzero(trace.column("time_ns") >= since_ns)

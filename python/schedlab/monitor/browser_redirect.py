@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Opens the page in a browser through a private file.
+"""Opens the page in a browser without showing the page's address to other users.
 
-The page's address contains the token, and all users can read command lines (`ps`). So the browser
-gets the name of a file that only the user can read. This file redirects to the page.
+The address contains the session's token, and all users can read the command lines of processes
+(`ps`). So the browser's command line only names a private file, which redirects to the page.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from schedlab import paths
 
-_PAGE = """<!doctype html>
+_REDIRECT_PAGE = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="referrer" content="no-referrer">
@@ -28,20 +28,22 @@ _PAGE = """<!doctype html>
 
 
 @contextmanager
-def redirecting_file(url: str) -> Iterator[str]:
-    """Yields the address of the redirecting file, and deletes the file afterwards.
+def redirect_file(url: str) -> Iterator[str]:
+    """Writes a private HTML file that redirects to `url`; yields the file's own address.
 
-    Raises OSError if no folder is suitable for the file.
+    Deletes the file afterwards. Raises OSError if no folder is suitable for the file.
     """
-    with tempfile.TemporaryDirectory(prefix="schedlab-monitor-", dir=_place()) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="schedlab-monitor-", dir=_browser_readable_folder()
+    ) as folder:
         # tempfile makes the folder private, and the file is opened with mode 0600.
         file = Path(folder) / "monitor.html"
         with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as page:
-            page.write(_PAGE.format(url=escape(url)))
+            page.write(_REDIRECT_PAGE.format(url=escape(url)))
         yield file.as_uri()
 
 
-def _place() -> Path | None:
+def _browser_readable_folder() -> Path | None:
     """Returns a folder that browsers can read, or None.
 
     Snap and flatpak browsers have a separate /tmp, and cannot read hidden folders or folders
@@ -49,8 +51,12 @@ def _place() -> Path | None:
     """
     with suppress(RuntimeError, OSError):
         home = Path.home().resolve()
-        for place in (paths.BUILD, home):
-            hidden = any(name.startswith(".") for name in place.parts)
-            if not hidden and place.is_relative_to(home) and os.access(place, os.W_OK | os.X_OK):
-                return place
+        for folder in (paths.BUILD_FOLDER, home):
+            is_hidden = any(name.startswith(".") for name in folder.parts)
+            if (
+                not is_hidden
+                and folder.is_relative_to(home)
+                and os.access(folder, os.W_OK | os.X_OK)
+            ):
+                return folder
     return None

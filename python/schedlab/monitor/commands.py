@@ -11,37 +11,40 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from schedlab.base.display.names import all_visible
-from schedlab.base.toolchain.policies import PolicyChoice, parse_choices, unknown
+from schedlab.base.display.names import map_texts
+from schedlab.base.toolchain.policies import PolicyChoice, describe_unknown_name, parse_choices
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines import SIMULATOR
 from schedlab.monitor import worker
-from schedlab.monitor.branching import Change, what_if
+from schedlab.monitor.branching import branch_system
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Ability, Life, Refused, Setup
 from schedlab.monitor.systems.simulator import workload_text
-from schedlab.monitor.wait_breakdown import Question
-from schedlab.monitor.watched_system import Watched
-from schedlab.runs.plan import TICK_NS
-from schedlab.runs.request import one_value_per_option
+from schedlab.monitor.wait_breakdown import WaitQuestion
+from schedlab.monitor.watched_system import WatchedSystem
+from schedlab.runs.branches import BranchChanges
+from schedlab.runs.plan import TICK_RANGE_NS
+from schedlab.runs.request import check_given_once
 from schedlab.trace.format import AttributeKind
 from schedlab.workload.model import ATTRIBUTES
 
 Message = Mapping[str, Any]
-Report = Callable[[str], None]
+ReportProgress = Callable[[str], None]
 
-_ALL = "*"
-_WINDOW_S = (0.1, 600.0)
+_ALL_SYSTEMS = "*"
+_WINDOW_RANGE_S = (0.1, 600.0)
 _SPEED_MAX = 1e6
-_LABEL_MAX = 80
-_ACT = re.compile(
+_LABEL_CHARACTERS_MAX = 80
+_ACTION_PATTERN = re.compile(
     r"\d{1,18} (?:policy [\w:.-]{1,63}|tunable [\w-]{1,63}=-?\d{1,18}|start \d{1,19} [^\n]{1,255}|kill \d{1,9}"
     r"|(?:priority|tickets|weight) \d{1,9} \d{1,9})"
 )
-_SETTING = re.compile(r"([A-Za-z0-9_-]{1,63})=(-?\d{1,18})")
+_SETTING_PATTERN = re.compile(r"([A-Za-z0-9_-]{1,63})=(-?\d{1,18})")
 
 
-async def perform(session: Session, message: Message, show: Report = lambda line: None) -> Any:
+async def perform_command(
+    session: Session, message: Message, show: ReportProgress = lambda line: None
+) -> Any:
     """Performs a message's command and returns the result.
 
     `show` receives progress lines of long commands.
@@ -49,56 +52,63 @@ async def perform(session: Session, message: Message, show: Report = lambda line
     For a message to one system, returns its result; for several systems, a result for each letter.
     Raises SchedlabError if a system could not perform the command.
     """
-    action = _text(message, "do")
+    action = _read_text(message, "do")
     systems = systems_of(session, message)
-    if action in _TOGETHER:
-        return await _TOGETHER[action](session, systems, message, show)
-    if action not in _PER_SYSTEM:
-        raise WrongUsage(unknown("command", action, [*_PER_SYSTEM, *_TOGETHER]))
-    done = await asyncio.gather(
-        *(_PER_SYSTEM[action](session, system, message) for system in systems),
+    if action in _SESSION_COMMANDS:
+        return await _SESSION_COMMANDS[action](session, systems, message, show)
+    if action not in _SYSTEM_COMMANDS:
+        raise WrongUsage(
+            describe_unknown_name("command", action, [*_SYSTEM_COMMANDS, *_SESSION_COMMANDS])
+        )
+    outcomes = await asyncio.gather(
+        *(_SYSTEM_COMMANDS[action](session, system, message) for system in systems),
         return_exceptions=True,
     )
-    problems = _problems(systems, done)
-    if problems:
-        raise problems
-    if len(done) == 1:
-        return done[0]
-    return {system.letter: result for system, result in zip(systems, done, strict=True)}
+    error = _combined_error(systems, outcomes)
+    if error:
+        raise error
+    if len(outcomes) == 1:
+        return outcomes[0]
+    return {system.letter: result for system, result in zip(systems, outcomes, strict=True)}
 
 
-def systems_of(session: Session, message: Message) -> list[Watched]:
-    """Returns the systems that a message addresses. Raises WrongUsage if one of them does not exist."""
-    letter = message.get("system", _ALL)
-    if letter is None or letter == _ALL:
+def systems_of(session: Session, message: Message) -> list[WatchedSystem]:
+    """Returns the systems named by a message: one letter, or all systems.
+
+    Raises WrongUsage if one of them does not exist.
+    """
+    letter = message.get("system", _ALL_SYSTEMS)
+    if letter is None or letter == _ALL_SYSTEMS:
         return list(session.systems.values())
     if str(letter) not in session.systems:
-        raise WrongUsage(unknown("system", str(letter), session.systems))
+        raise WrongUsage(describe_unknown_name("system", str(letter), session.systems))
     return [session.systems[str(letter)]]
 
 
-def _problems(systems: Sequence[Watched], done: Sequence[Any]) -> BaseException | None:
-    """Combines the errors of several systems into one; returns None if there were no errors."""
-    pairs = zip(systems, done, strict=True)
-    wrong = [(system, error) for system, error in pairs if isinstance(error, BaseException)]
-    if not wrong:
+def _combined_error(
+    systems: Sequence[WatchedSystem], outcomes: Sequence[Any]
+) -> BaseException | None:
+    """Combines the exceptions in `outcomes` (one result per system) into one; None if there are none."""
+    pairs = zip(systems, outcomes, strict=True)
+    failures = [(system, error) for system, error in pairs if isinstance(error, BaseException)]
+    if not failures:
         return None
-    if len(systems) == 1 or not all(isinstance(error, SchedlabError) for _, error in wrong):
-        return wrong[0][1]
-    return Refused("; ".join(f"{system.letter}: {error}" for system, error in wrong))
+    if len(systems) == 1 or not all(isinstance(error, SchedlabError) for _, error in failures):
+        return failures[0][1]
+    return Refused("; ".join(f"{system.letter}: {error}" for system, error in failures))
 
 
 # --- what is in a message
 
 
-def _text(message: Message, key: str) -> str:
+def _read_text(message: Message, key: str) -> str:
     value = message.get(key)
     if not isinstance(value, str) or not value:
         raise WrongUsage(f"{key}: expected a text, not {value!r}")
     return value
 
 
-def integer(message: Message, key: str) -> int:
+def read_integer(message: Message, key: str) -> int:
     """Returns a 64-bit integer of a message. Raises WrongUsage if the message has no such integer."""
     value = message.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or not -(1 << 63) <= value < 1 << 63:
@@ -106,33 +116,33 @@ def integer(message: Message, key: str) -> int:
     return value
 
 
-def _texts(message: Message, key: str) -> list[str]:
+def _read_texts(message: Message, key: str) -> list[str]:
     value = message.get(key)
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise WrongUsage(f"{key}: expected a list of texts, not {value!r}")
     return value
 
 
-def _number(message: Message, key: str, least: float, most: float) -> float:
+def _read_number(message: Message, key: str, minimum: float, maximum: float) -> float:
     value = message.get(key)
     if (
         isinstance(value, int | float)
         and not isinstance(value, bool)
         and math.isfinite(value)
-        and least <= value <= most
+        and minimum <= value <= maximum
     ):
         return float(value)
-    raise WrongUsage(f"{key}: expected a number from {least:g} to {most:g}, not {value!r}")
+    raise WrongUsage(f"{key}: expected a number from {minimum:g} to {maximum:g}, not {value!r}")
 
 
-def _one_of(message: Message, key: str, known: Sequence[str]) -> str:
-    value = _text(message, key)
-    if value not in known:
-        raise WrongUsage(f"{key}: {unknown(key, value, known)}")
+def _read_choice(message: Message, key: str, choices: Sequence[str]) -> str:
+    value = _read_text(message, key)
+    if value not in choices:
+        raise WrongUsage(f"{key}: {describe_unknown_name(key, value, choices)}")
     return value
 
 
-def _policy_choice(text: str) -> PolicyChoice:
+def _parse_policy(text: str) -> PolicyChoice:
     try:
         choices = parse_choices(text)
     except ValueError as error:
@@ -142,38 +152,40 @@ def _policy_choice(text: str) -> PolicyChoice:
     return choices[0]
 
 
-def _pids(message: Message) -> list[int]:
+def _read_pids(message: Message) -> list[int]:
     """Returns the PIDs of a message, which has either `pid` or `pids`."""
     pids = message.get("pids")
     if pids is None:
-        return [integer(message, "pid")]
+        return [read_integer(message, "pid")]
     if not isinstance(pids, list) or not pids:
         raise WrongUsage(f"pids: expected a list of whole numbers, not {pids!r}")
-    return [integer({"pids": pid}, "pids") for pid in pids]
+    return [read_integer({"pids": pid}, "pids") for pid in pids]
 
 
 # --- of each system
 
 
-async def _policy(session: Session, target: Watched, message: Message) -> None:
-    choice = _policy_choice(_text(message, "policy"))
-    async with target.asking(Ability.POLICY) as system:
+async def _set_policy(session: Session, target: WatchedSystem, message: Message) -> None:
+    choice = _parse_policy(_read_text(message, "policy"))
+    async with target.locked(Ability.POLICY) as system:
         session.choices.check_policy(replace(target.setup, policy=choice, settings=()))
         await target.steer(f"policy {choice}", system.set_policy(str(choice)))
 
 
-async def _tunable(session: Session, target: Watched, message: Message) -> None:
-    name, value = _text(message, "name"), integer(message, "value")
-    async with target.asking(Ability.POLICY) as system:
+async def _set_tunable(session: Session, target: WatchedSystem, message: Message) -> None:
+    name, value = _read_text(message, "name"), read_integer(message, "value")
+    async with target.locked(Ability.POLICY) as system:
         await target.steer(f"tunable {name}={value}", system.set_tunable(name, value))
 
 
-async def _tunables(session: Session, target: Watched, message: Message) -> list[dict[str, Any]]:
-    async with target.asking() as system:
+async def _read_tunables(
+    session: Session, target: WatchedSystem, message: Message
+) -> list[dict[str, Any]]:
+    async with target.locked() as system:
         return [asdict(tunable) for tunable in await system.read_tunables()]
 
 
-async def _status(session: Session, system: Watched, message: Message) -> dict[str, Any]:
+async def _read_status(session: Session, system: WatchedSystem, message: Message) -> dict[str, Any]:
     status = await system.read_status()
     content = {
         "policy": status.policy,
@@ -181,158 +193,172 @@ async def _status(session: Session, system: Watched, message: Message) -> dict[s
         "rows": [asdict(row) for row in status.rows],
         "remark": status.remark,
     }
-    return all_visible(content)
+    return map_texts(content)
 
 
-async def _attribute(session: Session, system: Watched, message: Message) -> int:
-    kind = _one_of(message, "kind", list(ATTRIBUTES))
+async def _set_attribute(session: Session, system: WatchedSystem, message: Message) -> int:
+    kind = _read_choice(message, "kind", list(ATTRIBUTES))
     limits = ATTRIBUTES[kind]
-    value = integer(message, "value")
+    value = read_integer(message, "value")
     if not limits.least <= value <= limits.most:
         raise WrongUsage(f"{kind}: expected {limits.least} to {limits.most}, not {value}")
-    return await system.set_attribute(_pids(message), AttributeKind[kind.upper()], value)
+    return await system.set_attribute(_read_pids(message), AttributeKind[kind.upper()], value)
 
 
-async def _start(session: Session, target: Watched, message: Message) -> int:
-    name = _text(message, "workload")
+async def _start_workload(session: Session, target: WatchedSystem, message: Message) -> int:
+    name = _read_text(message, "workload")
     session.choices.check_workloads([name])
-    async with target.asking(Ability.START) as system:
+    async with target.locked(Ability.START) as system:
         pid = await target.steer(f"start {name}", system.start_workload(name))
     target.started[name] = None
     return pid
 
 
-async def _kill(session: Session, system: Watched, message: Message) -> int:
-    return await system.kill(_pids(message))
+async def _kill_processes(session: Session, system: WatchedSystem, message: Message) -> int:
+    return await system.kill(_read_pids(message))
 
 
-async def _pause(session: Session, system: Watched, message: Message) -> None:
+async def _pause_system(session: Session, system: WatchedSystem, message: Message) -> None:
     await system.pause()
 
 
-async def _resume(session: Session, system: Watched, message: Message) -> None:
+async def _resume_system(session: Session, system: WatchedSystem, message: Message) -> None:
     await system.resume()
 
 
-async def _follow(session: Session, system: Watched, message: Message) -> None:
-    """Brings a system to the state of the page that plays it, by repeating the page's actions."""
+async def _follow_page(session: Session, system: WatchedSystem, message: Message) -> None:
+    """Repeats a page's actions on the server's copy of a system that the page itself runs."""
     if not system.is_played_by_page:
-        raise Refused("it advances by itself; the page cannot set its time")
+        raise Refused("this system sets its own time; use pause and resume")
     setup = system.setup
     if setup.machine == SIMULATOR:
-        setup = replace(_changed(setup, message), settings=_settings(message))
+        setup = replace(_changed_setup(setup, message), settings=_read_settings(message))
         session.choices.check(setup)
-    acts = _texts(message, "acts")
-    wrong = [act for act in acts if not _ACT.fullmatch(act)]
-    if wrong:
-        raise WrongUsage(f"acts: expected texts such as `120000000 tickets 5 77`, not {wrong[0]!r}")
-    await system.follow(setup, acts, integer(message, "time_ns"))
+    actions = _read_texts(message, "acts")
+    invalid_actions = [act for act in actions if not _ACTION_PATTERN.fullmatch(act)]
+    if invalid_actions:
+        raise WrongUsage(
+            f"acts: expected texts such as `120000000 tickets 5 77`, not {invalid_actions[0]!r}"
+        )
+    await system.follow(setup, actions, read_integer(message, "time_ns"))
 
 
-async def _text_of(session: Session, system: Watched, message: Message) -> str:
-    """Returns the text of a workload, for a page that runs it in the browser."""
-    name = _text(message, "workload")
+async def _workload_text(session: Session, system: WatchedSystem, message: Message) -> str:
+    """Returns a workload in the simulator's text format, for a page that runs it in the browser."""
+    name = _read_text(message, "workload")
     session.choices.check_workloads([name])
-    tick_ns = integer(message, "tick_ns")
-    if not TICK_NS[0] <= tick_ns <= TICK_NS[1]:
-        raise WrongUsage(f"tick_ns: expected {TICK_NS[0]} to {TICK_NS[1]}, not {tick_ns}")
+    tick_ns = read_integer(message, "tick_ns")
+    if not TICK_RANGE_NS[0] <= tick_ns <= TICK_RANGE_NS[1]:
+        raise WrongUsage(
+            f"tick_ns: expected {TICK_RANGE_NS[0]} to {TICK_RANGE_NS[1]}, not {tick_ns}"
+        )
     entry = session.choices.palette[name]
-    return await asyncio.to_thread(workload_text, entry, integer(message, "seed"), tick_ns)
+    return await asyncio.to_thread(workload_text, entry, read_integer(message, "seed"), tick_ns)
 
 
-async def _restart(session: Session, system: Watched, message: Message) -> None:
+async def _restart_system(session: Session, system: WatchedSystem, message: Message) -> None:
     if system.system and Ability.SETUP not in system.system.abilities:
-        raise Refused(f"{system.setup.machine} cannot restart as another machine")
-    setup = _changed(system.setup, message)
+        raise Refused(
+            f"{system.setup.machine} cannot restart with other values; start another monitor for them"
+        )
+    setup = _changed_setup(system.setup, message)
     session.choices.check(setup)
     await system.restart(setup)
-    others = [other.common_ns for other in session.systems.values() if other.is_on]
-    system.join(min(others, default=0))
+    others = [other.common_ns for other in session.systems.values() if other.is_ready]
+    system.set_common_time(min(others, default=0))
     session.announce_change()
     if system.life is Life.FAILED:
         raise Refused(system.message)
 
 
-def _changed(setup: Setup, message: Message) -> Setup:
+def _changed_setup(setup: Setup, message: Message) -> Setup:
     changes: dict[str, Any] = {
-        key: integer(message, key)
+        key: read_integer(message, key)
         for key in ("cpus", "seed", "tick_ns")
         if message.get(key) is not None
     }
     if message.get("policy") is not None:
-        changes["policy"] = _policy_choice(_text(message, "policy"))
+        changes["policy"] = _parse_policy(_read_text(message, "policy"))
         # The tunables belong to the policy that they were set for.
         if changes["policy"] != setup.policy:
             changes["settings"] = ()
     if message.get("workloads") is not None:
-        changes["workloads"] = tuple(_texts(message, "workloads"))
+        changes["workloads"] = tuple(_read_texts(message, "workloads"))
     return replace(setup, **changes)
 
 
-async def _perfetto(session: Session, system: Watched, message: Message) -> str:
-    return session.publish(await system.export(session.scratch))
+async def _export_perfetto(session: Session, system: WatchedSystem, message: Message) -> str:
+    return session.publish(await system.export_perfetto(session.scratch))
 
 
-async def _blame(session: Session, system: Watched, message: Message) -> dict[str, Any]:
-    kinds = _texts(message, "kinds")
-    time_ns = min(max(integer(message, "time_ns"), 0), system.now_ns)
-    at_ns = None if message.get("at_ns") is None else integer(message, "at_ns")
+async def _break_down_waits(
+    session: Session, system: WatchedSystem, message: Message
+) -> dict[str, Any]:
+    kinds = _read_texts(message, "kinds")
+    time_ns = min(max(read_integer(message, "time_ns"), 0), system.now_ns)
+    at_ns = None if message.get("at_ns") is None else read_integer(message, "at_ns")
     begin_ns = max(time_ns - session.window_ns, 0)
-    question = Question(integer(message, "pid"), kinds, time_ns, begin_ns, at_ns)
-    explanation = await system.blame(session.scratch, question, session.choices.catalogue)
-    return all_visible(explanation)
+    question = WaitQuestion(read_integer(message, "pid"), kinds, time_ns, begin_ns, at_ns)
+    explanation = await system.break_down_waits(
+        session.scratch, question, session.choices.catalogue
+    )
+    return map_texts(explanation)
 
 
-_PER_SYSTEM: dict[str, Callable[[Session, Watched, Message], Awaitable[Any]]] = {
-    "policy": _policy,
-    "tunable": _tunable,
-    "tunables": _tunables,
-    "status": _status,
-    "attribute": _attribute,
-    "start": _start,
-    "kill": _kill,
-    "pause": _pause,
-    "resume": _resume,
-    "follow": _follow,
-    "text": _text_of,
-    "restart": _restart,
-    "perfetto": _perfetto,
-    "blame": _blame,
+_SYSTEM_COMMANDS: dict[str, Callable[[Session, WatchedSystem, Message], Awaitable[Any]]] = {
+    "policy": _set_policy,
+    "tunable": _set_tunable,
+    "tunables": _read_tunables,
+    "status": _read_status,
+    "attribute": _set_attribute,
+    "start": _start_workload,
+    "kill": _kill_processes,
+    "pause": _pause_system,
+    "resume": _resume_system,
+    "follow": _follow_page,
+    "text": _workload_text,
+    "restart": _restart_system,
+    "perfetto": _export_perfetto,
+    "blame": _break_down_waits,
 }
 
 
 # --- of the session
 
 
-async def _pace(
-    session: Session, systems: Sequence[Watched], message: Message, report: Report
+async def _set_pace(
+    session: Session, systems: Sequence[WatchedSystem], message: Message, report: ReportProgress
 ) -> None:
-    speed = _number(message, "speed", 0, _SPEED_MAX)
-    played = [system for system in systems if system.is_played]
-    if not played:
-        raise Refused("pace: this machine runs in real time; its pace cannot be set")
+    speed = _read_number(message, "speed", 0, _SPEED_MAX)
+    played_systems = [system for system in systems if system.is_played]
+    if not played_systems:
+        raise Refused(
+            "pace: this machine runs in real time; leave the pace out, or add a simulated system"
+        )
     session.pace = speed
-    for system in played:
+    for system in played_systems:
         system.played.speed = speed
 
 
-async def _window(
-    session: Session, systems: Sequence[Watched], message: Message, report: Report
+async def _set_window(
+    session: Session, systems: Sequence[WatchedSystem], message: Message, report: ReportProgress
 ) -> None:
-    session.window_ns = int(_number(message, "seconds", *_WINDOW_S) * 1e9)
+    session.window_ns = int(_read_number(message, "seconds", *_WINDOW_RANGE_S) * 1e9)
     session.announce_change()
 
 
-async def _record(
-    session: Session, systems: Sequence[Watched], message: Message, show: Report
+async def _control_recording(
+    session: Session, systems: Sequence[WatchedSystem], message: Message, show: ReportProgress
 ) -> Any:
-    on = message.get("on")
-    if not isinstance(on, bool):
-        raise WrongUsage(f"on: expected true or false, not {on!r}")
-    if on:
+    is_start = message.get("on")
+    if not isinstance(is_start, bool):
+        raise WrongUsage(f"on: expected true or false, not {is_start!r}")
+    if is_start:
         label = message.get("label") or ""
-        if not isinstance(label, str) or len(label) > _LABEL_MAX:
-            raise WrongUsage(f"label: expected a text of at most {_LABEL_MAX} characters")
+        if not isinstance(label, str) or len(label) > _LABEL_CHARACTERS_MAX:
+            raise WrongUsage(
+                f"label: expected a text of at most {_LABEL_CHARACTERS_MAX} characters"
+            )
         session.start_recording(systems, label)
         return None
     show("the metrics of the recording")
@@ -342,76 +368,78 @@ async def _record(
     return folders
 
 
-async def stop_recording(session: Session, systems: Sequence[Watched]) -> dict[str, str]:
+async def stop_recording(session: Session, systems: Sequence[WatchedSystem]) -> dict[str, str]:
     """Ends all recordings and returns their run folders by system letter.
 
     Raises Refused if nothing was being recorded.
     """
-    on = [system for system in systems if system.recording]
-    if not on:
+    recorded_systems = [system for system in systems if system.recording]
+    if not recorded_systems:
         raise Refused("no recording is in progress; start one first")
-    done = await asyncio.gather(*(system.stop_recording() for system in on), return_exceptions=True)
+    outcomes = await asyncio.gather(
+        *(system.stop_recording() for system in recorded_systems), return_exceptions=True
+    )
     folders = {
         system.letter: folder
-        for system, folder in zip(on, done, strict=True)
+        for system, folder in zip(recorded_systems, outcomes, strict=True)
         if isinstance(folder, Path)
     }
-    session.recorded += folders.values()
-    problem = _problems(on, done)
-    if problem:
-        raise problem
+    session.last_recorded_folders += folders.values()
+    error = _combined_error(recorded_systems, outcomes)
+    if error:
+        raise error
     return {letter: str(folder) for letter, folder in folders.items()}
 
 
-async def _report(
-    session: Session, systems: Sequence[Watched], message: Message, show: Report
+async def _write_report(
+    session: Session, systems: Sequence[WatchedSystem], message: Message, show: ReportProgress
 ) -> str:
     """Ends recordings in progress and writes one report of all recorded runs."""
-    async with session.reporting:
+    async with session.report_lock:
         return await _make_report(session, show)
 
 
-async def _make_report(session: Session, show: Report) -> str:
+async def _make_report(session: Session, show: ReportProgress) -> str:
     if any(system.recording for system in session.systems.values()):
         show("the metrics of the recording")
         await stop_recording(session, list(session.systems.values()))
-    if not session.recorded:
+    if not session.last_recorded_folders:
         raise Refused("nothing is recorded; start a recording first")
-    out = session.recorded[0].parent / "report"
-    return session.publish(await worker.report(session.recorded, out, show))
+    out = session.last_recorded_folders[0].parent / "report"
+    return session.publish(await worker.write_report(session.last_recorded_folders, out, show))
 
 
-async def _branch(
-    session: Session, systems: Sequence[Watched], message: Message, show: Report
+async def _branch_system(
+    session: Session, systems: Sequence[WatchedSystem], message: Message, show: ReportProgress
 ) -> dict[str, str]:
     system = systems[0]
-    policy = message.get("policy") or ""
+    policy = _parse_policy(_read_text(message, "policy")) if message.get("policy") else None
     if policy:
-        choice = _policy_choice(_text(message, "policy"))
-        session.choices.check_policy(replace(system.setup, policy=choice, settings=()))
-    settings = one_value_per_option("settings", _settings(message))
-    if not policy and not settings:
+        session.choices.check_policy(replace(system.setup, policy=policy, settings=()))
+    changes = BranchChanges(policy, check_given_once("settings", _read_settings(message)))
+    if not changes.changes:
         raise WrongUsage("branch: nothing to change; choose a policy or set a tunable")
-    at_ns = integer(message, "time_ns")
-    return await what_if(session, system, at_ns, Change(policy, settings), show)
+    return await branch_system(session, system, read_integer(message, "time_ns"), changes, show)
 
 
-def _settings(message: Message) -> tuple[tuple[str, int], ...]:
+def _read_settings(message: Message) -> tuple[tuple[str, int], ...]:
     """Parses settings such as {"settings": "slice=3 boost=100"}."""
     text = message.get("settings", "")
     if not isinstance(text, str):
         raise WrongUsage(f"settings: expected a text, not {text!r}")
-    matches = [_SETTING.fullmatch(word) for word in text.replace(",", " ").split()]
+    matches = [_SETTING_PATTERN.fullmatch(word) for word in text.replace(",", " ").split()]
     pairs = [(match[1], int(match[2])) for match in matches if match]
     if len(pairs) < len(matches):
         raise WrongUsage(f"settings: {text}: expected NAME=NUMBER, such as slice=3")
     return tuple(pairs)
 
 
-_TOGETHER: dict[str, Callable[[Session, Sequence[Watched], Message, Report], Awaitable[Any]]] = {
-    "pace": _pace,
-    "window": _window,
-    "record": _record,
-    "report": _report,
-    "branch": _branch,
+_SESSION_COMMANDS: dict[
+    str, Callable[[Session, Sequence[WatchedSystem], Message, ReportProgress], Awaitable[Any]]
+] = {
+    "pace": _set_pace,
+    "window": _set_window,
+    "record": _control_recording,
+    "report": _write_report,
+    "branch": _branch_system,
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs a session together with its page or terminal, and closes it in order."""
+"""Runs a session together with its front end (page or terminal), and closes both in order."""
 
 from __future__ import annotations
 
@@ -15,58 +15,57 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from schedlab.base.display.activity import begin_display
-from schedlab.base.display.terminal import results, say
+from schedlab.base.display.terminal import result_console, say
 from schedlab.base.host.supervision import cancelled_by_signals
 from schedlab.errors import SchedlabError
-from schedlab.monitor.browser_redirect import redirecting_file
+from schedlab.monitor.browser_redirect import redirect_file
 from schedlab.monitor.session import Session
 
 if TYPE_CHECKING:
     from schedlab.monitor.server import Server
 
-Front = Callable[[Session], Coroutine[Any, Any, None]]
-"""Shows a session until its user leaves or the task is cancelled."""
+FrontEnd = Callable[[Session], Coroutine[Any, Any, None]]
+"""Shows a session to the user; returns when the user leaves."""
 
 
 @dataclass(frozen=True)
-class Page:
-    """Address and port of the page's server."""
+class PageOptions:
+    """Where the page's server listens, and whether to open a browser."""
 
     address: str
     port: int
     browser: bool
-    """True to open a browser."""
 
 
-def watch(make: Callable[[], Session], front: Front) -> None:
+def run_session(make_session: Callable[[], Session], front_end: FrontEnd) -> None:
     """Runs a session until the session or its front end finishes, or a signal arrives.
 
-    Raises SchedlabError if the session cannot start. Raises SystemExit after a signal other than
-    Ctrl-C, which is the normal way to end a monitor.
+    Raises SchedlabError if the session cannot start. Raises SystemExit for a signal other than
+    Ctrl-C; Ctrl-C ends a monitor normally.
     """
-    caught = asyncio.run(_watch(make, front))
-    if caught and caught != signal.SIGINT:
-        raise SystemExit(128 + caught)
+    ending_signal = asyncio.run(_run_session(make_session, front_end))
+    if ending_signal and ending_signal != signal.SIGINT:
+        raise SystemExit(128 + ending_signal)
 
 
-async def _watch(make: Callable[[], Session], front: Front) -> int:
+async def _run_session(make_session: Callable[[], Session], front_end: FrontEnd) -> int:
     """Returns the signal that ended the session, or 0."""
-    session = make()
-    tasks = [asyncio.ensure_future(session.run()), asyncio.ensure_future(front(session))]
+    session = make_session()
+    tasks = [asyncio.ensure_future(session.run()), asyncio.ensure_future(front_end(session))]
     waiting = asyncio.ensure_future(asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED))
     # Further signals are ignored while recordings are saved; `close` limits its own duration.
-    with cancelled_by_signals(waiting) as caught:
+    with cancelled_by_signals(waiting) as caught_signal:
         await asyncio.wait([waiting])
-        await _close(session, tasks)
+        await _close_session(session, tasks)
     for folder in session.recorded_folders:
-        results().print(f"Kept in {folder}", markup=False, soft_wrap=True)
+        result_console().print(f"Kept in {folder}", markup=False, soft_wrap=True)
     for task in tasks:
         if not task.cancelled() and task.exception():
             raise task.exception() or SchedlabError("ended")
-    return caught.number
+    return caught_signal.number
 
 
-async def _close(session: Session, tasks: Sequence[asyncio.Future[None]]) -> None:
+async def _close_session(session: Session, tasks: Sequence[asyncio.Future[None]]) -> None:
     """Cancels the tasks, saves recordings and closes the session."""
     for task in tasks:
         task.cancel()
@@ -77,16 +76,16 @@ async def _close(session: Session, tasks: Sequence[asyncio.Future[None]]) -> Non
     await session.close()
 
 
-def page(how: Page) -> Front:
+def page_front_end(options: PageOptions) -> FrontEnd:
     """Returns a front end that serves the page and opens a browser."""
 
     async def show(session: Session) -> None:
         from schedlab.monitor.server import Server
 
-        server = Server(session, how.address, how.port)
+        server = Server(session, options.address, options.port)
         try:
-            _announce(server.url, server.is_local)
-            if how.browser and has_screen():
+            _announce_address(server.url, server.is_local)
+            if options.browser and has_screen():
                 await _open_browser(server)
             await asyncio.Event().wait()
         finally:
@@ -98,10 +97,10 @@ def page(how: Page) -> Front:
 async def _open_browser(server: Server) -> None:
     """Opens a browser with a private file that holds the address, and waits for the page."""
     try:
-        with redirecting_file(server.url) as file:
+        with redirect_file(server.url) as file:
             # `webbrowser.open` may block until the browser exits, so it runs in a daemon thread.
             Thread(target=webbrowser.open, args=[file], daemon=True).start()
-            await server.entered.wait()
+            await server.page_has_connected.wait()
     except OSError as error:
         say(
             "schedlab: no browser was opened, because its private file could not be "
@@ -110,14 +109,14 @@ async def _open_browser(server: Server) -> None:
 
 
 def has_screen() -> bool:
-    """True if a graphical browser can start; a text browser would take over this terminal."""
+    """Returns whether a graphical browser can start. (A text browser would take over this terminal.)"""
     names = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     return sys.platform == "darwin" or any(os.environ.get(name) for name in names)
 
 
-def _announce(url: str, is_local: bool) -> None:
+def _announce_address(url: str, is_local: bool) -> None:
     begin_display()
-    results().print(url, markup=False, soft_wrap=True)
+    result_console().print(url, markup=False, soft_wrap=True)
     say(
         "schedlab: the monitor is at this address; anyone who knows it can connect. Press Ctrl-C to end it."
     )

@@ -11,18 +11,18 @@ import orjson
 from schedlab.monitor.history import History
 from schedlab.monitor.system import Records, Status
 from schedlab.monitor.tape import Tape
-from schedlab.monitor.watched_system import Watched
+from schedlab.monitor.watched_system import WatchedSystem
 from schedlab.trace.format import RECORD, Kind, MarkKind
 from schedlab.trace.writer import header_bytes
 
-_PIECE = 32_768
-"""Records per message: 1 MB."""
-_SEPARATE_CLOCK = "spike"
-"""The machine whose time advances with executed instructions, not with the host's clock."""
+_RECORDS_PER_MESSAGE = 32_768
+"""Maximum number of trace records per message; each has 32 bytes."""
+_INSTRUCTION_CLOCK_MACHINE = "spike"
+"""Machine whose time advances with executed instructions, not with the host's clock."""
 
 
 @dataclass(frozen=True)
-class Message:
+class FeedMessage:
     """A message to a page: JSON text, or bytes with trace records."""
 
     data: bytes
@@ -37,71 +37,74 @@ class Feed:
     then all records since.
     """
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: WatchedSystem) -> None:
         self.watched = watched
         self.state_is_due = True
         self._tape: Tape | None = None
-        self._sent = 0
+        self._sent_records = 0
         self._is_introduced = False
         """True once the page has the system's state, which precedes the trace."""
         self._log: History[str] | None = None
-        self._lines = self._notes = 0
+        self._log_position = self._notes_position = 0
         self._status: Status | None = None
 
     @property
-    def behind(self) -> int:
+    def unsent_records(self) -> int:
         """Number of records not yet sent."""
-        tape = self._announced_tape
+        tape = self._tape_to_send
         if tape is None:
             return 0
-        return tape.recent.end - (self._sent if tape is self._tape else tape.recent.begin)
+        return tape.recent.end - (self._sent_records if tape is self._tape else tape.recent.begin)
 
     @property
-    def _announced_tape(self) -> Tape | None:
-        """The tape whose trace is sent, or None if the page runs the system itself."""
+    def _tape_to_send(self) -> Tape | None:
+        """The tape to send from, or None if the page runs the system itself and needs no trace."""
         return None if self.watched.is_played_by_page else self.watched.tape
 
-    def next(self, pace: float) -> Message | None:
+    def next_message(self, pace: float) -> FeedMessage | None:
         """Returns the next message, or None if the page is up to date."""
-        tape = self._announced_tape
-        if tape and (tape is not self._tape or self._sent < tape.recent.begin):
-            return self._begin(tape, pace)
-        if self.behind and tape:
-            records = tape.recent.since(self._sent, _PIECE)
-            self._sent += len(records)
-            return self._bytes(records)
+        tape = self._tape_to_send
+        if tape and (tape is not self._tape or self._sent_records < tape.recent.begin):
+            return self._first_message(tape, pace)
+        if self.unsent_records and tape:
+            records = tape.recent.since(self._sent_records, _RECORDS_PER_MESSAGE)
+            self._sent_records += len(records)
+            return self._records_message(records)
         if not self.state_is_due:
             return None
         self.state_is_due = False
-        return Message(orjson.dumps(self._state(pace)))
+        return FeedMessage(orjson.dumps(self._state_message(pace)))
 
-    def _begin(self, tape: Tape, pace: float) -> Message:
+    def _first_message(self, tape: Tape, pace: float) -> FeedMessage:
         if not self._is_introduced:
             self._is_introduced = True
-            return Message(orjson.dumps(self._state(pace)))
+            return FeedMessage(orjson.dumps(self._state_message(pace)))
         self._is_introduced = False
         if tape is self._tape:  # the page fell behind, and kept records were dropped
             self._tape = None
             missed = {"type": "missed", "system": self.watched.letter, "frames": 1}
-            return Message(orjson.dumps(missed))
-        self._tape, self._sent = tape, tape.recent.begin
+            return FeedMessage(orjson.dumps(missed))
+        self._tape, self._sent_records = tape, tape.recent.begin
         self._status = None
         header = tape.header
         trace_header = header_bytes(
             header.cpus, header.tick_ns, header.cycles_per_second, header.seed
         )
-        return self._bytes(_opening(tape), trace_header)
+        return self._records_message(_opening_records(tape), trace_header)
 
-    def _bytes(self, records: Records, header: bytes = b"") -> Message:
-        head = self.watched.letter.encode() + bytes([bool(header), *[0] * 6])
-        return Message(head + header + records.tobytes(), True, len(records))
+    def _records_message(self, records: Records, header: bytes = b"") -> FeedMessage:
+        message_header = self.watched.letter.encode() + bytes([bool(header), *[0] * 6])
+        return FeedMessage(message_header + header + records.tobytes(), True, len(records))
 
-    def _state(self, pace: float) -> dict[str, object]:
+    def _state_message(self, pace: float) -> dict[str, object]:
         watched = self.watched
         if self._log is not watched.log:  # the system was restarted
-            self._log, self._lines, self._notes = watched.log, 0, 0
-        log, marks = watched.log.since(self._lines), watched.notes.since(self._notes)
-        self._lines, self._notes = watched.log.end, watched.notes.end
+            self._log, self._log_position, self._notes_position = watched.log, 0, 0
+        log, marks = (
+            watched.log.since(self._log_position),
+            watched.notes.since(self._notes_position),
+        )
+        self._log_position, self._notes_position = watched.log.end, watched.notes.end
         system = watched.system
         return {
             "type": "state",
@@ -117,16 +120,19 @@ class Feed:
         }
 
     def _reached_ns(self) -> int | None:
-        """Returns the time (ns) that the system has reached since its last event, or None if unknown."""
+        """Returns the time (ns) that the system has reached, if it is later than the last record.
+
+        None if it is unknown, or if records remain to be sent.
+        """
         watched = self.watched
         if (
-            self.behind
+            self.unsent_records
             or watched.tape is not self._tape
-            or not watched.is_on
+            or not watched.is_ready
             or watched.waits_for_others
         ):
             return None
-        return watched.known_ns if watched.setup.machine != _SEPARATE_CLOCK else None
+        return watched.known_ns if watched.setup.machine != _INSTRUCTION_CLOCK_MACHINE else None
 
     def _new_status(self) -> list[dict[str, object]] | None:
         status = self.watched.status
@@ -137,8 +143,8 @@ class Feed:
         return [{name: getattr(row, name) for name in names} for row in status.rows]
 
 
-def _opening(tape: Tape) -> Records:
-    """Returns the state before the oldest kept record, as records that a page reads."""
+def _opening_records(tape: Tape) -> Records:
+    """Returns records that describe the system's state before the oldest kept record."""
     opening = tape.recent.opening()
     if opening is None:
         return np.empty(0, RECORD)

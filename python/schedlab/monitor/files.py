@@ -14,20 +14,20 @@ from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError, RequestHandler, StaticFileHandler
 
 from schedlab.base.display.terminal import say
-from schedlab.base.toolchain.build import machine_module
-from schedlab.monitor.limits import PIECE_BYTES
+from schedlab.base.toolchain.build import wasm_module
+from schedlab.monitor.limits import FILE_PIECE_BYTES
 from schedlab.report.html import vega_script
 
-PAGE = Path(__file__).parent / "page"
+PAGE_FOLDER = Path(__file__).parent / "page"
 _PAGE_CSP = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-POLICY = (
+PAGE_SECURITY_POLICY = (
     f"{_PAGE_CSP}; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self' 'unsafe-inline';"
     " img-src 'self' data: blob:; font-src 'self'; connect-src 'self'"
 )
 """Content security policy of the monitor's page: same-origin files, no inline scripts, no evaluated
 code except WebAssembly. Inline styles are allowed, because Vega sets styles on its charts.
 """
-REPORT_POLICY = (
+REPORT_SECURITY_POLICY = (
     f"{_PAGE_CSP}; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline';"
     " img-src 'self' data:; font-src 'self' data:; connect-src 'self'"
 )
@@ -43,37 +43,42 @@ _HEADERS = {
 }
 
 
-class Guard(Protocol):
-    """Decides which requests the server answers."""
+class RequestGuard(Protocol):
+    """The server's checks of a request's host and of published addresses."""
 
     def knows_host(self, host: str) -> bool:
         """Returns whether `host` is one of the server's names."""
 
     def published(self, secret: str, name: str) -> Path | None:
-        """Returns the published file of an address, or None if there is none."""
+        """Returns the published file with this address, or None if there is none."""
 
 
-class Quiet(RequestHandler):
-    """Keeps rejected requests out of the terminal; reports only unexpected exceptions."""
+class QuietHandler(RequestHandler):
+    """Logs only unexpected exceptions; rejected requests do not appear in the terminal."""
 
     def log_exception(self, typ: Any, value: BaseException | None, tb: Any) -> None:
         if isinstance(value, Exception) and not isinstance(value, HTTPError):
             say(f"schedlab: the page's server: {typ.__name__}: {value}")
 
 
-class _Guarded(Quiet):
+_OTHER_HOST_MESSAGE = (
+    "Forbidden: use the address that the monitor printed (docs/monitor.md, Who can reach the page)"
+)
+
+
+class _GuardedHandler(QuietHandler):
     """Checks every request's host, and sets the security headers of every response."""
 
-    policy = POLICY
+    policy = PAGE_SECURITY_POLICY
 
     @property
-    def server(self) -> Guard:
-        guard: Guard = self.settings["server"]
+    def server(self) -> RequestGuard:
+        guard: RequestGuard = self.settings["server"]
         return guard
 
     def prepare(self) -> None:
         if not self.server.knows_host(self.request.host):
-            raise HTTPError(403, "no host of this name")
+            raise HTTPError(403, reason=_OTHER_HOST_MESSAGE)
         if any("\0" in argument for argument in self.path_args):
             raise HTTPError(404)
 
@@ -89,19 +94,19 @@ class _Guarded(Quiet):
         self.finish(f"{status_code} {self._reason}\n")
 
 
-class _File(_Guarded, StaticFileHandler):
+class _UncachedFile(_GuardedHandler, StaticFileHandler):
     """A static file without an ETag: the file may have changed since the last request."""
 
     def compute_etag(self) -> None:
         return None
 
 
-class PageFile(_File):
-    """A file of the page. The file holds no data of a session; the page requests data through its socket."""
+class PageFile(_UncachedFile):
+    """A file of the page's program, which anyone may read: session data needs the socket's token."""
 
 
-class Made(_Guarded):
-    """Content that is built at the first request and cached."""
+class GeneratedFile(_GuardedHandler):
+    """Content that is computed at the first request, such as a script, and then cached."""
 
     def initialize(self, make: Callable[[], bytes], kind: str) -> None:
         self._make = make
@@ -112,27 +117,30 @@ class Made(_Guarded):
         self.set_header("Cache-Control", "private, max-age=3600")
         made = memoryview(await asyncio.to_thread(self._make))
         with suppress(StreamClosedError):
-            for at in range(0, len(made), PIECE_BYTES):
-                self.write(bytes(made[at : at + PIECE_BYTES]))
-                await self.flush()  # only one piece is buffered for a page that does not read
+            for index in range(0, len(made), FILE_PIECE_BYTES):
+                self.write(bytes(made[index : index + FILE_PIECE_BYTES]))
+                await self.flush()  # only one chunk is in memory for a page that does not read
 
 
 @cache
 def _vega_bytes() -> bytes:
-    """Returns the script. All connections share one copy, because slow pages would otherwise use much memory."""
+    """Returns the charting library's script, one copy for all connections.
+
+    Separate copies for slow pages would use much memory.
+    """
     return vega_script().encode()
 
 
-VEGA = {"make": _vega_bytes, "kind": "text/javascript; charset=utf-8"}
+VEGA_SCRIPT = {"make": _vega_bytes, "kind": "text/javascript; charset=utf-8"}
 """The charting library."""
-MODULE = {"make": machine_module, "kind": "application/wasm"}
+MODEL_MODULE = {"make": wasm_module, "kind": "application/wasm"}
 """The model that computes what the page shows."""
 
 
-class Published(_File):
+class PublishedFile(_UncachedFile):
     """Files produced while the system was watched: reports and Perfetto traces."""
 
-    policy = REPORT_POLICY
+    policy = REPORT_SECURITY_POLICY
 
     async def get(self, secret: str, name: str, include_body: bool = True) -> None:  # type: ignore[override]
         path = self.server.published(secret, name)

@@ -16,46 +16,55 @@ from schedlab.monitor.frames import Mark, State
 from schedlab.monitor.history import History
 from schedlab.monitor.rates import HostClock, Rate
 from schedlab.monitor.recorder import Recorder
-from schedlab.monitor.system import Ability, Life, Played, Records, Setup, Status, System
-from schedlab.monitor.system_factory import PLAYED, RECORDED, Choices, Maker
+from schedlab.monitor.system import Ability, Life, Records, Setup, Status, System
+from schedlab.monitor.system_factory import (
+    PLAYED_MACHINES,
+    RECORDED_MACHINE,
+    SetupChoices,
+    SystemMaker,
+)
+from schedlab.monitor.systems.driven_system import PlayedSystem
 from schedlab.monitor.tape import Tape
-from schedlab.monitor.trace_file import begin_of_work
+from schedlab.monitor.trace_file import find_first_workload_record
 
-LOG_MAX = 2000
+LOG_LINES_MAX = 2000
 """Console lines kept for pages that connect later."""
 _NOTES_MAX = 200
-_NO_WORK = 20_000
-"""Maximum number of records before the tape stops waiting for the first workload."""
-_SILENT_NS = 250_000_000
+_WORKLOAD_SEARCH_RECORDS = 20_000
+"""Maximum number of records that are searched for the start of the first workload."""
+_RECORD_DELAY_MAX_NS = 250_000_000
 """Upper bound on the delay of trace records: `trace-delay` plus transport."""
 
 
 @dataclass(frozen=True)
-class Terms:
+class SharedValues:
     """Values shared by all systems of a session."""
 
-    choices: Choices
-    make: Maker
+    choices: SetupChoices
+    make_system: SystemMaker
     scratch: Path
-    changed: Callable[[], None]
-    """Called when a new hello message is needed."""
-    first: Callable[[str], None]
-    """Called with the system's letter at each start, before the records of its workloads are taken."""
+    announce_change: Callable[[], None]
+    """Called when the hello message must be sent again, because its content has changed."""
+    on_start: Callable[[str], None]
+    """Called with a system's letter at each start, after the records of the machine's own start."""
     recorded_folders: list[Path]
-    """Folders of everything that was recorded."""
+    """Folders of all finished recordings."""
     pace: Callable[[], float]
-    """The speed of systems whose clock the monitor drives."""
-    page_plays: bool = False
+    """Returns the requested speed of systems whose clock the monitor drives."""
+    page_runs_systems: bool = False
     """True if pages run simulations and recordings themselves; the server's copies then wait for commands."""
 
 
-class Followed:
-    """A followed system. All its state belongs to the session's event loop."""
+class FollowedSystem:
+    """One watched system with its trace, log and status; subclass WatchedSystem adds the commands.
 
-    def __init__(self, letter: str, setup: Setup, terms: Terms) -> None:
+    All its state belongs to the session's event loop.
+    """
+
+    def __init__(self, letter: str, setup: Setup, terms: SharedValues) -> None:
         self.letter = letter
         self.setup = setup
-        self.terms = terms
+        self.shared = terms
         self.starts = 0
         self._exports = 0
         self.started = dict.fromkeys(setup.workloads)
@@ -64,11 +73,11 @@ class Followed:
         """Held during a control operation; only one runs at a time."""
         self.begin_ns: int | None = None
         """The moment (ns) that pages show first, paused; None means the system's beginning."""
-        self.address = ""
+        self.trace_address = ""
         """URL of the trace, if the system is a recording."""
-        self.following = asyncio.Lock()
+        self.follow_lock = asyncio.Lock()
         """Held while the system is brought to a page's state."""
-        self.blaming = asyncio.Lock()
+        self.breakdown_lock = asyncio.Lock()
         """Held while waits are broken down."""
         self._reset()
 
@@ -87,7 +96,7 @@ class Followed:
         """The system's time (ns) at the zero of the time shared by all systems."""
         self.clock = HostClock()
         self.speed, self.events = Rate(), Rate()
-        self.log: History[str] = History(LOG_MAX)
+        self.log: History[str] = History(LOG_LINES_MAX)
         self.notes: History[Mark] = History(_NOTES_MAX)
         """Marks that are not in the trace."""
         self.status: Status | None = None
@@ -119,7 +128,7 @@ class Followed:
         return self.failure or (self.system.message if self.system else "")
 
     @property
-    def is_on(self) -> bool:
+    def is_ready(self) -> bool:
         """True if the system has begun and is running or paused."""
         return self.life in (Life.RUNNING, Life.PAUSED) and self.tape is not None
 
@@ -129,21 +138,21 @@ class Followed:
 
     @property
     def is_played_by_page(self) -> bool:
-        return self.terms.page_plays and self.setup.machine in PLAYED
+        return self.shared.page_runs_systems and self.setup.machine in PLAYED_MACHINES
 
     @property
-    def played(self) -> Played:
-        return cast(Played, self.system)
+    def played(self) -> PlayedSystem:
+        return cast(PlayedSystem, self.system)
 
     @property
     def now_ns(self) -> int:
         """The time (ns) that the system has reached, on its own clock."""
         if self.is_played:
             return self.played.now_ns
-        taken = self.tape.state.time_ns if self.tape else 0
-        if not self.is_on:
-            return taken
-        return max(taken, self.clock.time_ns(time.monotonic()) - _SILENT_NS)
+        trace_ns = self.tape.state.time_ns if self.tape else 0
+        if not self.is_ready:
+            return trace_ns
+        return max(trace_ns, self.clock.time_ns(time.monotonic()) - _RECORD_DELAY_MAX_NS)
 
     @property
     def common_ns(self) -> int:
@@ -158,18 +167,18 @@ class Followed:
     @property
     def recording(self) -> str:
         """Folder of the recording; empty if nothing is being recorded."""
-        return str(self.recorder.place) if self.recorder else ""
+        return str(self.recorder.path) if self.recorder else ""
 
     @property
     def title(self) -> str:
         """The system's title in pages and messages."""
         cpus = f"{self.setup.cpus} CPU{'s' if self.setup.cpus > 1 else ''}"
-        if self.setup.machine == RECORDED and self.setup.source:
+        if self.setup.machine == RECORDED_MACHINE and self.setup.source:
             return self.setup.title or f"{self.setup.source.name}, recorded"
         policy = (self.tape and self.tape.state.policy) or str(self.setup.policy)
         return f"{policy} on {self.setup.machine}, {cpus}"
 
-    def fail(self, error: BaseException) -> None:
+    def abandon(self, error: BaseException) -> None:
         """Abandons the system and keeps the reason."""
         is_expected = isinstance(error, (SchedlabError, OSError))
         self.is_refused = isinstance(error, WrongUsage)
@@ -177,24 +186,24 @@ class Followed:
 
     # --- what it says
 
-    def take(self) -> int:
-        """Reads new records and log lines; returns the number of new records."""
+    def take_output(self) -> int:
+        """Reads new records and log lines from the system; returns the number of new records."""
         if self.system is None or self.failure:
             return 0
         try:
             self._take_log([visible(line) for line in self.system.take_log()])
-            records = self.system.take()
+            records = self.system.take_records()
             self.known_ns = self.now_ns
             if self.tape is None and not self._set_up():
                 return 0
             self._take_records(records)
         except Exception as error:  # a broken trace fails this system only
-            self.fail(error)
+            self.abandon(error)
             return 0
         return len(records)
 
     def _set_up(self) -> bool:
-        """Makes the tape when the trace's header is known. Returns False if the header is not known yet."""
+        """Creates the tape as soon as the trace's header has arrived. Returns whether it has arrived."""
         assert self.system
         header = self.system.header
         if header is None:
@@ -205,30 +214,31 @@ class Followed:
     def _take_records(self, records: Records) -> None:
         assert self.tape
         if self._is_new and len(records):
-            records = self._before_work(records)
-        self._take_part(records)
+            records = self._take_until_workload(records)
+        self._add_to_tape(records)
         now = time.monotonic()
-        self.speed.note(now, self.now_ns)
-        self.events.note(now, self.tape.state.count)
+        self.speed.note_value(now, self.now_ns)
+        self.events.note_value(now, self.tape.state.count)
 
-    def _before_work(self, records: Records) -> Records:
-        """Adds the records before the first workload to the tape.
+    def _take_until_workload(self, records: Records) -> Records:
+        """Stores the records up to the start of the first workload, and returns the others.
 
-        Recordings omit these records. Returns the remaining records.
+        The stored records belong to the boot: files that the monitor saves leave them out.
+
         """
         assert self.tape and self.system
-        at = 0
+        index = 0
         if self.setup.workloads:
-            begin = begin_of_work(records, self.system.monitor_pids)
-            if begin is None and self.tape.state.count + len(records) < _NO_WORK:
+            begin = find_first_workload_record(records, self.system.monitor_pids)
+            if begin is None and self.tape.state.count + len(records) < _WORKLOAD_SEARCH_RECORDS:
                 return records
-            at = begin or 0
-        self._take_part(records[:at])
+            index = begin or 0
+        self._add_to_tape(records[:index])
         self._is_new = False
-        self.terms.first(self.letter)
-        return records[at:]
+        self.shared.on_start(self.letter)
+        return records[index:]
 
-    def _take_part(self, records: Records) -> None:
+    def _add_to_tape(self, records: Records) -> None:
         assert self.tape
         if len(records) == 0:
             return
@@ -236,7 +246,7 @@ class Followed:
             self.tape.add(records)
         except OSError as error:
             self.note(f"the recording was abandoned: {error}")
-        self.clock.heard(time.monotonic(), self.tape.state.time_ns)
+        self.clock.note_record(time.monotonic(), self.tape.state.time_ns)
 
     def _take_log(self, lines: list[str]) -> None:
         self.log.add(lines)
@@ -257,6 +267,6 @@ class Followed:
         }
 
     def note(self, text: str) -> None:
-        """Adds a note to the timeline."""
+        """Adds a note, which pages and terminals show on the timeline."""
         time_ns = self.tape.state.time_ns if self.tape else 0
         self.notes.add([{"time_ns": time_ns, "kind": "note", "text": text, "pid": 0}])

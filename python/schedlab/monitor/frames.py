@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Types of frames: the state of a system as the terminal shows it, several times a second.
 
-A frame has the complete current state (processes, CPUs, metrics) and the events since the last
+A frame has the complete current state (processes, CPUs, metrics) and the events since the previous
 frame (runs on CPUs, marks, decisions, the log). Times are nanoseconds of the system's clock. PID 0
 means idle or no process.
 
-A page's frames (page/session/system.js) have three other fields instead of `skipped_frames`.
-`back_ns` is the frame's age; `whole` is true if the frame has all kept events; `anew` is true after
-a restart. docs/monitor.md describes the messages.
+Frames of pages are made by page/session/system.js, from the same model. They lack `skipped_frames`.
+They add `back_ns` (the frame's age), `whole` (true if the frame has all kept events) and `anew`
+(true after a restart). docs/monitor.md describes the messages.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ProcessColumns(TypedDict):
     """The CPU where the process runs, is queued, or last ran; -1 before its first run."""
     group: Column
     own: Column
-    """True for processes that belong to the monitor."""
+    """True for processes that belong to the monitor, not to a workload."""
     priority: Column
     tickets: Column
     weight: Column
@@ -65,13 +65,12 @@ class ProcessColumns(TypedDict):
     """Length of the current wait; 0 if the process does not wait."""
     selections: Column
     share: Column
-    """Fraction (0 to 1) of the CPU time of all workload processes in the window.
+    """Fraction (0 to 1) of all workload processes' CPU time in the window that this process used.
 
-    Processes outside the workload also have a share, but the shares of workload processes alone add
-    up to 1.
+    Processes outside the workload have a share, too, but only the workload's shares add up to 1.
     """
     ideal: Column
-    """The weighted max-min allocation in the window (docs/metrics.md); -1 if undefined."""
+    """Fair share (0 to 1) in the window: weighted max-min allocation (docs/metrics.md); -1 if undefined."""
 
 
 class Metrics(TypedDict):
@@ -103,12 +102,12 @@ class Metrics(TypedDict):
 
 
 class Cost(TypedDict):
-    """Fractions (0 to 1) of the system's CPU time in the window that monitoring uses."""
+    """CPU time that monitoring uses, as fractions (0 to 1) of the window's CPU time."""
 
     steering: float
-    """CPU time of the monitor's own processes."""
+    """CPU time of the monitor's own processes in the system."""
     tracing: float
-    """Number of records × cost of a record."""
+    """CPU time of writing trace records: their number × the cost of one."""
     total: float
 
 
@@ -125,7 +124,10 @@ class Timeline(TypedDict):
     idle_while_queued: list[tuple[int, int, int]]
     """Idle intervals while a process waited at another CPU: CPU, begin, end (ns)."""
     thinned: int
-    """Runs merged with their neighbours because there were too many to draw. Metrics use all runs."""
+    """Number of runs that were merged with their neighbours, to limit the number of runs to draw.
+
+    The metrics are computed from all runs.
+    """
 
 
 class Mark(TypedDict):
@@ -142,22 +144,22 @@ class Decision(TypedDict):
     """One decision of the policy."""
 
     number: int
-    """Number among all decisions of the trace; numbers have gaps, because only some are shown."""
+    """Position among all decisions of the trace; only some are shown."""
     time_ns: int
     cpu: int
     pid: int
     name: str
     waited: int
-    """Number of other processes in the queue."""
+    """Number of other processes in the queue when the policy decided."""
     remark: int
-    """The policy's annotation code; `text` explains it."""
+    """Code of the policy's annotation; `text` has its words."""
     text: str
     candidates: list[tuple[int, int]]
     """PID and level or tickets of up to 16 waiting processes."""
 
 
 class Past(TypedDict):
-    """Events of the past."""
+    """Past events of the trace."""
 
     timeline: Timeline
     marks: list[Mark]
@@ -165,7 +167,7 @@ class Past(TypedDict):
 
 
 class ModelFrame(Past):
-    """The parts of a Frame that the trace determines.
+    """The part of a Frame that is computed from the trace alone.
 
     `timeline`, `marks` and `decisions` hold events since the previous frame.
     """
@@ -173,7 +175,7 @@ class ModelFrame(Past):
     now_ns: int
     policy: str
     shares_by: str
-    """tickets, weight, nice, groups or equal."""
+    """What determines fair shares: tickets, weight, nice, groups or equal."""
     levels: bool
     """True if the policy has levels."""
     levels_rise: bool
@@ -184,12 +186,12 @@ class ModelFrame(Past):
     metrics: Metrics
     cost: Cost
     events: int
-    """Records so far."""
+    """Number of trace records so far."""
     lost: int
 
 
 class State(TypedDict):
-    """The state of a system that is not in its trace."""
+    """The part of a Frame that is not computed from the trace."""
 
     system: str
     """"a", "b" …"""
@@ -199,7 +201,7 @@ class State(TypedDict):
     speed: float
     """System seconds per second of the host, measured over the last second."""
     pace: float
-    """The requested pace; 0 means as fast as possible; -1 means that the system's clock cannot be set."""
+    """Requested speed (system seconds per host second). 0: as fast as possible; -1: cannot be set."""
     events_per_s: float
     """Events per second of the host."""
     recording: str
@@ -216,7 +218,7 @@ class Frame(ModelFrame, State):
 
 
 class WaitPart(TypedDict):
-    """Time that a process's CPU spent on something else during the process's wait."""
+    """What a process's CPU did during a part of the process's wait."""
 
     pid: int
     """The process that ran; 0 if none did."""
@@ -228,7 +230,7 @@ class WaitPart(TypedDict):
 
 
 class Wait(TypedDict):
-    """A wait, from a fork, a wake-up or the end of a run to the next run."""
+    """One wait for a CPU: from a fork, wake-up or end of a run, to the process's next run."""
 
     begin_ns: int
     """Not earlier than the window's begin."""
@@ -237,12 +239,15 @@ class Wait(TypedDict):
     cpu: int
     """The CPU where the process waited last."""
     why: str
-    """forked, woken, preempted, slice over, yielded; found: the process already waited when the trace began."""
+    """How the wait began: forked, woken, preempted, slice over, yielded.
+
+    found: the process was already waiting when the trace began.
+    """
     parts: list[WaitPart]
 
 
 class Explanation(TypedDict):
-    """Why a process waited for a CPU in the window, by the rules of docs/explain.md."""
+    """Why a process waited for a CPU in the window (docs/explain.md has the rules)."""
 
     pid: int
     name: str
@@ -252,4 +257,4 @@ class Explanation(TypedDict):
     parts: list[WaitPart]
     """The parts of all waits combined, the longest first; they add up to total_ns."""
     beside_idle_ns: int
-    """Part of total_ns during which another CPU idled."""
+    """Part of total_ns during which another CPU was idle."""

@@ -14,31 +14,31 @@ from schedlab.errors import WrongUsage
 
 MESSAGE_BYTES_MAX = 192 * 1024
 QUESTIONS_MAX = 64
-"""Unanswered questions of one page."""
+"""Maximum number of unanswered commands of one page."""
 CLIENTS_MAX = 32
 """Pages connected at once."""
-UNREAD_BYTES_MAX = 16 << 20
-"""Unread answers of a page; beyond this, the server stops reading its questions."""
-PIECE_BYTES = 64 * 1024
+UNREAD_ANSWER_BYTES_MAX = 16 << 20
+"""Answers queued for a page that does not read; beyond this, no more of its commands are accepted."""
+FILE_PIECE_BYTES = 64 * 1024
 """Bytes of a file sent at once."""
 _CONNECTIONS_MAX = 128
-"""Connections other than pages' sockets."""
+"""Maximum number of HTTP connections, apart from pages' sockets."""
 _HEADER_BYTES_MAX = 16 * 1024
 _READ_BYTES_MAX = 256 * 1024
 _SENT_BYTES_MAX = 64 << 20
 """Bytes that one connection may buffer for sending."""
-_KERNEL_BYTES = 128 * 1024
+_KERNEL_BUFFER_BYTES = 128 * 1024
 """The kernel's send buffer per connection, which could otherwise grow to 4 MB."""
-_PATIENCE_S = 20
-"""Timeout of a request, and between requests."""
-_WORDS_MAX = 1000
-_ID_MAX = 64
+_CLIENT_TIMEOUT_S = 20
+"""Seconds that a client may take for a request, and may stay idle between requests."""
+_TEXT_CHARACTERS_MAX = 1000
+_ID_CHARACTERS_MAX = 64
 
 
 class BoundedServer(HTTPServer):
-    """Serves requests without a body and limits the number of connections.
+    """HTTP server that rejects requests with a body, and limits the number of connections.
 
-    A new connection beyond the limit closes the oldest connection other than pages' sockets.
+    A new connection beyond the limit closes the oldest connection that is not a page's socket.
     """
 
     def initialize(self, application: Any, **_: Any) -> None:  # type: ignore[override]
@@ -48,30 +48,30 @@ class BoundedServer(HTTPServer):
             max_body_size=0,
             max_header_size=_HEADER_BYTES_MAX,
             max_buffer_size=_READ_BYTES_MAX,
-            idle_connection_timeout=_PATIENCE_S,
-            body_timeout=_PATIENCE_S,
+            idle_connection_timeout=_CLIENT_TIMEOUT_S,
+            body_timeout=_CLIENT_TIMEOUT_S,
         )
         self._streams: list[IOStream] = []
 
     def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
         """Accepts a connection and closes the oldest ones beyond the limit."""
         stream.max_write_buffer_size = _SENT_BYTES_MAX
-        stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES)
+        stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BUFFER_BYTES)
         self._streams = [stream for stream in self._streams if not stream.closed()]
         while len(self._streams) >= _CONNECTIONS_MAX:
             self._streams.pop(0).close()
         self._streams.append(stream)
         super().handle_stream(stream, address)
 
-    def keep(self, stream: IOStream | None) -> None:
-        """Excludes a page's socket from the connections that may be closed."""
+    def exempt(self, stream: IOStream | None) -> None:
+        """Exempts a page's socket from the closing of old connections."""
         self._streams = [other for other in self._streams if other is not stream]
 
 
 def read_message(data: str | bytes) -> dict[str, Any]:
-    """Parses a question: a JSON object of numbers, short texts and lists of them.
+    """Parses a page's command: a JSON object of numbers, short texts and lists of them.
 
-    Raises WrongUsage otherwise.
+    Raises WrongUsage for anything else.
     """
     try:
         message = orjson.loads(data)
@@ -80,12 +80,12 @@ def read_message(data: str | bytes) -> dict[str, Any]:
     if not isinstance(message, dict):
         raise WrongUsage("message: expected a JSON object; see docs/monitor-protocol.md")
     number = message.get("id")
-    if isinstance(number, float | list | dict) or len(str(number)) > _ID_MAX:
+    if isinstance(number, float | list | dict) or len(str(number)) > _ID_CHARACTERS_MAX:
         raise WrongUsage("id: expected a whole number or a short text")
     for key, value in message.items():
         values = value if isinstance(value, list) else [value]
-        if len(key) > _ID_MAX or any(isinstance(value, list | dict) for value in values):
+        if len(key) > _ID_CHARACTERS_MAX or any(isinstance(value, list | dict) for value in values):
             raise WrongUsage("each value must be a number, a text or a list of them")
-        if any(isinstance(value, str) and len(value) > _WORDS_MAX for value in values):
-            raise WrongUsage(f"expected texts of at most {_WORDS_MAX} characters")
+        if any(isinstance(value, str) and len(value) > _TEXT_CHARACTERS_MAX for value in values):
+            raise WrongUsage(f"{key}: expected a text of at most {_TEXT_CHARACTERS_MAX} characters")
     return message

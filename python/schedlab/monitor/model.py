@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 from cffi import FFI
 
-from schedlab.base.toolchain.build import MODEL, build
+from schedlab.base.toolchain.build import MODEL_LIBRARY, build
 from schedlab.monitor import message
 from schedlab.monitor.frames import Explanation, ModelFrame, Past
 from schedlab.monitor.system import Records, Status
@@ -32,9 +32,9 @@ from schedlab.trace.model import Header
 from schedlab_simulator.declarations import declarations
 
 WINDOW_NS = 10_000_000_000
-_MEMORY = 512 << 20
+_MEMORY_BYTES = 512 << 20
 """Address space of each model in bytes; only touched pages use memory."""
-_SHARES_BY = {
+_SHARES_BY_CODES = {
     "equal": 0,
     "tickets": int(AttributeKind.TICKETS),
     "weight": int(AttributeKind.WEIGHT),
@@ -47,52 +47,45 @@ _SHARES_BY = {
 @cache
 def _library() -> tuple[Any, Any]:
     """Returns cffi's types and the library's functions."""
-    build(str(MODEL.relative_to(ROOT)))
+    build(str(MODEL_LIBRARY.relative_to(ROOT)))
     ffi = FFI()
     ffi.cdef(declarations((ROOT / "model" / "model.h").read_text()))
-    return ffi, ffi.dlopen(str(MODEL))
+    return ffi, ffi.dlopen(str(MODEL_LIBRARY))
 
 
 class Model:
-    """Takes trace records and returns the current state and past events.
+    """Takes trace records, and computes the current state and the history shown to users.
 
     `policy` (name or name:preset) and `shares_by` (tickets, weight, nice, groups or equal) are the
-    system's initial settings. POLICY and TUNABLE records of the trace override them. A model is not
-    thread-safe.
+    system's initial settings. POLICY and TUNABLE records of the trace override them. Not thread-
+    safe.
     """
 
     def __init__(
         self, header: Header, policy: str, shares_by: str, window_ns: int = WINDOW_NS
     ) -> None:
         """Raises ValueError if the header is invalid."""
-        self.header = header
         self._monitor_pids: frozenset[int] = frozenset()
         self._record_cost_ns = 0.0
         self._ffi, self._c = _library()
-        self._get_memory()
-        name, packed = policy.encode(), _packed(header)
+        # zeroed memory, whose pages use memory only once they are written
+        self._memory = mmap.mmap(-1, _MEMORY_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self._model = self._ffi.cast(
+            "struct model *", self._ffi.from_buffer(self._memory, require_writable=True)
+        )
+        name, packed = policy.encode(), _header_record(header)
         status = self._c.model_begin(
-            self._model, _MEMORY, packed, len(packed), name, len(name), _SHARES_BY[shares_by]
+            self._model,
+            _MEMORY_BYTES,
+            packed,
+            len(packed),
+            name,
+            len(name),
+            _SHARES_BY_CODES[shares_by],
         )
         if status == self._ffi.NULL:
             raise ValueError(f"no model supports a trace with this header: {header}")
         self.set_window(window_ns)
-
-    def __deepcopy__(self, memo: object) -> Model:
-        """Returns a copy of the model with its current state."""
-        other = object.__new__(Model)
-        other.header, other._ffi, other._c = self.header, self._ffi, self._c
-        other._monitor_pids, other._record_cost_ns = self._monitor_pids, self._record_cost_ns
-        other._get_memory()
-        self._c.model_copy(other._model, self._model)
-        return other
-
-    def _get_memory(self) -> None:
-        """Maps zeroed pages, which use memory only once written."""
-        self._memory = mmap.mmap(-1, _MEMORY, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        self._model = self._ffi.cast(
-            "struct model *", self._ffi.from_buffer(self._memory, require_writable=True)
-        )
 
     @property
     def monitor_pids(self) -> frozenset[int]:
@@ -116,23 +109,16 @@ class Model:
         self._record_cost_ns = cost_ns
         self._c.model_record_cost(self._model, cost_ns)
 
-    @property
-    def now_ns(self) -> int:
-        """The latest known time (ns)."""
-        return int(self._c.model_now(self._model))
-
-    @property
-    def events(self) -> int:
-        """Records so far."""
-        return int(self._c.model_events(self._model))
-
     def feed(self, records: Records) -> None:
-        """Adds the next records in sequence order. A text may be split between this call and the next."""
+        """Adds the next records in sequence order.
+
+        The parts of a long text may be split between this call and the next.
+        """
         data = np.ascontiguousarray(records, RECORD)
         self._c.model_feed(self._model, self._ffi.from_buffer(data.view(np.uint8)), len(data))
 
     def reach(self, time_ns: int) -> None:
-        """Advances the model's time (ns), even without new records."""
+        """Advances the model's clock to a time (ns), so that waits grow even without new records."""
         self._c.model_reach(self._model, time_ns)
 
     def apply_status(self, status: Status) -> None:
@@ -148,13 +134,13 @@ class Model:
         self._c.model_set_window(self._model, min(window_ns, TIME_MAX))
 
     def frame(self, max_runs: int = 2000) -> ModelFrame:
-        """Returns the current state, and the events since the last call."""
+        """Returns the current state, and the events since the last call; merges runs beyond `max_runs`."""
         return cast(ModelFrame, self._convert(self._c.model_frame(self._model, max_runs)))
 
     def history(self) -> Past:
         """Returns the kept events up to the last frame: 60 s of runs, 1,000 marks, 500 decisions.
 
-        If there were many runs, they are merged with their neighbours.
+        If there were many runs, neighbouring runs are merged.
         """
         return cast(Past, self._convert(self._c.model_history(self._model)))
 
@@ -163,8 +149,8 @@ class Model:
 
         Raises KeyError if no such process lived in the window.
         """
-        known = 0 < pid <= PROCESS_MAX
-        explanation = self._c.model_explain(self._model, pid) if known else self._ffi.NULL
+        is_valid_pid = 0 < pid <= PROCESS_MAX
+        explanation = self._c.model_explain(self._model, pid) if is_valid_pid else self._ffi.NULL
         if explanation == self._ffi.NULL:
             raise KeyError(pid)
         return cast(Explanation, self._convert(explanation))
@@ -172,10 +158,10 @@ class Model:
     def _convert(self, pointer: Any) -> Any:
         assert pointer != self._ffi.NULL, "a message was too large"
         length = self._ffi.cast("struct model_message *", pointer).bytes
-        return message.read(self._ffi.buffer(pointer, length)[:])
+        return message.parse_message(self._ffi.buffer(pointer, length)[:])
 
 
-def _packed(header: Header) -> bytes:
+def _header_record(header: Header) -> bytes:
     """Returns a header in the layout of a trace file."""
     fields = np.zeros(1, HEADER)
     fields["magic"], fields["version"], fields["header_bytes"] = MAGIC, VERSION, HEADER.itemsize

@@ -14,68 +14,68 @@ from tornado.web import HTTPError
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.monitor.commands import perform
-from schedlab.monitor.feed import Feed, Message
-from schedlab.monitor.files import Guard, Quiet
+from schedlab.monitor.commands import perform_command
+from schedlab.monitor.feed import Feed, FeedMessage
+from schedlab.monitor.files import QuietHandler, RequestGuard
 from schedlab.monitor.limits import (
     CLIENTS_MAX,
     QUESTIONS_MAX,
-    UNREAD_BYTES_MAX,
+    UNREAD_ANSWER_BYTES_MAX,
     read_message,
 )
 from schedlab.monitor.session import Session
-from schedlab.monitor.watched_system import Watched
+from schedlab.monitor.watched_system import WatchedSystem
 
 _REASON_MAX = 100
 """Characters of a close reason; WebSockets allow 123 bytes."""
-_GOODBYE_S = 1
+_CLOSE_TIMEOUT_S = 1
 """Seconds that a page has to close its socket."""
-_UNTAKEN_MAX = 262_144
-"""Records sent but not acknowledged by the page; beyond this, sending waits."""
+_UNACKNOWLEDGED_MAX = 262_144
+"""Maximum number of records sent but not yet acknowledged by the page; sending then pauses."""
 
 
-def encode(message: Mapping[str, Any]) -> bytes:
-    """Returns a message as JSON in a bytes object of exact size.
+def encode_message(message: Mapping[str, Any]) -> bytes:
+    """Returns a message as JSON bytes, which occupy no more memory than their length.
 
     orjson's own result keeps its 4 KB buffer; many queued short answers once used 400 MB.
     """
     return bytes(memoryview(orjson.dumps(message)))
 
 
-class Pages(Guard, Protocol):
-    """All pages of a session."""
+class PageServer(RequestGuard, Protocol):
+    """What a socket needs of the server: the session, and the list of connected pages."""
 
     session: Session
-    clients: set[Any]
-    work: set[asyncio.Task[None]]
+    clients: set[PageSocket]
+    tasks: set[asyncio.Task[None]]
 
     def knows_origin(self, origin: str | None, host: str) -> bool:
-        """Returns whether a page of this origin may open a socket."""
+        """Returns whether web pages of this origin may open a socket."""
 
     def is_token(self, given: str) -> bool:
         """Returns whether the text is the session's token."""
 
-    def enter(self, client: Any) -> None:
+    def register(self, client: PageSocket) -> None:
         """Registers a page that sent the token."""
 
 
-class Socket(WebSocketHandler, Quiet):
+class PageSocket(WebSocketHandler, QuietHandler):
     """One page's socket; a slow page does not delay other pages."""
 
     def initialize(self) -> None:
-        self.server: Pages = self.settings["server"]
+        self.server: PageServer = self.settings["server"]
         self._feeds: dict[str, Feed] = {}
-        self._untaken = 0
+        self._unacknowledged = 0
         """Records sent but not acknowledged."""
-        self._hello: bytes | None = None
-        self._others: deque[bytes] = deque()
+        self._queued_hello: bytes | None = None
+        self._queued_answers: deque[bytes] = deque()
         """Answers; none of them may be dropped."""
-        self._unread = 0
+        self._queued_answer_bytes = 0
         """Bytes of the queued answers."""
-        self._work = asyncio.Event()
-        self._read = asyncio.Event()
+        self._has_work = asyncio.Event()
+        self._answer_was_read = asyncio.Event()
         """Set when the page has read an answer."""
-        self._questions = 0
+        self._unanswered_commands = 0
         """Number of unanswered questions."""
         self._sending: asyncio.Task[None] | None = None
         self._closed_by_page = False
@@ -95,7 +95,7 @@ class Socket(WebSocketHandler, Quiet):
         if not allowed:
             raise HTTPError(403, reason="Forbidden: use the address that the monitor printed")
         if len(self.server.clients) >= CLIENTS_MAX:
-            raise HTTPError(503, "too many pages")
+            raise HTTPError(503, reason="Too many pages are open: close one, and reload this page")
 
     def check_origin(self, origin: str) -> bool:
         return self.server.knows_origin(origin, self.request.host)
@@ -104,133 +104,143 @@ class Socket(WebSocketHandler, Quiet):
         self.finish(f"{status_code} {self._reason}\n")
 
     def open(self, *_: str, **__: str) -> None:
-        self.server.enter(self)
-        self._sending = asyncio.ensure_future(self._send())
-        self.greet(encode(self.server.session.hello()))
+        self.server.register(self)
+        self._sending = asyncio.ensure_future(self._send_messages())
+        self.send_hello(encode_message(self.server.session.hello()))
 
     def on_close(self) -> None:
         self.server.clients.discard(self)
         self._closed_by_page = True
-        self._work.set()
-        self._read.set()
+        self._has_work.set()
+        self._answer_was_read.set()
 
-    async def leave(self, reason: str) -> None:
+    async def disconnect(self, reason: str) -> None:
         """Closes the socket, by force if the page does not respond."""
         stream = self.ws_connection.stream if self.ws_connection else None
         self.close(1001, reason)
         if stream and self._sending:
-            await asyncio.wait([self._sending], timeout=_GOODBYE_S)
+            await asyncio.wait([self._sending], timeout=_CLOSE_TIMEOUT_S)
             stream.close()
             await self._sending
 
     # --- sending
 
-    def greet(self, data: bytes) -> None:
-        """Sends a hello message; a newer hello replaces a queued one."""
-        self._hello = data
-        self._work.set()
+    def send_hello(self, data: bytes) -> None:
+        """Queues a hello message; replaces an older hello that is still queued."""
+        self._queued_hello = data
+        self._has_work.set()
 
-    def put(self, data: bytes) -> None:
-        """Sends a message that must not be dropped."""
-        self._others.append(data)
-        self._unread += len(data)
-        self._work.set()
+    def queue_message(self, data: bytes) -> None:
+        """Queues a message that must not be dropped, such as an answer."""
+        self._queued_answers.append(data)
+        self._queued_answer_bytes += len(data)
+        self._has_work.set()
 
-    def go_on(self, states: bool) -> None:
-        """Sends new records of all systems, if the page can take them. `states`: also sends the systems' states."""
+    def wake_sender(self, with_states: bool) -> None:
+        """Wakes the sending task, because new records may have arrived.
+
+        `with_states`: also sends the systems' states.
+        """
         for letter, watched in self.server.session.systems.items():
             feed = self._feeds.get(letter)
             if feed is None or feed.watched is not watched:
                 feed = self._feeds[letter] = Feed(watched)
-            feed.state_is_due |= states
-        self._work.set()
+            feed.state_is_due |= with_states
+        self._has_work.set()
 
-    def behind(self, watched: Watched) -> int:
-        """Returns the number of a system's records not yet sent."""
+    def unsent_records(self, watched: WatchedSystem) -> int:
+        """Returns how many of a system's records this page has not been sent yet."""
         feed = self._feeds.get(watched.letter)
-        return feed.behind if feed and feed.watched is watched else 0
+        return feed.unsent_records if feed and feed.watched is watched else 0
 
-    async def _send(self) -> None:
+    async def _send_messages(self) -> None:
         """Writes one message at a time and waits until each is sent."""
         try:
             while True:
-                await self._work.wait()
-                self._work.clear()
+                await self._has_work.wait()
+                self._has_work.clear()
                 if self._closed_by_page:
                     return
-                while message := self._next():
+                while message := self._next_message():
                     await self.write_message(message.data, binary=message.is_binary)
-                    self._read.set()
+                    self._answer_was_read.set()
         except WebSocketClosedError:
             pass
         except StreamBufferFullError:
             self.close(1013, "it does not read")
 
-    def _next(self) -> Message | None:
-        if self._hello:
-            hello, self._hello = self._hello, None
-            return Message(hello)
-        if self._others:
-            data = self._others.popleft()
-            self._unread -= len(data)
-            return Message(data)
-        if self._untaken > _UNTAKEN_MAX:
+    def _next_message(self) -> FeedMessage | None:
+        if self._queued_hello:
+            hello, self._queued_hello = self._queued_hello, None
+            return FeedMessage(hello)
+        if self._queued_answers:
+            data = self._queued_answers.popleft()
+            self._queued_answer_bytes -= len(data)
+            return FeedMessage(data)
+        if self._unacknowledged > _UNACKNOWLEDGED_MAX:
             return None
         for letter, watched in self.server.session.systems.items():
             feed = self._feeds.get(letter)
             message = (
-                feed.next(self.server.session.pace) if feed and feed.watched is watched else None
+                feed.next_message(self.server.session.pace)
+                if feed and feed.watched is watched
+                else None
             )
             if message:
-                self._untaken += message.records
+                self._unacknowledged += message.records
                 return message
         return None
 
     # --- questions
 
     async def on_message(self, message: str | bytes) -> None:
-        """Answers a question. Tornado delivers the next one only after this coroutine has finished."""
-        while self._unread > UNREAD_BYTES_MAX and not self._closed_by_page:
-            self._read.clear()
-            await self._read.wait()
+        """Performs the command in a message and answers it.
+
+        Tornado delivers the next message only after this coroutine has finished.
+        """
+        while self._queued_answer_bytes > UNREAD_ANSWER_BYTES_MAX and not self._closed_by_page:
+            self._answer_was_read.clear()
+            await self._answer_was_read.wait()
         try:
             content = read_message(message)
         except WrongUsage as error:
             self.close(1007, str(error)[:_REASON_MAX])
             return
         if content.get("do") == "took":
-            self._took(content.get("records"))
-        elif self._questions >= QUESTIONS_MAX:
+            self._acknowledge(content.get("records"))
+        elif self._unanswered_commands >= QUESTIONS_MAX:
             self._answer(content.get("id"), error="too many questions at once")
         else:
-            self._questions += 1
-            task = asyncio.ensure_future(self._perform(content))
-            self.server.work.add(task)
-            task.add_done_callback(self.server.work.discard)
+            self._unanswered_commands += 1
+            task = asyncio.ensure_future(self._perform_command(content))
+            self.server.tasks.add(task)
+            task.add_done_callback(self.server.tasks.discard)
 
-    def _took(self, records: Any) -> None:
-        """Handles the page's acknowledgement of records."""
+    def _acknowledge(self, records: Any) -> None:
+        """Subtracts acknowledged records from those in transit."""
         if isinstance(records, int):
-            self._untaken -= min(max(records, 0), self._untaken)
-            self._work.set()
+            self._unacknowledged -= min(max(records, 0), self._unacknowledged)
+            self._has_work.set()
 
-    async def _perform(self, message: dict[str, Any]) -> None:
-        number = message.get("id")
+    async def _perform_command(self, message: dict[str, Any]) -> None:
+        command_id = message.get("id")
 
-        def show(text: str) -> None:
-            self.put(encode({"type": "progress", "id": number, "text": text}))
+        def show_progress(text: str) -> None:
+            self.queue_message(encode_message({"type": "progress", "id": command_id, "text": text}))
 
         try:
-            result = await perform(self.server.session, message, show)
+            result = await perform_command(self.server.session, message, show_progress)
         except (SchedlabError, OSError) as error:
-            self._answer(number, error=str(error))
+            self._answer(command_id, error=str(error))
         except Exception as error:  # an internal error fails this question only
-            self._answer(number, error=f"{type(error).__name__}: {error}")
+            self._answer(command_id, error=f"{type(error).__name__}: {error}")
         else:
-            self._answer(number, result=result)
+            self._answer(command_id, result=result)
         finally:
-            self._questions -= 1
+            self._unanswered_commands -= 1
 
-    def _answer(self, number: Any, result: Any = None, error: str | None = None) -> None:
+    def _answer(self, command_id: Any, result: Any = None, error: str | None = None) -> None:
         content = {"result": result} if error is None else {"error": error}
-        self.put(encode({"type": "answer", "id": number, "ok": error is None, **content}))
+        self.queue_message(
+            encode_message({"type": "answer", "id": command_id, "ok": error is None, **content})
+        )

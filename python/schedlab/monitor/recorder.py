@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Records a watched system. A recording is stored like a run of `./schedlab run`: trace, metrics and manifest."""
+"""Records a watched system into a run folder.
+
+The folder has the same files as that of `./schedlab run`: trace, metrics and manifest.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from typing import Any
 
 from schedlab import __version__
 from schedlab.errors import SchedlabError
-from schedlab.machines.folder import CONSOLE, TRACE_FILE
+from schedlab.machines.folder import CONSOLE_FILE, TRACE_FILE
 from schedlab.machines.outcome import Outcome
 from schedlab.monitor import worker
 from schedlab.monitor.system import Records, Setup
@@ -23,8 +26,8 @@ from schedlab.monitor.trace_state import TraceState
 from schedlab.runs import results
 from schedlab.trace.model import Header
 
-KIND = "monitor"
-"""The kind in the manifests of live recordings, during which a user may have controlled the system."""
+RECORDING_KIND = "monitor"
+"""Manifest entry `kind` of live recordings: a user may have controlled the system during the recording."""
 
 
 class Recorder:
@@ -39,20 +42,19 @@ class Recorder:
         excluded: Iterable[int] = (),
         marks: bool = False,
     ) -> None:
-        """Starts a recording.
+        """Starts a recording. `facts` are the manifest entries known so far.
 
-        `facts` are the manifest's entries known so far. `state` is the current state; if it has no
-        records, the recording is the complete trace. `excluded` is described at `Standing.opening`,
-        `marks` at `TraceFile`.
+        `state` is the system's current state. If `state` has seen no records, the recording is the
+        complete trace. `excluded`: PIDs as in `TraceState.opening`. `marks`: as in `TraceFile`.
         """
-        self.place = place
+        self.path = place
         self._facts = dict(facts)
-        self._began = time.monotonic()
+        self._began_s = time.monotonic()
         self._started = datetime.now(timezone.utc)
         self._stack = ExitStack()
-        self.folder = self._stack.enter_context(results.new_folder(place))
+        self.folder = self._stack.enter_context(results.create_run_folder(place))
         try:
-            self._console = self._stack.enter_context((self.folder / CONSOLE).open("w"))
+            self._console = self._stack.enter_context((self.folder / CONSOLE_FILE).open("w"))
             opening = state.opening(excluded) if state.count else None
             self._trace = TraceFile(self.folder / TRACE_FILE, header, opening, marks)
         except BaseException:
@@ -83,26 +85,28 @@ class Recorder:
             shutil.copy(file, self.folder)
         self._console.flush()
         if outcome.succeeded:
-            outcome = await self._measured()
+            outcome = await self._compute_metrics()
         manifest = {
             **self._facts,
             "host": f"{platform.node()}, {platform.platform()}",
             "started": self._started.isoformat(timespec="seconds"),
             **facts,
-            "host_seconds": round(time.monotonic() - self._began, 3),
+            "host_seconds": round(time.monotonic() - self._began_s, 3),
             "status": outcome.status,
             "message": outcome.message,
         }
-        results.write_json(self.folder / results.MANIFEST, manifest)
+        results.write_json(self.folder / results.MANIFEST_FILE, manifest)
         self._stack.close()
-        return self.place
+        return self.path
 
-    async def _measured(self) -> Outcome:
-        """Computes the metrics. A failure is reported in the outcome, and the trace is kept."""
+    async def _compute_metrics(self) -> Outcome:
+        """Computes the metrics of the recording. A failure goes to the outcome; the trace is kept."""
         try:
-            return await worker.measure(self.folder)
+            return await worker.measure_run(self.folder)
         except SchedlabError as error:
-            return Outcome("unmeasured", f"the trace could not be measured: {error}")
+            return Outcome(
+                "unmeasured", f"the trace could not be measured; record it again: {error}"
+            )
 
     def discard(self) -> None:
         """Deletes the recording."""
@@ -111,7 +115,7 @@ class Recorder:
             self._stack.__exit__(SchedlabError, error, None)
 
 
-def facts_of(
+def manifest_facts(
     setup: Setup, title: str, label: str, state: TraceState, software: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Returns the manifest entries of a system that is being recorded.
@@ -123,15 +127,15 @@ def facts_of(
     return {
         "format": results.FORMAT,
         "schedlab": __version__,
-        "kind": KIND,
+        "kind": RECORDING_KIND,
         "label": label,
         "workload": title,
         "policy": policy,
-        "tunables": dict(state.tunables) or _given(setup, policy),
+        "tunables": dict(state.tunables) or _initial_tunables(setup, policy),
         "cpus": state.cpus,
         "seed": setup.seed,
         "tick_ns": setup.tick_ns,
-        **_room(setup),
+        **_machine_entries(setup),
         "machine": setup.machine,
         "mode": "recorded live",
         "recorded_from_ns": state.time_ns,
@@ -142,24 +146,24 @@ def facts_of(
     }
 
 
-def _given(setup: Setup, policy: str) -> dict[str, int]:
+def _initial_tunables(setup: Setup, policy: str) -> dict[str, int]:
     """Returns the initial tunables, which some machines do not write to their trace."""
     return dict(setup.settings) if policy == str(setup.policy) else {}
 
 
-def _room(setup: Setup) -> dict[str, Any]:
-    """Returns the entries that depend on the machine."""
+def _machine_entries(setup: Setup) -> dict[str, Any]:
+    """Returns the manifest entries that only this kind of machine has."""
     if setup.machine == "sim":
         return {"costs": setup.costs, "boot_arguments": f"--costs {setup.costs}"}
     return {"memory_mib": setup.memory_mib}
 
 
-def free_name(place: Path) -> Path:
-    """Returns a path that does not exist: `place`, or `place` with a number.
+def free_path(path: Path) -> Path:
+    """Returns `path` if it does not exist yet, or else `path` with the first free number.
 
     Recordings of restarts thus have separate folders.
     """
-    name, number = place, 2
+    name, number = path, 2
     while name.exists():
-        name, number = place.with_name(f"{place.name}-{number}"), number + 1
+        name, number = path.with_name(f"{path.name}-{number}"), number + 1
     return name

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Serves traces to pages and passes their requests to the session.
+"""Serves traces to pages, and passes their commands to the session.
 
-The server listens on this machine only by default. It rejects every request without the token. The
-server uses Tornado, which Dask requires anyway, and which runs on asyncio and supports WebSockets.
+By default, only this machine can connect. The server rejects every socket without the session's
+token. It uses Tornado, because Dask requires Tornado anyway.
 """
 
 from __future__ import annotations
@@ -20,47 +20,54 @@ from urllib.parse import urlsplit
 from tornado.netutil import bind_sockets
 from tornado.web import Application
 
-from schedlab.errors import WrongUsage, parameter
-from schedlab.monitor.files import MODULE, PAGE, VEGA, Made, PageFile, Published
+from schedlab.errors import WrongUsage, format_parameter
+from schedlab.monitor.files import (
+    MODEL_MODULE,
+    PAGE_FOLDER,
+    VEGA_SCRIPT,
+    GeneratedFile,
+    PageFile,
+    PublishedFile,
+)
 from schedlab.monitor.limits import MESSAGE_BYTES_MAX, BoundedServer
-from schedlab.monitor.page_socket import Socket, encode
+from schedlab.monitor.page_socket import PageSocket, encode_message
 from schedlab.monitor.session import Session
-from schedlab.monitor.watched_system import Watched
-from schedlab.report.html import SHARED, TEMPLATES
+from schedlab.monitor.watched_system import WatchedSystem
+from schedlab.report.html import SHARED_FILES, TEMPLATES
 
-SHARED_FILES = f"/({'|'.join(SHARED)})"
-"""Files that reports use, too."""
-LOCAL = "127.0.0.1"
-STATE_S = 0.1
+SHARED_FILES_PATTERN = f"/({'|'.join(SHARED_FILES)})"
+"""Address pattern of files that reports use, too."""
+LOCALHOST = "127.0.0.1"
+STATE_PERIOD_S = 0.1
 """Seconds between state messages."""
-_PING_S = 20
+_PING_PERIOD_S = 20
 """Seconds between pings; a page that misses one is disconnected."""
 
 
 class Server:
     """Serves one session to any number of pages."""
 
-    def __init__(self, session: Session, address: str = LOCAL, port: int = 0) -> None:
+    def __init__(self, session: Session, address: str = LOCALHOST, port: int = 0) -> None:
         """Starts to listen; port 0 means any free port. Raises WrongUsage if listening fails."""
         self.session = session
         self.token = secrets.token_urlsafe(24)
         self._published: dict[str, Path] = {}
         """Published paths by unguessable names; a page in a published folder may link to other files there."""
-        self.clients: set[Any] = set()
-        self.work: set[asyncio.Task[None]] = set()
+        self.clients: set[PageSocket] = set()
+        self.tasks: set[asyncio.Task[None]] = set()
         """Tasks of pages' requests; they continue if the page disconnects."""
         try:
             self._sockets = bind_sockets(port, address, family=socket.AF_UNSPEC)
         except OSError as error:
             raise WrongUsage(
                 str(error.strerror or error),
-                what=f"{parameter('listen', address)} {parameter('port', port)}",
+                what=f"{format_parameter('listen', address)} {format_parameter('port', port)}",
                 fix="choose another, or leave `port=` out for any that is free",
             ) from None
         self.port: int = self._sockets[0].getsockname()[1]
         self._names = self._host_names(address)
-        self._sent_s = 0.0
-        self.entered = asyncio.Event()
+        self._states_sent_s = 0.0
+        self.page_has_connected = asyncio.Event()
         """Set when the first page has connected."""
         self._http = BoundedServer(self._application())
         self._http.add_sockets(self._sockets)
@@ -90,24 +97,24 @@ class Server:
         """Disconnects all pages and stops listening."""
         self._stop_listening()
         self._http.stop()
-        leaving = [client.leave("the monitor has ended") for client in self.clients]
-        for task in self.work:
+        disconnections = [client.disconnect("the monitor has ended") for client in self.clients]
+        for task in self.tasks:
             task.cancel()
-        await asyncio.gather(*leaving, *self.work, return_exceptions=True)
+        await asyncio.gather(*disconnections, *self.tasks, return_exceptions=True)
         await self._http.close_all_connections()
 
     def _application(self) -> Application:
-        page = {"path": str(PAGE), "default_filename": "index.html"}
+        page = {"path": str(PAGE_FOLDER), "default_filename": "index.html"}
         return Application(
             [
-                (r"/socket", Socket),
-                (r"/vega\.js", Made, VEGA),
-                (r"/machine\.wasm", Made, MODULE),
-                (r"/(?:report|perfetto)/([\w-]+)/(.+)", Published, {"path": "/"}),
-                (SHARED_FILES, PageFile, {"path": str(TEMPLATES)}),
+                (r"/socket", PageSocket),
+                (r"/vega\.js", GeneratedFile, VEGA_SCRIPT),
+                (r"/machine\.wasm", GeneratedFile, MODEL_MODULE),
+                (r"/(?:report|perfetto)/([\w-]+)/(.+)", PublishedFile, {"path": "/"}),
+                (SHARED_FILES_PATTERN, PageFile, {"path": str(TEMPLATES)}),
                 (r"/(.*)", PageFile, page),
             ],
-            websocket_ping_interval=_PING_S,
+            websocket_ping_interval=_PING_PERIOD_S,
             websocket_max_message_size=MESSAGE_BYTES_MAX,
             server=self,
             log_function=lambda handler: None,
@@ -132,13 +139,13 @@ class Server:
         return (port or 80) == self.port and name in self._names
 
     def _host_names(self, address: str) -> frozenset[str]:
-        """Returns the host names that browsers may use for this server."""
+        """Returns the host names of this server that browsers may use."""
         names = {str(listener.getsockname()[0]) for listener in self._sockets} | {
             address,
             "localhost",
         }
         if not self.is_local:
-            names |= {LOCAL, socket.gethostname(), socket.getfqdn()}
+            names |= {LOCALHOST, socket.gethostname(), socket.getfqdn()}
             names |= {info[4][0] for name in list(names) for info in _addresses(name)}
         return frozenset(name.lower() for name in names)
 
@@ -154,40 +161,40 @@ class Server:
 
     # --- output
 
-    async def turn(self) -> None:
-        """Sends new records and states to pages."""
+    async def send_updates(self) -> None:
+        """Sends new records and, every STATE_S, new states to the pages."""
         now = time.monotonic()
-        due = now >= self._sent_s + STATE_S
-        if due:
-            self._sent_s = max(self._sent_s + STATE_S, now - STATE_S)
+        states_are_due = now >= self._states_sent_s + STATE_PERIOD_S
+        if states_are_due:
+            self._states_sent_s = max(self._states_sent_s + STATE_PERIOD_S, now - STATE_PERIOD_S)
         for client in list(self.clients):
-            client.go_on(due)
+            client.wake_sender(states_are_due)
 
-    def behind(self, system: Watched) -> int:
-        """Returns the number of records not yet sent to the fastest page."""
-        return min((client.behind(system) for client in self.clients), default=0)
+    def unsent_records(self, system: WatchedSystem) -> int:
+        """Returns the number of a system's records that are not yet sent to the page that is furthest ahead."""
+        return min((client.unsent_records(system) for client in self.clients), default=0)
 
-    def changed(self) -> None:
-        data = encode(self.session.hello())
+    def on_hello_change(self) -> None:
+        data = encode_message(self.session.hello())
         for client in list(self.clients):
-            client.greet(data)
+            client.send_hello(data)
 
-    def enter(self, client: Socket) -> None:
+    def register(self, client: PageSocket) -> None:
         """Registers a page that sent the token."""
         self.clients.add(client)
         if client.ws_connection:
-            self._http.keep(client.ws_connection.stream)
-        self.entered.set()
+            self._http.exempt(client.ws_connection.stream)
+        self.page_has_connected.set()
 
     def publish(self, path: Path) -> str:
-        """Publishes a file, or, for a page, its whole folder. Returns the file's address."""
+        """Makes a file available to pages; for an HTML file, its whole folder. Returns its address."""
         secret = secrets.token_urlsafe(18)
         kind = "report" if path.suffix == ".html" else "perfetto"
         self._published[secret] = path.parent if kind == "report" else path
         return f"/{kind}/{secret}/{path.name}"
 
     def published(self, secret: str, name: str) -> Path | None:
-        """Returns the published file of an address, or None if there is none."""
+        """Returns the published file with this address, or None if there is none."""
         root = self._published.get(secret)
         if root is None:
             return None

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Protocol
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ class Refused(SchedlabError):
 
 
 class Ability(str, Enum):
-    """Kinds of commands that a system supports; the page offers only these."""
+    """Kinds of commands that a system supports. The page offers no others."""
 
     POLICY = "policy"
     """set_policy, set_tunable."""
@@ -35,7 +35,7 @@ class Ability(str, Enum):
     """start_workload, kill."""
     PAUSE = "pause"
     PACE = "pace"
-    """The monitor drives the system's clock, at any speed (Played)."""
+    """The monitor drives the system's clock, at any speed (see PlayedSystem)."""
     SETUP = "setup"
     """The system can be restarted with another setup, such as more CPUs."""
 
@@ -47,14 +47,17 @@ class Life(str, Enum):
     RUNNING = "running"
     PAUSED = "paused"
     ENDED = "ended"
-    """The system ended normally or on request."""
+    """The system ended by itself, or at a user's request."""
     FAILED = "failed"
-    """The system panicked, was killed, or cannot be reached any more."""
+    """The system panicked, was killed, or does not respond any more."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """The setup of a system. For recordings and hosts, only `label`, `machine` and `source` apply."""
+    """What a system is started from.
+
+    For recordings and hosts, only `label`, `machine` and `source` apply.
+    """
 
     machine: str
     """qemu, spike, sim, linux, host, or recorded."""
@@ -69,9 +72,9 @@ class Setup:
     workloads: tuple[str, ...] = ()
     """Palette workloads that start at the beginning."""
     source: Path | None = None
-    """Folder of the recorded run, or the trace that a host's server writes."""
+    """Run folder of a recording; for a host, the trace file that a running policy server writes."""
     files: tuple[Path, ...] = ()
-    """The user's workload files, which the palette lists with the built-in workloads."""
+    """The user's workload files, which are offered together with the built-in workloads."""
     title: str = ""
     """Title of a recording; empty means its folder's name."""
     ignore_limits: bool = False
@@ -102,11 +105,11 @@ class Status:
     """Tunables that differ from the defaults of the policy or preset."""
     rows: tuple[StatusRow, ...] = ()
     remark: str = ""
-    """A note, such as why Linux unloaded a policy."""
+    """A note about the whole machine, such as why Linux unloaded a policy."""
 
 
 @dataclass(frozen=True)
-class TunableNow:
+class TunableState:
     """A line of sched_tunables."""
 
     name: str
@@ -117,119 +120,94 @@ class TunableNow:
     meaning: str
 
 
-class System(Protocol):
-    """A system that the monitor watches. All its state belongs to one asyncio loop.
+class System:
+    """A system that the monitor watches; one adapter per machine derives from this class.
 
-    An adapter must not block that loop for more than a few milliseconds. Commands raise Refused.
+    All its state belongs to one asyncio loop, which an adapter must not block for more than a few
+    milliseconds. Rejected commands raise Refused. A system without an ability rejects its commands.
     """
 
-    setup: Setup
-    abilities: frozenset[Ability]
-    repeatable: bool
-    folder: Path
-    """The system's scratch folder; `end` does not delete it."""
+    abilities: frozenset[Ability] = frozenset()
+    repeatable = False
+    """True if the same commands at the same times give the same trace."""
+    record_cost_ns = 0.0
+    """CPU time (ns) that one trace record costs; 0 if none or unknown."""
 
-    @property
-    def life(self) -> Life: ...
-
-    @property
-    def message(self) -> str:
+    def __init__(self, setup: Setup, folder: Path) -> None:
+        self.setup = setup
+        self.folder = folder
+        """Folder for the system's temporary files; `end` does not delete it."""
+        self.life = Life.STARTING
+        self.message = ""
         """Why the system ended or failed, with its last output; empty while it runs."""
-        ...
 
     @property
-    def no_branches(self) -> str:
+    def why_no_branches(self) -> str:
         """Why branches of this system cannot be computed; empty if they can."""
-        ...
+        raise NotImplementedError
 
     @property
     def header(self) -> Header | None:
-        """The header of the trace, or None before it arrives."""
-        ...
+        """The trace's header, or None until it has arrived."""
+        raise NotImplementedError
 
     @property
     def monitor_pids(self) -> frozenset[int]:
         """PIDs that belong to the monitor and not to a workload."""
-        ...
-
-    @property
-    def record_cost_ns(self) -> float:
-        """CPU time (ns) that one trace record costs; 0 if none or unknown."""
-        ...
+        raise NotImplementedError
 
     async def begin(self) -> None:
-        """Starts the system and returns when its trace flows.
+        """Starts the system, and returns when its trace has begun.
 
         Raises SchedlabError if the system cannot be started; no process remains then.
         """
-        ...
+        raise NotImplementedError
 
     async def end(self) -> None:
         """Ends the system and all its processes, by force if necessary. May be called again."""
-        ...
+        raise NotImplementedError
 
-    def take(self) -> Records:
-        """Returns new records since the last call: in order, complete, no text split.
+    def take_records(self) -> Records:
+        """Returns the trace records since the last call, in sequence order.
 
-        Must be cheap.
+        Each text is complete. Must be cheap, because it is called several times a second.
         """
-        ...
+        raise NotImplementedError
 
     def take_log(self) -> list[str]:
-        """Returns new console lines, without commands and their answers."""
-        ...
+        """Returns the console lines since the last call, without commands and their answers."""
+        return []
 
-    async def read_status(self) -> Status: ...
+    async def read_status(self) -> Status:
+        self._refuse()
 
-    async def read_tunables(self) -> tuple[TunableNow, ...]: ...
+    async def read_tunables(self) -> tuple[TunableState, ...]:
+        self._refuse()
 
-    async def set_policy(self, policy: str) -> None: ...
+    async def set_policy(self, policy: str) -> None:
+        self._refuse()
 
-    async def set_tunable(self, name: str, value: int) -> None: ...
+    async def set_tunable(self, name: str, value: int) -> None:
+        self._refuse()
 
-    async def set_attribute(self, pid: int, kind: AttributeKind, value: int) -> None: ...
+    async def set_attribute(self, pid: int, kind: AttributeKind, value: int) -> None:
+        self._refuse()
 
     async def start_workload(self, name: str) -> int:
-        """Starts a workload of the palette (palette.py) and returns the PID of its first process."""
-        ...
+        """Starts a workload by its palette name, and returns the PID of its first process."""
+        self._refuse()
 
-    async def kill(self, pid: int) -> None: ...
+    async def kill(self, pid: int) -> None:
+        self._refuse()
 
     async def pause(self) -> None:
         """Stops the system's time without losing records."""
-        ...
+        self._refuse()
 
-    async def resume(self) -> None: ...
+    async def resume(self) -> None:
+        """Continues the system's time."""
+        self._refuse()
 
-
-class Played(System, Protocol):
-    """A system whose clock the monitor drives: a simulated machine or a recording."""
-
-    speed: float
-    """System time per host time; 0 means as fast as possible."""
-
-    @property
-    def now_ns(self) -> int:
-        """The time (ns) up to which the system has run and its trace was read."""
-        ...
-
-    @property
-    def end_ns(self) -> int | None:
-        """The end (ns) of a recording; None if unknown."""
-        ...
-
-    async def play_by_itself(self) -> None:
-        """Runs the system by the host's clock, from its beginning."""
-        ...
-
-    async def advance(self, until_ns: int, timeout_s: float) -> None:
-        """Advances to a time (ns), for at most `timeout_s` seconds."""
-        ...
-
-    def is_past(self, acts: Sequence[str]) -> bool:
-        """Returns whether exactly these actions were performed, up to the current time."""
-        ...
-
-    def expect(self, acts: Sequence[str]) -> None:
-        """Queues actions for their times."""
-        ...
+    def _refuse(self) -> NoReturn:
+        """Rejects a command that this kind of system does not have."""
+        raise Refused(f"{self.setup.machine} cannot do this; use another machine")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Keeps a watched trace: the current state, the last records, and a recording."""
+"""Keeps what was received of one trace: the current state, the last records, and a recording."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from schedlab.base.host.supervision import to_the_end
+from schedlab.base.host.supervision import await_completely
 from schedlab.machines.outcome import Outcome
 from schedlab.monitor import worker
-from schedlab.monitor.recorder import Recorder, facts_of, free_name
+from schedlab.monitor.recorder import Recorder, free_path, manifest_facts
 from schedlab.monitor.system import Records, Refused, Setup
-from schedlab.monitor.system_factory import RECORDED
-from schedlab.monitor.trace_file import Recent
+from schedlab.monitor.system_factory import RECORDED_MACHINE
+from schedlab.monitor.trace_file import RecentRecords
 from schedlab.monitor.trace_state import TraceState
 from schedlab.trace.model import Header
 
 
 @dataclass(frozen=True)
-class Request:
+class RecordingRequest:
     """The parameters of a recording."""
 
     folder: Path
@@ -42,8 +42,8 @@ class Tape:
         self.setup = setup
         self.state = TraceState(header.cpus)
         self.recorder: Recorder | None = None
-        self.recent = Recent(header)
-        self._steered: list[str] = []
+        self.recent = RecentRecords(header)
+        self._control_actions: list[str] = []
         """Control actions since the recording began."""
         self._from_start = False
 
@@ -55,91 +55,93 @@ class Tape:
         self.state.apply(records)
         self.recent.add(records)
         if self.recorder:
-            self._record(lambda recorder: recorder.add(records))
+            self._write_to_recorder(lambda recorder: recorder.add(records))
 
     def add_log(self, lines: list[str]) -> None:
         """Adds console lines. Raises OSError like `add`."""
         if self.recorder and lines:
-            self._record(lambda recorder: recorder.add_log(lines))
+            self._write_to_recorder(lambda recorder: recorder.add_log(lines))
 
-    def _record(self, write: Callable[[Recorder], None]) -> None:
+    def _write_to_recorder(self, write: Callable[[Recorder], None]) -> None:
         assert self.recorder
         try:
             write(self.recorder)
         except OSError:
-            self.discard()
+            self.discard_recording()
             raise
 
-    def note_steering(self, what: str) -> None:
-        """Notes a control action for the manifest."""
+    def note_control(self, what: str) -> None:
+        """Notes a control action, which the recording's manifest lists."""
         if self.recorder:
-            self._steered.append(what)
+            self._control_actions.append(what)
 
     # --- a recording
 
-    def record(
-        self, request: Request, workload: str, excluded_pids: Iterable[int], log: Iterable[str]
+    def start_recording(
+        self,
+        request: RecordingRequest,
+        workload: str,
+        excluded_pids: Iterable[int],
+        log: Iterable[str],
     ) -> None:
         """Starts a recording.
 
-        `workload` describes what runs. `excluded_pids` is described at `Standing.opening`. `log` is
-        the earlier console output, which only a recording from the start includes.
+        `workload` describes what runs. `excluded_pids`: as in `TraceState.opening`. `log`: the
+        console output so far, which only a recording from the start includes.
         """
         setup = replace(self.setup, tick_ns=self.header.tick_ns, seed=self.header.seed)
-        facts = facts_of(setup, workload, request.label, self.state, request.software)
+        facts = manifest_facts(setup, workload, request.label, self.state, request.software)
         name = f"{request.prefix}{facts['policy']}-{facts['cpus']}cpu-seed{setup.seed}"
-        place = free_name(request.folder / name.replace(":", "-"))
-        # Marks of a recording delimit its original measurement.
-        marks = setup.machine == RECORDED
+        place = free_path(request.folder / name.replace(":", "-"))
+        # A played run has marks that delimit its measured window; those of a live system may be many.
+        marks = setup.machine == RECORDED_MACHINE
         self.recorder = Recorder(place, self.header, facts, self.state, excluded_pids, marks)
-        self._steered = []
+        self._control_actions = []
         self._from_start = request.from_start
         if request.from_start:
             self.recorder.add_log(log)
 
-    async def stop(
+    async def stop_recording(
         self, outcome: Outcome, workload: str, repeatable: bool, files: Iterable[Path] = ()
     ) -> Path | None:
-        """Ends the recording.
+        """Ends the recording. Returns its run folder, or None if nothing was recorded.
 
-        Returns the recording's folder, or None if nothing was recorded. Cancelling the task does
-        not interrupt this method. `repeatable` is true if the system has ended, and a run without
-        control actions would be the same. `files` are added to the run.
+        Cancelling the task does not interrupt this method. `repeatable`: true if the system has
+        ended, and a run without control actions would be the same. `files`: extra files for the run
+        folder.
         """
         recorder, self.recorder = self.recorder, None
         if recorder is None:
             return None
         facts = {
             "workload": workload,
-            "repeatable": repeatable and self._from_start and not self._steered,
-            "monitor": {"from_start": self._from_start, "steered": self._steered},
+            "repeatable": repeatable and self._from_start and not self._control_actions,
+            "monitor": {"from_start": self._from_start, "steered": self._control_actions},
         }
-        return await to_the_end(recorder.stop(outcome, facts, files))
+        return await await_completely(recorder.stop(outcome, facts, files))
 
-    def discard(self) -> None:
+    def discard_recording(self) -> None:
         """Deletes the recording."""
         recorder, self.recorder = self.recorder, None
         if recorder:
             recorder.discard()
 
-    async def export(self, place: Path, excluded_pids: frozenset[int]) -> Path:
-        """Writes a file for ui.perfetto.dev.
+    async def export(self, path_without_suffix: Path, excluded_pids: frozenset[int]) -> Path:
+        """Writes a file for ui.perfetto.dev, and returns its path.
 
-        It contains the recording in progress or, without a recording, the last seconds.
-
-        `place` is the path without a suffix.
-
+        The file contains the recording in progress or, without a recording, the last seconds.
+        `path_without_suffix`: the path without a suffix.
         """
         if self.state.count == 0:
             raise Refused("no record has arrived yet; try again")
-        trace = place.with_suffix(".bin")
+        trace = path_without_suffix.with_suffix(".bin")
         if self.recorder:
             self.recorder.copy_trace(trace)
         else:
             self.recent.write(trace, excluded_pids)
-        file = place.with_suffix(".perfetto-trace")
+        file = path_without_suffix.with_suffix(".perfetto-trace")
         try:
-            await worker.perfetto(trace, file)
+            await worker.write_perfetto(trace, file)
         finally:
             trace.unlink()
         return file

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Breaks down the waits of a process in a watched system, as `./schedlab explain` does (docs/explain.md)."""
+"""Breaks down a watched process's waits by their causes, as `./schedlab explain` does (docs/explain.md)."""
 
 from __future__ import annotations
 
@@ -10,49 +10,50 @@ from typing import Any
 
 from schedlab import trace
 from schedlab.analysis.explanation import WaitQuery, explain
-from schedlab.analysis.explanation.waits import KINDS
-from schedlab.base.toolchain.policies import Catalogue, unknown
+from schedlab.analysis.explanation.waits import WAIT_KINDS
+from schedlab.base.toolchain.policies import Catalogue, describe_unknown_name
 from schedlab.errors import WrongUsage
 from schedlab.monitor.system import Refused
 
-_WORST = 8
+_WAITS_MAX = 8
 """Number of waits that are broken down."""
-_PARTS = 40
-"""Parts of a wait that are reported separately."""
-_CHOICES = 5
-_CPUS = 4
+_PARTS_MAX = 40
+"""Maximum number of parts that are listed per wait."""
+_CHOICES_MAX = 5
+_IDLE_CPUS_MAX = 4
 
 
 @dataclass(frozen=True)
-class Question:
-    """The waits of a process that `explain` breaks down."""
+class WaitQuestion:
+    """Which waits of a process to break down."""
 
     pid: int
     kinds: Sequence[str]
-    """Kinds of waits, as in `./schedlab explain`."""
+    """Kinds of waits, with the names of `./schedlab explain`."""
     time_ns: int
-    """The moment shown (ns); later events are ignored."""
+    """The time (ns) that the user looks at; later events are ignored."""
     begin_ns: int
-    """Only waits that begin at or after this time (ns) are considered."""
+    """Waits that began before this time (ns) are ignored."""
     at_ns: int | None
-    """If set, only waits in progress at this time (ns) are considered, regardless of `begin_ns`."""
+    """If set, only waits in progress at this time (ns) count, regardless of `begin_ns`."""
 
     def __post_init__(self) -> None:
         for kind in self.kinds:
-            if kind not in KINDS:
-                raise WrongUsage(unknown("kind of wait", kind, KINDS))
+            if kind not in WAIT_KINDS:
+                raise WrongUsage(describe_unknown_name("kind of wait", kind, WAIT_KINDS))
 
 
-def blamed(path: Path, question: Question, known: Catalogue) -> dict[str, Any]:
-    """Breaks down the longest matching waits of a trace file; docs/monitor.md lists the fields.
+def break_down_waits(path: Path, question: WaitQuestion, known: Catalogue) -> dict[str, Any]:
+    """Breaks down the longest waits that match a question; docs/monitor.md lists the result's
+    fields.
 
-    Raises Refused if the trace has no such process.
+    `path`: the trace file. Raises Refused if the trace has no such process.
     """
     read = trace.read(path)
     request = WaitQuery(
         str(question.pid),
         question.kinds,
-        _WORST,
+        _WAITS_MAX,
         begin_ns=question.begin_ns,
         end_ns=read.end_ns,
         at_ns=question.at_ns,
@@ -74,30 +75,30 @@ def blamed(path: Path, question: Question, known: Catalogue) -> dict[str, Any]:
             {
                 **{name: wait[name] for name in ("kind", "begin_ns", "end_ns", "duration_ns")},
                 "parts": _parts(wait["parts"]),
-                "idle_elsewhere": _idle(entry.idle_elsewhere_ns),
+                "idle_elsewhere": _longest_idle(entry.idle_elsewhere_ns),
                 "choices": [
                     {
                         "time_ns": choice.time_ns,
                         "cpu": choice.cpu,
                         "words": choice.describe(explanation.names),
                     }
-                    for choice in entry.choices[-_CHOICES:]
+                    for choice in entry.choices[-_CHOICES_MAX:]
                 ],
-                "choices_before": max(len(entry.choices) - _CHOICES, 0),
+                "choices_before": max(len(entry.choices) - _CHOICES_MAX, 0),
             }
             for wait, entry in zip(content["longest"], explanation.longest, strict=True)
         ],
     }
 
 
-def _idle(spent: Mapping[int, int]) -> list[dict[str, int]]:
-    """Returns the other CPUs that idled longest, at most four."""
-    longest = sorted(spent, key=lambda cpu: -spent[cpu])[:_CPUS]
+def _longest_idle(spent: Mapping[int, int]) -> list[dict[str, int]]:
+    """Returns the other CPUs that were idle for longest during a wait, at most four."""
+    longest = sorted(spent, key=lambda cpu: -spent[cpu])[:_IDLE_CPUS_MAX]
     return [{"cpu": cpu, "duration_ns": spent[cpu]} for cpu in longest]
 
 
 def _parts(parts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the parts, which add up to the wait; beyond the limit, the shortest become one part."""
+    """Returns the parts of a wait; merges the shortest ones to keep within the limit."""
     entries = [
         {
             "words": part["words"],
@@ -108,7 +109,7 @@ def _parts(parts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         }
         for part in parts
     ]
-    rest = entries[_PARTS:]
+    rest = entries[_PARTS_MAX:]
     if len(rest) < 2:
         return entries
     summed = {
@@ -118,4 +119,4 @@ def _parts(parts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         "times": sum(part["times"] for part in rest),
         "duration_ns": sum(part["duration_ns"] for part in rest),
     }
-    return [*entries[:_PARTS], summed]
+    return [*entries[:_PARTS_MAX], summed]

@@ -14,27 +14,27 @@ from typing import Any, TypeVar
 
 from schedlab.base.toolchain.policies import Catalogue
 from schedlab.machines.outcome import Outcome
-from schedlab.monitor.followed_system import Followed
+from schedlab.monitor.followed_system import FollowedSystem
 from schedlab.monitor.system import Ability, Life, Refused, Setup, Status, System
-from schedlab.monitor.tape import Request, Tape
-from schedlab.monitor.wait_breakdown import Question, blamed
+from schedlab.monitor.tape import RecordingRequest, Tape
+from schedlab.monitor.wait_breakdown import WaitQuestion, break_down_waits
 from schedlab.trace.bounds import TIME_MAX
 from schedlab.trace.format import AttributeKind
 
-T = TypeVar("T")
+Result = TypeVar("Result")
 
-_PATIENCE_S = 30.0
-"""Seconds to wait for an adapter, whose own limits are shorter."""
+_ADAPTER_TIMEOUT_S = 30.0
+"""Host seconds to wait for an adapter; adapters have separate, shorter limits."""
 _EXPORTS_MAX = 4
 """Number of Perfetto files kept; older ones are deleted."""
-_LOOK_S = 0.05
-"""Seconds between checks whether the system has begun."""
-_DRAWN = re.compile(r"^start \d+ ")
-_PIECE_S = 0.1
-"""Seconds that a system advances before its new records are read."""
+_POLL_S = 0.05
+"""Host seconds between two checks whether the system has begun."""
+_START_SEED = re.compile(r"^start \d+ ")
+_ADVANCE_STEP_S = 0.1
+"""System time (s) to advance before new records are read."""
 
 
-class Watched(Followed):
+class WatchedSystem(FollowedSystem):
     """A system with its control operations. All its state belongs to the session's event loop."""
 
     # --- start and end
@@ -42,18 +42,18 @@ class Watched(Followed):
     async def begin(self) -> None:
         """Starts the system. After a failure, `life` and `message` describe it."""
         self.starts += 1
-        folder = self.terms.scratch / f"{self.letter}-{self.starts}"
+        folder = self.shared.scratch / f"{self.letter}-{self.starts}"
         folder.mkdir()
         system = None
         try:
-            system = self.terms.make(self.setup, folder)
+            system = self.shared.make_system(self.setup, folder)
             await system.begin()
         except asyncio.CancelledError:
             if system:
                 await system.end()
             raise
-        except Exception as error:  # an adapter's error must not end the other systems
-            self.fail(error)
+        except Exception as error:  # an error in an adapter must not end the other systems
+            self.abandon(error)
             if system:
                 with suppress(Exception):
                     await system.end()
@@ -62,9 +62,9 @@ class Watched(Followed):
         self.clock.start(time.monotonic())
         self.paused = self.is_played_by_page
         if self.is_played and not self.paused:
-            self.played.speed = self.terms.pace()
+            self.played.speed = self.shared.pace()
             await self.played.play_by_itself()
-        self.terms.changed()
+        self.shared.announce_change()
 
     async def end(self) -> None:
         """Ends the system and saves its recording."""
@@ -74,7 +74,7 @@ class Watched(Followed):
             async with self.lock:
                 system, self.system = self.system, None
                 if system:
-                    await limited(system.end())
+                    await with_timeout(system.end())
                     rmtree(system.folder, ignore_errors=True)
 
     async def restart(self, setup: Setup) -> None:
@@ -85,50 +85,53 @@ class Watched(Followed):
         self.started = dict.fromkeys(setup.workloads)
         await self.begin()
 
-    def join(self, common_ns: int) -> None:
-        """Aligns the system's current time with a time (ns) of the clock shared by all systems."""
-        if self.is_on or self.system:
+    def set_common_time(self, common_ns: int) -> None:
+        """Sets `origin_ns`, so that the system's current time equals `common_ns` of the shared clock."""
+        if self.is_ready or self.system:
             self.origin_ns = self.now_ns - common_ns
 
     # --- commands
 
     @asynccontextmanager
-    async def asking(self, *abilities: Ability) -> AsyncIterator[System]:
+    async def locked(self, *abilities: Ability) -> AsyncIterator[System]:
         """Yields the system while its lock is held.
 
         Raises Refused if the system lacks a required ability or does not run.
         """
         async with self.lock:
-            system = self._able(*abilities)
+            system = self._able_system(*abilities)
             if self.waits_for_others:
-                await self.resume_stopped()
+                await self.release()
             yield system
 
-    def _able(self, *abilities: Ability) -> System:
-        if self.system is None or not self.is_on:
+    def _able_system(self, *abilities: Ability) -> System:
+        if self.system is None or not self.is_ready:
             if self.life in (Life.RUNNING, Life.PAUSED):
                 raise Refused("it has just started; try again")
-            raise Refused(f"it is not running: {self.message or self.life.value}")
+            raise Refused(f"it is not running: {self.message or self.life.value}", fix="restart it")
         for ability in abilities:
             if ability not in self.system.abilities:
-                raise Refused(f"{self.setup.machine} cannot do this: {ability.value}")
+                raise Refused(
+                    f"{self.setup.machine} cannot do this: {ability.value}",
+                    fix="use another machine",
+                )
         if self.paused and not self.is_played and abilities:
             raise Refused("it is paused; resume it first")
         return self.system
 
-    async def steer(self, what: str, doing: Awaitable[T]) -> T:
-        """Performs a control action, and adds it to the manifest of a recording in progress."""
-        done = await limited(doing)
+    async def steer(self, description: str, operation: Awaitable[Result]) -> Result:
+        """Performs a control action; if it succeeds, notes it in the manifest of the recording."""
+        result = await with_timeout(operation)
         if self.tape:
-            self.tape.note_steering(what)
-        return done
+            self.tape.note_control(description)
+        return result
 
     async def read_status(self) -> Status:
         """Returns the parsed sched_status."""
-        async with self.asking() as system:
+        async with self.locked() as system:
             if self.paused and not self.is_played:
                 raise Refused("it is paused; resume it first")
-            self.status = await limited(system.read_status())
+            self.status = await with_timeout(system.read_status())
         return self.status
 
     async def set_attribute(self, pids: list[int], kind: AttributeKind, value: int) -> int:
@@ -136,30 +139,34 @@ class Watched(Followed):
 
         Raises Refused if there is only one process and it cannot be changed.
         """
-        done = 0
-        async with self.asking(Ability.ATTRIBUTES) as system:
+        changed_count = 0
+        async with self.locked(Ability.ATTRIBUTES) as system:
             for pid in pids:
-                done += await self._count_done(
+                changed_count += await self._count_done(
                     len(pids) == 1,
                     f"{kind.name.lower()} {pid} {value}",
                     system.set_attribute(pid, kind, value),
                 )
-        return done
+        return changed_count
 
     async def kill(self, pids: list[int]) -> int:
         """Returns the number of killed processes."""
-        done = 0
-        async with self.asking(Ability.START) as system:
+        killed_count = 0
+        async with self.locked(Ability.START) as system:
             for pid in pids:
-                done += await self._count_done(len(pids) == 1, f"kill {pid}", system.kill(pid))
-        return done
+                killed_count += await self._count_done(
+                    len(pids) == 1, f"kill {pid}", system.kill(pid)
+                )
+        return killed_count
 
-    async def _count_done(self, alone: bool, what: str, doing: Awaitable[None]) -> int:
-        """Performs an action on one process; in a group, ignores processes that have just ended."""
+    async def _count_done(
+        self, is_only_process: bool, description: str, operation: Awaitable[None]
+    ) -> int:
+        """Counts an action on one process: 1, or 0 if it fails. Unless `is_only_process`, ignores ended processes."""
         try:
-            await self.steer(what, doing)
+            await self.steer(description, operation)
         except Refused:
-            if alone:
+            if is_only_process:
                 raise
             return 0
         return 1
@@ -171,9 +178,9 @@ class Watched(Followed):
         if self.paused:
             return
         async with self.lock:
-            system = self._able(Ability.PAUSE)
+            system = self._able_system(Ability.PAUSE)
             if not self.waits_for_others:
-                await limited(system.pause())
+                await with_timeout(system.pause())
                 self.clock.stop(time.monotonic())
             self.waits_for_others = False
             self.paused = True
@@ -184,79 +191,82 @@ class Watched(Followed):
             return
         async with self.lock:
             if self.system:
-                await limited(self.system.resume())
+                await with_timeout(self.system.resume())
                 self.clock.start(time.monotonic())
             self.paused = False
 
     async def hold(self) -> None:
-        """Holds the system until the others catch up; does nothing during another operation."""
+        """Holds the system until the others catch up; does nothing during a control action."""
         if self.lock.locked() or self.waits_for_others:
             return
         async with self.lock:
-            if self.system and self.is_on and not self.paused:
-                await limited(self.system.pause())
+            if self.system and self.is_ready and not self.paused:
+                await with_timeout(self.system.pause())
                 self.clock.stop(time.monotonic())
                 self.waits_for_others = True
 
-    async def resume_stopped(self) -> None:
-        """Releases a held system. No other task may hold the system's lock."""
+    async def release(self) -> None:
+        """Releases a held system. The caller must know that the system's lock is free."""
         if self.waits_for_others and self.system:
-            await limited(self.system.resume())
+            await with_timeout(self.system.resume())
             self.clock.start(time.monotonic())
         self.waits_for_others = False
 
-    async def stand(self) -> None:
+    async def pause_if_possible(self) -> None:
         """Pauses the system if it supports pausing."""
-        able = self.system and Ability.PAUSE in self.system.abilities
-        if self.is_on and able:
+        can_pause = self.system and Ability.PAUSE in self.system.abilities
+        if self.is_ready and can_pause:
             await self.pause()
 
     # --- systems that a page runs
 
-    async def follow(self, setup: Setup, acts: Sequence[str], time_ns: int) -> None:
-        """Brings the system to the page's state by repeating the page's actions.
+    async def follow(self, setup: Setup, actions: Sequence[str], time_ns: int) -> None:
+        """Brings the system to the state on a page, by repeating the page's actions up to
+        `time_ns`.
 
         If the system has performed other actions before, it is restarted, which ends its recording.
         Raises Refused if the system fails.
         """
-        async with self.following:
-            await limited(self._wait_until_started())
-            self.take()
-            if setup != self.setup or not self.is_on or not self.played.is_past(acts):
+        async with self.follow_lock:
+            await with_timeout(self._wait_until_started())
+            self.take_output()
+            if setup != self.setup or not self.is_ready or not self.played.has_performed(actions):
                 await self.restart(setup)
-            known, self._acts = len(self._acts), acts
-            self.played.expect(acts)
+            known_count, self._acts = len(self._acts), actions
+            self.played.schedule(actions)
             end_ns = self.played.end_ns if self.life is Life.PAUSED else None
             until_ns = time_ns if end_ns is None else min(time_ns, end_ns)
-            while self.take() or (self.life is Life.PAUSED and self.now_ns < until_ns):
+            while self.take_output() or (self.life is Life.PAUSED and self.now_ns < until_ns):
                 async with self.lock:
-                    await limited(self.played.advance(until_ns, _PIECE_S))
+                    await with_timeout(self.played.advance(until_ns, _ADVANCE_STEP_S))
             if self.life is Life.FAILED:
                 raise Refused(self.message)
-            # The manifest omits the number of a start, which only selects random values.
-            words = [_DRAWN.sub("start ", act.partition(" ")[2]) for act in acts]
-            starts = [word.partition(" ")[2] for word in words if word.startswith("start ")]
+            # The manifest omits the number in a `start`, which only selects random values.
+            commands = [_START_SEED.sub("start ", act.partition(" ")[2]) for act in actions]
+            starts = [word.partition(" ")[2] for word in commands if word.startswith("start ")]
             self.started = dict.fromkeys(starts)
-            for word in words[max(known, len(setup.workloads)) :]:
+            for word in commands[max(known_count, len(setup.workloads)) :]:
                 assert self.tape
-                self.tape.note_steering(word)
+                self.tape.note_control(word)
 
     async def _wait_until_started(self) -> None:
         while self.system is None and not self.failure:
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_POLL_S)
 
     # --- recording
 
     @property
-    def workload(self) -> str:
-        """Names of the started workloads."""
+    def workload_names(self) -> str:
+        """Names of the workloads started so far."""
         return " and ".join(self.started) or "as found"
 
-    def record(self, request: Request) -> None:
+    def start_recording(self, request: RecordingRequest) -> None:
         """Starts a recording. Raises Refused if there is no trace yet."""
         tape = self._full_tape("record")
         assert self.system
-        tape.record(request, self.workload, self.system.monitor_pids, self.log.since(0))
+        tape.start_recording(
+            request, self.workload_names, self.system.monitor_pids, self.log.since(0)
+        )
         self.note("recording begins")
 
     async def stop_recording(self) -> Path | None:
@@ -269,12 +279,12 @@ class Watched(Followed):
         ended = self.life is Life.ENDED
         repeatable = ended and self.system is not None and self.system.repeatable
         files: list[Path] = getattr(self.system, "recorded_files", [])
-        folder = await self.tape.stop(outcome, self.workload, repeatable, files)
+        folder = await self.tape.stop_recording(outcome, self.workload_names, repeatable, files)
         if folder:
-            self.terms.recorded_folders.append(folder)
+            self.shared.recorded_folders.append(folder)
         return folder
 
-    async def export(self, folder: Path) -> Path:
+    async def export_perfetto(self, folder: Path) -> Path:
         """Writes a file for ui.perfetto.dev (Tape.export)."""
         tape = self._full_tape("show")
         assert self.system
@@ -285,32 +295,38 @@ class Watched(Followed):
         old.unlink(missing_ok=True)
         return file
 
-    async def blame(self, folder: Path, question: Question, known: Catalogue) -> dict[str, Any]:
-        """Breaks down waits (blamed).
+    async def break_down_waits(
+        self, folder: Path, question: WaitQuestion, known: Catalogue
+    ) -> dict[str, Any]:
+        """Breaks down waits (wait_breakdown.blamed).
 
         Requests run one at a time, because each copies the kept trace.
         """
-        async with self.blaming:
+        async with self.breakdown_lock:
             tape = self._full_tape("explain")
             assert self.system
-            place = folder / f"{self.letter}-waits.bin"
+            path = folder / f"{self.letter}-waits.bin"
             try:
-                tape.recent.write(place, self.system.monitor_pids, TIME_MAX, question.time_ns)
-                return await asyncio.to_thread(blamed, place, question, known)
+                tape.recent.write(path, self.system.monitor_pids, TIME_MAX, question.time_ns)
+                return await asyncio.to_thread(break_down_waits, path, question, known)
             except ValueError as error:
                 raise Refused(str(error)) from None
             finally:
-                place.unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
 
     def _full_tape(self, purpose: str) -> Tape:
         if self.system is None or self.tape is None:
-            raise Refused(f"nothing to {purpose}: {self.message or self.life.value}")
+            raise Refused(
+                f"nothing to {purpose}: {self.message or self.life.value}", fix="restart it"
+            )
         return self.tape
 
 
-async def limited(doing: Awaitable[T]) -> T:
-    """Awaits an adapter's operation for at most `_PATIENCE_S` seconds."""
+async def with_timeout(operation: Awaitable[Result]) -> Result:
+    """Awaits an adapter's operation. Raises Refused after `_ADAPTER_TIMEOUT_S` seconds."""
     try:
-        return await asyncio.wait_for(doing, _PATIENCE_S)
+        return await asyncio.wait_for(operation, _ADAPTER_TIMEOUT_S)
     except (TimeoutError, asyncio.TimeoutError):
-        raise Refused(f"no answer within {_PATIENCE_S:.0f} s") from None
+        raise Refused(
+            f"no answer within {_ADAPTER_TIMEOUT_S:.0f} s", fix="try again, or restart this system"
+        ) from None

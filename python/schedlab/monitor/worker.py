@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs slow work in a separate process, so that frames continue."""
+"""Runs slow work in a separate process, so that pages and terminals continue to be updated."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.base.host.isolated import call_command, request_text
-from schedlab.base.host.supervision import end_group, to_the_end
+from schedlab.base.host.supervision import await_completely, end_group
 from schedlab.errors import SchedlabError
 from schedlab.machines.outcome import Outcome
 
-Report = Callable[[str], None]
+ReportProgress = Callable[[str], None]
 """Receives progress lines."""
 
-_LAST_LINES = 4
+_ERROR_LINES_MAX = 4
 
 
-async def measure(folder: Path) -> Outcome:
+async def measure_run(folder: Path) -> Outcome:
     """Checks a run's trace and writes its metrics into the run's folder, as `./schedlab run` does."""
-    return Outcome(**await _call(measured, folder=folder))
+    return Outcome(**await _call_in_process(measure_folder, folder=folder))
 
 
-async def perfetto(trace: Path, file: Path) -> None:
+async def write_perfetto(trace: Path, file: Path) -> None:
     """Writes a trace in Perfetto's format."""
-    await _call(exported, trace=trace, file=file)
+    await _call_in_process(export_perfetto, trace=trace, file=file)
 
 
-async def report(folders: list[Path], out: Path, show: Report) -> Path:
+async def write_report(folders: list[Path], out: Path, show: ReportProgress) -> Path:
     """Writes a report of runs; returns the file to open."""
-    return Path(await _call(reported, show, folders=folders, out=out))
+    return Path(await _call_in_process(report_folders, show, folders=folders, out=out))
 
 
 async def branch(
@@ -41,20 +41,20 @@ async def branch(
     policy: str,
     settings: Sequence[tuple[str, int]],
     out: Path,
-    show: Report,
+    show: ReportProgress,
 ) -> list[Path]:
-    """Runs two branches of a run: unchanged, and with another policy or tunables.
+    """Runs two branches of a stored run from `at_ns` on: unchanged, and with a policy or tunables.
 
-    Returns the folders of the branches. Omits the unchanged branch if it equals the run.
+    Returns their run folders. The unchanged branch is omitted if it equals the stored run.
     """
     request = {"source": source, "at_ns": at_ns, "policy": policy, "settings": settings, "out": out}
-    return [Path(folder) for folder in await _call(branched, show, **request)]
+    return [Path(folder) for folder in await _call_in_process(run_branches, show, **request)]
 
 
-async def _call(
-    function: Callable[..., Any], show: Report = lambda line: None, **request: Any
+async def _call_in_process(
+    function: Callable[..., Any], show: ReportProgress = lambda line: None, **request: Any
 ) -> Any:
-    """Calls a function in a separate process. Raises SchedlabError with the last lines if it fails."""
+    """Calls a function in a separate process. Raises SchedlabError with its last lines of error output if it fails."""
     process = await asyncio.create_subprocess_exec(
         *call_command(function),
         stdin=asyncio.subprocess.PIPE,
@@ -70,14 +70,17 @@ async def _call(
             process.stdout.read(), _read_progress(process.stderr, show)
         )
         if await process.wait():
-            raise SchedlabError("\n".join(words[-_LAST_LINES:]) or f"{function.__name__} failed")
+            raise SchedlabError(
+                "\n".join(words[-_ERROR_LINES_MAX:])
+                or f"{function.__name__} failed without a message; repeat it, and report it if it fails again"
+            )
         return json.loads(output)
     finally:
         if process.returncode is None:
-            await to_the_end(end_group(process))
+            await await_completely(end_group(process))
 
 
-async def _read_progress(stream: asyncio.StreamReader, show: Report) -> list[str]:
+async def _read_progress(stream: asyncio.StreamReader, show: ReportProgress) -> list[str]:
     lines = []
     while line := await stream.readline():
         lines.append(line.decode(errors="replace").rstrip().removeprefix("schedlab: "))
@@ -88,44 +91,48 @@ async def _read_progress(stream: asyncio.StreamReader, show: Report) -> list[str
 # --- functions of the separate process
 
 
-def measured(folder: str) -> dict[str, str]:
+def measure_folder(folder: str) -> dict[str, str]:
     """Measures a run; returns its status and message."""
-    from schedlab.runs.worker import evaluate
+    from schedlab.runs.worker import evaluate_run
 
-    _, outcome = evaluate(Path(folder), Outcome("success"))
+    _, outcome = evaluate_run(Path(folder), Outcome("success"))
     return {"status": outcome.status, "message": outcome.message}
 
 
-def exported(trace: str, file: str) -> None:
+def export_perfetto(trace: str, file: str) -> None:
     """Writes a trace in Perfetto's format."""
     from schedlab.trace import export, read
 
     export(read(trace), file, "perfetto")
 
 
-def reported(folders: list[str], out: str) -> str:
+def report_folders(folders: list[str], out: str) -> str:
     """Writes a report of runs; returns the file to open."""
-    from schedlab.report.command import report
 
-    made = report(tuple(map(Path, folders)), Path(out), ("html",), False, None, ())
-    return str(made["report"])
+    from schedlab.report.command import report_runs
+
+    paths = report_runs(tuple(map(Path, folders)), Path(out), ("html",), False, None, ())
+    return str(paths["report"])
 
 
-def branched(
+def run_branches(
     source: str, at_ns: int, policy: str, settings: list[tuple[str, int]], out: str
 ) -> list[str]:
-    """Runs two branches; returns their folders, without the branch that is the run itself."""
+    """Runs two branches, and returns their folders; omits an unchanged branch that equals the run."""
     from schedlab.base.toolchain.policies import parse_choices
     from schedlab.runs import branch_runs
-    from schedlab.runs.branches import Future, moment, past
-    from schedlab.runs.plan_execution import describe
+    from schedlab.runs.branches import BranchChanges, open_branch_source, parse_branch_point
+    from schedlab.runs.plan_execution import describe_failures
 
-    history = past(Path(source))
-    moment(f"{at_ns}ns", history.events)
+    history = open_branch_source(Path(source))
+    parse_branch_point(f"{at_ns}ns", history.events)
     choice = parse_choices(policy)[0] if policy else None
-    futures = [Future(), Future(choice, tuple((name, value) for name, value in settings))]
-    finished = branch_runs.perform(history, at_ns, futures, Path(out))
-    if failures := list(describe(finished)):
+    branches = [
+        BranchChanges(),
+        BranchChanges(choice, tuple((name, value) for name, value in settings)),
+    ]
+    finished = branch_runs.perform_branches(history, at_ns, branches, Path(out))
+    if failures := list(describe_failures(finished)):
         raise SchedlabError("\n".join(failures))
-    same = branch_runs.is_the_run(history, finished[0])
-    return [str(run.folder) for run in finished][same:]
+    is_unchanged = branch_runs.equals_stored_run(history, finished[0])
+    return [str(run.folder) for run in finished][is_unchanged:]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Converts recordings of Linux machines by `perf`, `trace-cmd` and Perfetto to traces (docs/perf-traces.md)."""
+"""Imports recordings of Linux machines by `perf`, `trace-cmd` and Perfetto (docs/perf-traces.md)."""

@@ -1,136 +1,155 @@
 # SPDX-License-Identifier: MIT
-"""Converts a recording to the folder of a run, like that of a built-in machine."""
+"""Converts a recording to a run folder like that of a schedlab machine."""
 
 from __future__ import annotations
 
 import struct
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from schedlab import __version__
 from schedlab.base.files.atomic import file_hash
-from schedlab.base.toolchain.versions import commit
-from schedlab.errors import WrongUsage, parameter
-from schedlab.machines.folder import CONSOLE, TRACE_FILE
+from schedlab.base.toolchain.versions import commit_facts
+from schedlab.errors import WrongUsage, format_parameter
+from schedlab.machines.folder import CONSOLE_FILE, TRACE_FILE
 from schedlab.machines.outcome import Outcome
 from schedlab.metrics import Metrics
 from schedlab.recordings.reader import Recording, read
-from schedlab.recordings.trace_builder import Story
+from schedlab.recordings.trace_builder import TraceBuilder
 from schedlab.runs import results
-from schedlab.runs.worker import evaluate
+from schedlab.runs.worker import evaluate_run
 
 MACHINE = "linux-recording"
-"""The machine in manifests: schedlab did not control it."""
+"""Name of the machine in manifests; schedlab did not control it."""
 POLICY = "fair"
 """Linux's default scheduling class."""
 TICK_NS = 4_000_000
-"""A tick of 4 ms, because most distributions have 250 ticks per second."""
+"""Assumed tick length (ns): most Linux distributions have 250 ticks per second."""
+_PERSONAL = ("host", "command")
+"""Facts that an anonymous run does not contain."""
 
 
 @dataclass(frozen=True)
 class Imported:
-    """A recording converted to a run."""
+    """The run that a recording was converted to."""
 
     folder: Path
     manifest: dict[str, Any]
     metrics: Metrics | None
     outcome: Outcome
     notes: tuple[str, ...]
-    """Limitations of the recording that affect its metrics."""
+    """Limitations of the recording that affect its metrics, for users."""
 
 
 def convert(
-    file: Path, place: Path, policy: str, tick_ns: int, root: str | None = None
+    file: Path,
+    path: Path,
+    policy: str,
+    tick_ns: int,
+    root: str | None = None,
+    *,
+    workload: str = "",
+    anonymous: bool = False,
 ) -> Imported:
-    """Converts a recording and fills the folder `place`. Raises WrongUsage if it is not empty, or
-    if the file is not a recording.
+    """Converts a recording to a trace with metrics, in the folder `path`, which must be empty.
 
     `root`: name or PID of a process; only its descendants are measured, during its lifetime. None:
-    all processes.
+    all processes. `workload`: the command that ran, if the recording does not contain it.
+    `anonymous`: leaves out the names of programs, of the host and of the file. Raises WrongUsage if
+    the folder is not empty, or the file is not a recording.
     """
-    if place.exists() and not (place.is_dir() and not any(place.iterdir())):
-        raise WrongUsage(f"{place}: exists already", fix="name another folder with `out=`")
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise WrongUsage(f"{path}: exists already", fix="name another folder with `out=`")
     began = time.monotonic()
     recording = read(file)
-    story = Story(recording.events, recording.cpus, tick_ns, policy, root, recording.coverage)
-    with results.new_folder(place) as folder:
+    if anonymous:
+        recording.events.anonymize()
+        facts = {name: fact for name, fact in recording.facts.items() if name not in _PERSONAL}
+        recording = replace(recording, facts=facts)
+    if workload:
+        recording = replace(recording, facts={**recording.facts, "command": workload})
+    builder = TraceBuilder(
+        recording.events, recording.cpus, tick_ns, policy, root, recording.coverage
+    )
+    with results.create_run_folder(path) as folder:
         try:
-            story.write(folder / TRACE_FILE)
+            builder.write(folder / TRACE_FILE)
         except struct.error:
             raise WrongUsage(
                 f"{file}: contains numbers that no thread or CPU of Linux can have; record it again"
             ) from None
-        if root and not story.root_pid:
+        if root and not builder.root_pid:
             raise WrongUsage(
                 f"{file} has no process of this name or PID",
-                what=parameter("root", root),
+                what=format_parameter("root", root),
                 fix="name another",
             )
-        notes = tuple(_notes(recording, story))
-        (folder / CONSOLE).write_text("".join(f"{note}\n" for note in notes))
-        metrics, outcome = evaluate(folder, Outcome("success"))
-        manifest = _manifest(file, recording, story)
+        notes = tuple(_notes(recording, builder))
+        (folder / CONSOLE_FILE).write_text("".join(f"{note}\n" for note in notes))
+        metrics, outcome = evaluate_run(folder, Outcome("success"))
+        name = "recording" if anonymous else file.name
+        manifest = _manifest(file, name, recording, builder)
         manifest.update(
             host_seconds=round(time.monotonic() - began, 3),
             status=outcome.status,
             message=outcome.message,
         )
-        results.write_json(folder / results.MANIFEST, manifest)
-    return Imported(place, manifest, metrics, outcome, notes)
+        results.write_json(folder / results.MANIFEST_FILE, manifest)
+    return Imported(path, manifest, metrics, outcome, notes)
 
 
-def _manifest(file: Path, recording: Recording, story: Story) -> dict[str, Any]:
+def _manifest(file: Path, name: str, recording: Recording, builder: TraceBuilder) -> dict[str, Any]:
     facts = recording.facts
     return {
         "format": results.FORMAT,
         "schedlab": __version__,
-        **commit(),
+        **commit_facts(),
         "label": "",
-        "workload": facts.get("command") or file.name,
+        "workload": facts.get("command") or name,
         "workload_sha256": file_hash(file),
-        "policy": story.policy,
+        "policy": builder.policy,
         "tunables": {},
         "cpus": recording.cpus,
         "seed": 0,
-        "tick_ns": story.tick_ns,
+        "tick_ns": builder.tick_ns,
         "machine": MACHINE,
         "machine_version": facts.get("release", ""),
-        "machine_origin": f"{file.name}, read by {recording.tool}",
+        "machine_origin": f"{name}, read by {recording.tool}",
         "repeatable": False,
         "recording": {
             **facts,
-            "file": file.name,
+            "file": name,
             "read_by": recording.tool,
-            "begin_ns": story.begin_ns,
-            "lost": story.lost,
-            "mended": story.mended,
+            "begin_ns": builder.begin_ns,
+            "lost": builder.lost,
+            "mended": builder.mended,
             "cpus_unrecorded": sorted(recording.coverage.unrecorded),
             "by_thread": recording.coverage.by_thread,
             "events": recording.events.seen,
         },
         "host": facts.get("host", ""),
-        "started": _written(file),
+        "started": _modified_time(file),
     }
 
 
-def _written(file: Path) -> str:
-    """Returns the time of the file's last change, normally the end of the recording."""
+def _modified_time(file: Path) -> str:
+    """Returns when the file was last changed, which is normally the end of the recording."""
     written = datetime.fromtimestamp(file.stat().st_mtime, timezone.utc)
     return written.isoformat(timespec="seconds")
 
 
-def _notes(recording: Recording, story: Story) -> Iterator[str]:
+def _notes(recording: Recording, builder: TraceBuilder) -> Iterator[str]:
     events = recording.events
-    if story.lost:
-        yield f"the recording has lost {story.lost:,} events or more"
+    if builder.lost:
+        yield f"the recording has lost {builder.lost:,} events or more"
     coverage = recording.coverage
-    if story.mended and not coverage.by_thread:
+    if builder.mended and not coverage.by_thread:
         yield (
-            f"{story.mended:,} switches or wake-ups are missing: the state of their threads and"
+            f"{builder.mended:,} switches or wake-ups are missing: the state of their threads and"
             " CPUs until the next event is unknown"
         )
     if coverage.by_thread:

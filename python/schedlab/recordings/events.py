@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Defines the events of Linux's scheduler tracepoints, independent of the recording format."""
+"""Events of Linux's scheduler, independent of the tool that recorded them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import NamedTuple, TypeAlias
 
 
 class Switch(NamedTuple):
-    """sched_switch: a CPU switches from one thread to another; 0 is idle."""
+    """sched_switch: a CPU switches from one thread to another; PID 0 is the idle thread."""
 
     time_ns: int
     cpu: int
     previous: int
-    """−1: unknown."""
+    """PID of the thread that leaves; −1 if unknown."""
     previous_name: str
     previous_priority: int
     state: str
-    """The state of the previous thread, in Linux's letters: R, S, D, X, … A + means preempted.
+    """State of the thread that leaves, in Linux's letters (R, S, D, X, …); + means preempted.
 
-    While a recording is being read, it may be a number: see `states`.
+    While a recording is being read, it may be a number (see `states`).
     """
     next: int
     next_name: str
@@ -27,7 +27,7 @@ class Switch(NamedTuple):
 
 
 class Wakeup(NamedTuple):
-    """sched_waking (the wake-up starts) or sched_wakeup (it has finished)."""
+    """sched_waking (a wake-up begins) or, if not recorded, sched_wakeup (a wake-up has finished)."""
 
     time_ns: int
     cpu: int
@@ -35,11 +35,11 @@ class Wakeup(NamedTuple):
     name: str
     target_cpu: int
     in_interrupt: bool
-    """True if the wake-up came from an interrupt, if the tool records this."""
+    """True if an interrupt caused the wake-up, if the tool records this."""
 
 
 class Woken(NamedTuple):
-    """sched_wakeup of a recording that also has sched_waking: the wake-up has finished."""
+    """sched_wakeup (a wake-up has finished), if sched_waking was recorded, too."""
 
     time_ns: int
     cpu: int
@@ -47,7 +47,7 @@ class Woken(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The header of an event: this thread ran on the CPU, possibly without a recorded switch."""
+    """Any event shows in its header which thread ran on the CPU, even without a recorded switch."""
 
     time_ns: int
     cpu: int
@@ -55,7 +55,7 @@ class Seen(NamedTuple):
 
 
 class Start(NamedTuple):
-    """sched_wakeup_new: a new thread becomes runnable."""
+    """sched_wakeup_new: a new thread is ready to run."""
 
     time_ns: int
     cpu: int
@@ -65,18 +65,18 @@ class Start(NamedTuple):
 
 
 class Fork(NamedTuple):
-    """sched_process_fork: a thread created another one."""
+    """sched_process_fork: a thread created another thread."""
 
     time_ns: int
     cpu: int
     parent: int
     child: int
     by_recorder: bool = False
-    """True if the event is a record of perf, not of a tracepoint."""
+    """True if perf itself recorded the fork, instead of a tracepoint."""
 
 
 class Move(NamedTuple):
-    """sched_migrate_task."""
+    """sched_migrate_task: a thread is moved to another CPU."""
 
     time_ns: int
     cpu: int
@@ -86,11 +86,19 @@ class Move(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """Events of a CPU that the kernel lost. `events`: their number, at least 1."""
+    """The kernel lost events of a CPU; `events`: how many, at least 1."""
 
     time_ns: int
     cpu: int
     events: int
+
+
+class TimerTick(NamedTuple):
+    """A run of the tick's timer: hrtimer_expire_entry and hrtimer_expire_exit."""
+
+    time_ns: int
+    cpu: int
+    duration_ns: int
 
 
 Event: TypeAlias = Switch | Wakeup | Woken | Seen | Start | Fork | Move | Loss
@@ -102,55 +110,79 @@ class Events:
 
     events: list[Event] = field(default_factory=list)
     """The events, in chronological order."""
+    ticks: list[TimerTick] = field(default_factory=list)
+    """The ticks, if the recording contains the events of timers."""
     leader: dict[int, int] = field(default_factory=dict)
-    """For threads other than the first of their process, the PID of that process."""
+    """PID of the process, for each thread except the first one of a process."""
     of_kernel: set[int] = field(default_factory=set)
-    """Threads known to be kernel threads."""
+    """PIDs of threads known to be kernel threads."""
     seen: dict[str, int] = field(default_factory=dict)
     """Number of events by tracepoint."""
     unreadable: list[str] = field(default_factory=list)
-    """Lines of tracepoints in an unknown form."""
+    """Lines that name a tracepoint but could not be parsed."""
     headers: set[bool] = field(default_factory=set)
-    """Whether headers of switches named the previous thread: true, false, or both."""
+    """Which values were seen of: the header of a switch names the thread that leaves."""
     _running: dict[int, int] = field(default_factory=dict)
-    """The thread that ran last on each CPU, according to the events so far."""
+    """By CPU: PID of the thread that the last event shows."""
 
     def see(self, time_ns: int, cpu: int, thread: int) -> None:
-        """Records the thread in an event's header."""
+        """Notes the thread in the header of an event."""
         if self._running.get(cpu) != thread:
             self._running[cpu] = thread
             self.events.append(Seen(time_ns, cpu, thread))
 
     def add_switch(self, switch: Switch, header: int) -> None:
-        """Adds a switch. `header`: the thread in its header; −1: none."""
+        """Adds a switch. `header`: PID in the event's header; −1 if it has none."""
         if header > 0:
             self.headers.add(header == switch.previous)
         self._running[switch.cpu] = switch.next
         self.events.append(switch)
 
     def forget_false_headers(self) -> None:
-        """Removes what headers show, unless headers of switches are right. In a container, perf has different PIDs."""
+        """Discards what headers show if they are wrong for switches: in a container, perf has other PIDs."""
         if self.headers != {True}:
             self.events = [event for event in self.events if not isinstance(event, Seen)]
 
+    def anonymize(self) -> None:
+        """Replaces the names of programs by numbered ones; equal names stay equal.
+
+        The names of kernel threads and of the idle thread stay, since they say nothing of users.
+        """
+        names: dict[str, str] = {}
+
+        def replaced(thread: int, name: str) -> str:
+            if thread == 0 or thread in self.of_kernel:
+                return name
+            return names.setdefault(name, f"program-{len(names) + 1}")
+
+        for number, event in enumerate(self.events):
+            if isinstance(event, Switch):
+                self.events[number] = event._replace(
+                    previous_name=replaced(event.previous, event.previous_name),
+                    next_name=replaced(event.next, event.next_name),
+                )
+            elif isinstance(event, Wakeup | Start):
+                self.events[number] = event._replace(name=replaced(event.process, event.name))
+        self.unreadable = ["(not shown)" for _ in self.unreadable]
+
     def mark_kernel_thread(self, thread: int, parent: int) -> None:
-        """Records a thread as a kernel thread if it is kthreadd or its child."""
+        """Notes that a thread is a kernel thread if it is kthreadd or a child of it."""
         if _KTHREADD in (thread, parent):
             self.of_kernel.add(thread)
 
     @property
     def has_wakeups(self) -> bool:
-        """True if the recording has wake-ups."""
+        """Returns whether the recording contains wake-ups."""
         return any(name in self.seen for name in WAKEUPS)
 
     @property
     def has_forks(self) -> bool:
-        """True if the recording has forks. If not, any unknown thread may be new."""
+        """Returns whether the recording contains forks; without them, any unknown thread may be new."""
         return any(name in self.seen for name in (*_FORKS, "sched_wakeup_new"))
 
 
 WAKEUPS = ("sched_waking", "sched_wakeup")
-"""Either shows when a thread becomes runnable; the first is more precise."""
+"""Tracepoints that show when a thread becomes ready; the first one is more precise."""
 _FORKS = ("sched_process_fork", "PERF_RECORD_FORK", "task_newtask")
 _KTHREADD = 2
 """PID of the parent of all kernel threads."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Reads Perfetto traces: Linux's tracepoints as protobuf messages, in one bundle per CPU.
 
-A bundle contains switches and wakings individually or in compact form. The compact form has one
-column per field. Times are differences, names are indices in a table, and the previous thread is
-omitted, because the previous switch names it.
+A bundle contains switches and wake-ups one by one, or in a compact form with a column per field.
+There, times are differences, names are indices in a table, and the thread that leaves is omitted,
+because the previous switch names it.
 """
 
 from __future__ import annotations
@@ -39,16 +39,17 @@ _IN_INTERRUPT = 0x08 | 0x10 | 0x40
 _THREAD = 0x10000
 """A bit of clone_flags: the new task is a thread of its creator's process."""
 _LARGEST = 1 << 32
-"""Limit on the total size of unpacked packets, in bytes."""
+"""Maximum total size (bytes) of packets after decompression."""
 
 _Thread = tuple[int, str, int]
 """PID, name and priority."""
 
 
 def read_perfetto(path: Path) -> tuple[Events, int, dict[str, str]]:
-    """Returns the events, the number of CPUs (0: unknown), and facts about the machine.
+    """Reads a Perfetto trace.
 
-    Raises WrongUsage if the file is not a Perfetto trace.
+    Returns the events, the number of CPUs (0: unknown), and facts about the machine. Raises
+    WrongUsage if the file is not a Perfetto trace.
     """
     return _Reader(path).read()
 
@@ -73,7 +74,9 @@ class _Reader:
                 self.tree(packet.process_tree)
             elif packet.HasField("system_info"):
                 self.system(packet.system_info)
-        if WAKEUPS[0] in self.collected.seen:  # a wake-up counts once, at its sched_waking
+        if (
+            WAKEUPS[0] in self.collected.seen
+        ):  # every wake-up has a sched_waking, so sched_wakeup is not counted again
             for place in self.wakeups:
                 self.collected.events[place] = Woken(*self.collected.events[place][:3])
         self.collected.events.sort(key=lambda event: event[0])
@@ -219,14 +222,17 @@ class _Reader:
     # --- compact events
 
     def compact(self, cpu: int, event: Any) -> None:
-        """Adds a bundle's wakings, and then its switches: at equal times, a CPU wakes before it switches."""
+        """Adds the compact events of a bundle.
+
+        Wake-ups are added before switches: at equal times, a CPU wakes a thread before it switches.
+        """
         names = [_text(name) for name in event.intern_table]
         wakings = (
             accumulate(event.waking_timestamp),
             event.waking_pid,
             event.waking_comm_index,
             event.waking_target_cpu,
-            # Older versions do not record whether a wake-up came from an interrupt.
+            # Older versions do not record whether an interrupt caused a wake-up.
             event.waking_common_flags or repeat(0),
         )
         for time, pid, name, target, flags in zip(*wakings, strict=False):
@@ -240,7 +246,7 @@ class _Reader:
         )
         for time, state, pid, priority, name in zip(*switches, strict=False):
             following = (pid, self.named(names, name), priority)
-            # The thread before the first switch is unknown.
+            # The thread that leaves at the first switch is unknown.
             previous: _Thread = self.running.get(cpu, (-1, "", priority))
             self.running[cpu] = following
             self.count("sched_switch")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Reads a recording with the tool that wrote it.
+"""Reads recordings with the tools that wrote them.
 
 `perf script` and `trace-cmd report` support every version, byte order and compression of their
-files, and the kernel's event descriptions in them. Perfetto traces are read with the classes of its
-Python package.
+files, and the kernel's event descriptions in them. Perfetto traces are read with the classes of
+Perfetto's Python package.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import version as package_version
 from pathlib import Path
 
-from schedlab.base.files.compressed import opened
+from schedlab.base.files.compressed import open_unpacked
+from schedlab.base.toolchain.tools import run_captured
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.recordings.coverage import Coverage, coverage_of
 from schedlab.recordings.events import Events, Switch, Wakeup
@@ -28,12 +29,12 @@ RECORD_WITH = (
     "record it with `perf sched record -- COMMAND`, or `trace-cmd record -e sched COMMAND`"
 )
 _PERF_MAGIC = (b"PERFILE2", b"2ELIFREP")
-"""The second is the magic of the opposite byte order."""
+"""First bytes of perf's files; the second is for files in the other byte order."""
 _TRACE_CMD_MAGIC = b"\x17\x08\x44tracing"
 _MAKE_TEXT = (
     "give the trace's folder to `babeltrace2 --clock-seconds FOLDER >FILE.txt`, and that text here"
 )
-_ELSEWHERE = {
+_OTHER_TOOLS = {
     b"\xc1\x1f\xfc\xc1": ("it is a stream of a CTF trace, as LTTng writes them", _MAKE_TEXT),
     b"\xc1\xfc\x1f\xc1": ("it is a stream of a CTF trace, as LTTng writes them", _MAKE_TEXT),
     b"\x57\x1d\xd1\x75": ("it is the metadata of a CTF trace, as LTTng writes them", _MAKE_TEXT),
@@ -47,39 +48,39 @@ _ELSEWHERE = {
         RECORD_WITH,
     ),
 }
-"""Magic bytes of other tools' files, what the files are, and what to do."""
+"""For files of other tools, by their first bytes: what they are, and what to do."""
 _IN_NO_TEXT = re.compile(rb"[\x00-\x08]")
 _SAMPLE_BYTES = 1 << 16
 _CPUS_MAX = 8192
 """More CPUs than Linux supports."""
 _STATED_CPUS = re.compile(r"^(?:cpus=|#.*#P:)(\d+)", re.MULTILINE)
-"""The number of CPUs in the header that trace-cmd and the kernel print."""
+"""The number of CPUs in the headers that trace-cmd and the kernel print."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A program that prints recordings."""
+    """A program that prints recordings as text."""
 
     program: str
     packages: tuple[str, ...]
-    """Its package: Debian's first, then those of other distributions."""
+    """The packages that contain it: Debian's name first, then those of other distributions."""
     file: str
-    """Usual name of its recordings."""
+    """Usual name of its files."""
     report: tuple[str, ...]
-    """Arguments that print all events; the file name follows."""
+    """Arguments that print all events; the file's name is added at the end."""
     as_text: str
-    """The same command for users, to run on another machine."""
+    """The same command for users, who may run it on another machine."""
     elsewhere: str = ""
-    """A glob pattern for further copies of the program."""
+    """Pattern of paths where more copies of the program may be."""
 
     def find(self) -> str | None:
-        """Returns the path of the first copy that runs; None if there is none.
+        """Returns the path of the first copy that can run, or None.
 
-        Ubuntu's `perf` on the PATH is a script that refuses other kernels than that of its package.
-        The program behind it reads recordings of all kernels.
+        On Ubuntu, `perf` on the PATH is a script that refuses to run unless the kernel is that of
+        its package. The actual program reads recordings of all kernels.
         """
         places = [shutil.which(self.program), *sorted(glob.glob(self.elsewhere), reverse=True)]
-        return next((place for place in places if place and _number(place)), None)
+        return next((place for place in places if place and _version_number(place)), None)
 
 
 PERF = Tool(
@@ -98,7 +99,8 @@ TRACE_CMD = Tool(
     "trace-cmd",
     ("trace-cmd",),
     "trace.dat",
-    # The latency format shows interrupts. Without plugins, states are the kernel's letters.
+    # The latency format shows interrupts. Without plugins, states are printed as the kernel's
+    # letters.
     ("report", "-t", "-l", "-N", "-i"),
     "trace-cmd report -t -l -N -i FILE >FILE.txt",
 )
@@ -111,9 +113,9 @@ class Recording:
     events: Events
     cpus: int
     facts: Mapping[str, str] = field(default_factory=dict)
-    """Facts about the machine in the file: host, release, architecture, command."""
+    """Facts about the recorded machine: host, release, architecture, command."""
     tool: str = "text"
-    """The tool that read it, with its version."""
+    """Name and version of the tool that read the recording."""
     coverage: Coverage = field(default_factory=Coverage)
     """The recorded CPUs and threads."""
 
@@ -123,10 +125,13 @@ def read(path: Path) -> Recording:
     if its tool is missing.
     """
     _check_file(path)
-    with opened(path) as plain:
+    with open_unpacked(path) as plain:
         try:
             return _read(plain)
-        except (WrongUsage, MachineUnfit) as error:  # messages must name the user's file
+        except (
+            WrongUsage,
+            MachineUnfit,
+        ) as error:  # error messages must name the file that the user named
             why, what, fix = (
                 part.replace(str(plain), str(path)) for part in (error.why, error.what, error.fix)
             )
@@ -134,7 +139,7 @@ def read(path: Path) -> Recording:
 
 
 def _read(path: Path) -> Recording:
-    if _is_perfetto(_begin(path)):
+    if _is_perfetto(_read_first_bytes(path)):
         from schedlab.recordings.perfetto import read_perfetto  # loading its classes is slow
 
         recording = Recording(*read_perfetto(path), f"perfetto {package_version('perfetto')}")
@@ -156,14 +161,15 @@ def _read(path: Path) -> Recording:
 
 
 def _is_perfetto(begin: bytes) -> bool:
-    """True if a file that begins like this may be a Perfetto trace: each packet begins with a line
-    feed, and contains bytes that text lacks.
+    """Returns whether a file that begins like this may be a Perfetto trace.
+
+    Each packet begins with a line feed, and contains bytes that no text has.
     """
     return begin.startswith(b"\n") and _IN_NO_TEXT.search(begin) is not None
 
 
 def _check_file(path: Path) -> None:
-    """Raises WrongUsage if the path is not a file, and explains the folder of a CTF trace."""
+    """Raises WrongUsage if the path is not a file; explains what to do with a CTF trace's folder."""
     if path.is_dir() and any(path.rglob("metadata")):
         raise WrongUsage(
             f"{path}: a folder with a CTF trace (LTTng); convert it with `babeltrace2 "
@@ -173,7 +179,7 @@ def _check_file(path: Path) -> None:
         raise WrongUsage(f"{path}: not a file; {RECORD_WITH}")
 
 
-def _begin(path: Path) -> bytes:
+def _read_first_bytes(path: Path) -> bytes:
     """Returns the first bytes of a file. Raises WrongUsage if it is empty."""
     with path.open("rb") as file:
         begin = file.read(_SAMPLE_BYTES)
@@ -187,7 +193,7 @@ def _read_with(tool: Tool | None, path: Path) -> Recording:
         text = path.read_text(errors="replace")
         if is_babeltrace(text):
             return Recording(parse(as_ftrace(text)), 0, {}, "babeltrace2's text")
-        facts = _facts(text[:_SAMPLE_BYTES])
+        facts = _parse_facts(text[:_SAMPLE_BYTES])
         cpus = int(facts.get("cpus", 0)) or _stated_cpus(text)
         return Recording(parse(text), cpus, facts)
     _require(tool, path)
@@ -203,9 +209,12 @@ def _stated_cpus(text: str) -> int:
 
 
 def _tool_of(path: Path) -> Tool | None:
-    """Returns the program that reads the file, or None if it is text. Raises WrongUsage if it is not a recording."""
-    begin = _begin(path)
-    for magic, (what, cure) in _ELSEWHERE.items():
+    """Returns the program that reads the file, or None if the file is text.
+
+    Raises WrongUsage if it is not a recording.
+    """
+    begin = _read_first_bytes(path)
+    for magic, (what, cure) in _OTHER_TOOLS.items():
         if begin.startswith(magic):
             raise WrongUsage(f"{path}: {what}; {cure}")
     if begin.startswith(_PERF_MAGIC):
@@ -221,10 +230,10 @@ def _tool_of(path: Path) -> Tool | None:
 
 
 def _report(tool: Tool, path: Path) -> str:
-    done = _run(tool, *tool.report, str(path))
-    if done.returncode or not done.stdout.strip():
-        raise WrongUsage(_unreadable(tool, path, done.stderr))
-    return done.stdout
+    result = _run(tool, *tool.report, str(path))
+    if result.returncode or not result.stdout.strip():
+        raise WrongUsage(_explain_rejection(tool, path, result.stderr))
+    return result.stdout
 
 
 def _require(tool: Tool, path: Path) -> None:
@@ -236,9 +245,9 @@ def _require(tool: Tool, path: Path) -> None:
         )
 
 
-def _unreadable(tool: Tool, path: Path, message: str) -> str:
-    """Returns why a tool rejected a file. Most often the tool is older than the file, or the file is truncated."""
-    if tool is PERF:  # perf names the cause only with -v
+def _explain_rejection(tool: Tool, path: Path, message: str) -> str:
+    """Returns why a tool rejected a file: usually the tool is too old, or the file is truncated."""
+    if tool is PERF:  # perf explains the error only with -v
         message += _run(PERF, "script", "-v", "--header-only", "--input", str(path)).stderr
     lines = [line.strip().rstrip(".") for line in message.splitlines()]
     causes = [line for line in lines if line and not _NO_CAUSE.search(line)]
@@ -255,11 +264,14 @@ _NO_CAUSE = re.compile(r"Ignoring|rerun with -v|build-id")
 
 def version(tool: Tool) -> str:
     """Returns name and version, such as `perf 6.1.187`."""
-    return f"{tool.program} {_number(tool.find() or tool.program)}".strip()
+    return f"{tool.program} {_version_number(tool.find() or tool.program)}".strip()
 
 
-def _number(program: str) -> str:
-    """Returns the program's version; "" if it does not run. trace-cmd prints its version, but exits with an error."""
+def _version_number(program: str) -> str:
+    """Returns a program's version; "" if it cannot run.
+
+    trace-cmd prints its version, but exits with an error status.
+    """
     try:
         result = _output(program, "--version").stdout
     except OSError:
@@ -273,17 +285,9 @@ def _run(tool: Tool, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _output(*command: str) -> subprocess.CompletedProcess[str]:
-    # Prevents network look-ups of function names, which are not needed.
+    # Prevents requests to servers for the names of functions, which are not needed.
     environment = {**os.environ, "DEBUGINFOD_URLS": "", "LC_ALL": "C"}
-    return subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        env=environment,
-        check=False,
-    )
+    return run_captured(command, env=environment)
 
 
 _HEADER_LINE = re.compile(r"^# ([\w ]+?) : (.*)$", re.MULTILINE)
@@ -303,14 +307,13 @@ _FACTS = {
 def _read_perf(path: Path) -> Recording:
     header = _run(PERF, "script", "--force", "--header-only", "--input", str(path)).stdout
     if "# event : name = " in header and "sched_switch" not in header:
-        # For other events, perf fails without an explanation, because they lack the requested
-        # fields.
+        # For other events, which lack the requested fields, perf fails without an explanation.
         return Recording(Events(), 0)
-    facts = _facts(header)
+    facts = _parse_facts(header)
     return Recording(parse(_report(PERF, path)), int(facts.get("cpus", 0)), facts, version(PERF))
 
 
-def _facts(header: str) -> dict[str, str]:
+def _parse_facts(header: str) -> dict[str, str]:
     """Returns the facts about the machine in perf's header."""
     header_values = dict(_HEADER_LINE.findall(header))
     facts = {
@@ -322,7 +325,7 @@ def _facts(header: str) -> dict[str, str]:
 
 
 def _check(path: Path, events: Events) -> None:
-    """Raises WrongUsage if events are missing that a trace needs."""
+    """Raises WrongUsage if the recording lacks events that a trace needs."""
     if not any(isinstance(event, Switch) for event in events.events):
         what = events.unreadable[0] if events.unreadable else ""
         if what:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Parses the events that `perf script`, `trace-cmd report` and the kernel print.
+"""Parses the text that `perf script`, `trace-cmd report` and the kernel print.
 
 Each event is a line: running thread, CPU, optional flags, time, event name, and the event's fields.
-The fields are in the kernel's format, in a plugin's shorter format, or raw with numeric states.
+The fields are in the kernel's format, in the shorter format of a plugin, or raw with numeric
+states.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from schedlab.recordings.events import (
     Move,
     Start,
     Switch,
+    TimerTick,
     Wakeup,
     Woken,
 )
@@ -29,19 +31,31 @@ _WHAT = (
     r"|sched_migrate_task|PERF_RECORD_FORK|PERF_RECORD_LOST)\b"
 )
 _FLAGS = r"([^\s\d\[\]][^\s\[\]]{3,5})"
-"""Flags: interrupts off, rescheduling needed, in an interrupt, depth of locks."""
-_LINES = (
-    re.compile(rf"\[(\d+)\] (?: *{_FLAGS})? *(\d+)\.(\d+): +(?:sched:)?{_WHAT}:? *(.*)"),
-    re.compile(rf"-\d+ +(\d+){_FLAGS} +(\d+)\.(\d+): +{_WHAT}: +(.*)"),
-)
-"""The CPU is in brackets, or joined to the flags in trace-cmd's latency format. Two patterns are
-much faster than a combined one.
+"""Flags: interrupts off, need to reschedule, in an interrupt, depth of locks."""
+
+
+def _lines(what: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    return (
+        re.compile(rf"\[(\d+)\] (?: *{_FLAGS})? *(\d+)\.(\d+): +(?:\w+:)?{what}:? *(.*)"),
+        re.compile(rf"-\d+ +(\d+){_FLAGS} +(\d+)\.(\d+): +{what}: +(.*)"),
+    )
+
+
+_LINES = _lines(_WHAT)
+"""Two forms of a line: the CPU is in brackets or, in trace-cmd's latency format, joined to the
+flags.
+
+Two patterns are much faster than one for both.
 """
+_TIMER_LINES = _lines(r"(hrtimer_expire_entry|hrtimer_expire_exit)\b")
+_TIMER = re.compile(r"hrtimer=(\S+)(?: function=(\S+))?")
+_TICK_FUNCTION = re.compile(r"tick_(?:sched_timer|nohz_handler)\b")
+"""Function of the tick's timer until Linux 6.9, and since then."""
 _HEADER = re.compile(r"(?:\S-|[\s/]|^)(\d+)\s+(?:\([^()]*\)\s+)?$")
-"""The thread before the CPU; perf prints −1 for none."""
+"""The thread in front of the CPU; perf prints −1 for none."""
 _LOSS = re.compile(r"^CPU:(\d+) \[(?:LOST )?(\d*) ?EVENTS(?: DROPPED)?\]", re.MULTILINE)
 _STATE = r"(0x[0-9a-f]{1,16}|[1-9]\d{0,18}|0|[^\s\d]\S*)"
-"""Letters, or a number."""
+"""A thread's state: letters, or a number."""
 _SWITCH = (
     re.compile(
         rf"(?s)prev_comm=(.*) prev_pid=(\d+) prev_prio=(-?\d+) prev_state={_STATE}(?: ==>)?"
@@ -62,17 +76,20 @@ _RECORDED_LOSS = (re.compile(r"lost (\d+)"),)
 _IN_INTERRUPT = re.compile(r"[hHsZz]")
 _UNREADABLE_SHOWN = 3
 _HEADER_MAX = 64
-"""Longest header in characters; a name has at most 15."""
+"""Maximum characters of a line before its time; a thread's name has at most 15."""
 _TRACEPOINTS = (*WAKEUPS, "sched_wakeup_new", "sched_migrate_task", "sched_process_fork")
-"""Tracepoints hit by the thread on the CPU, or by an interrupt; a switch contains its own thread."""
+"""Tracepoints that happen in the running thread or in an interrupt.
+
+(A switch names its own thread.)
+"""
 _LINE_FEEDS = 4
-"""The most line feeds in one event. Events whose names contain more are not read."""
+"""Maximum number of line feeds in an event. Events with names that contain more are not read."""
 
 Values = tuple[str, ...]
 
 
 def parse(text: str) -> Events:
-    """Returns all scheduler events in a text, and skips the remaining text."""
+    """Returns all scheduler events in a text, and ignores the rest of the text."""
     return _Parser().parse(text)
 
 
@@ -109,11 +126,12 @@ class _Parser:
             self.lose(loss)
         self.collected.events.sort(key=lambda event: event[0])
         self.forget_earlier_forks()
+        self.collected.ticks = _ticks(text)
         finish(self.collected)
         return self.collected
 
     def forget_earlier_forks(self) -> None:
-        """Removes perf's own forks, which happen before tracing starts."""
+        """Removes forks that perf noted itself, which happened before tracing began."""
         events = self.collected.events
         begin = 0
         for event in events:
@@ -123,7 +141,7 @@ class _Parser:
         del events[:begin]
 
     def lose(self, match: re.Match[str]) -> None:
-        """Adds a loss. It is printed before the next event that was kept, without a time."""
+        """Adds a loss, which is printed without a time before the next event."""
         self.add(Loss(self.time_ns, int(match[1]), int(match[2] or 1)))
 
     def line(self, line: re.Match[str]) -> None:
@@ -133,7 +151,7 @@ class _Parser:
             match = next(filter(None, (pattern.match(words) for pattern in patterns)), None)
             if match:
                 self.count(what)
-                self.time_ns = int(seconds) * 1_000_000_000 + int(fraction.ljust(9, "0")[:9])
+                self.time_ns = _nanoseconds(seconds, fraction)
                 self.thread = _thread_of(line)
                 if self.thread >= 0 and what in _TRACEPOINTS:
                     self.collected.see(self.time_ns, int(cpu), self.thread)
@@ -176,7 +194,7 @@ class _Parser:
         self.add(Move(self.time_ns, cpu, int(values[1]), int(values[3]), int(values[4])))
 
     def recorded_fork(self, cpu: int, values: Values, _flags: str | None) -> None:
-        """Handles a record of perf: at time 0, threads that already exist; later, forks."""
+        """Handles perf's own record of a fork; at time 0, it stands for a thread that already exists."""
         leader, thread, _, parent = map(int, values)
         if thread != leader:
             self.collected.leader[thread] = leader
@@ -186,6 +204,27 @@ class _Parser:
 
     def recorded_loss(self, cpu: int, values: Values, _flags: str | None) -> None:
         self.add(Loss(self.time_ns, cpu, int(values[0])))
+
+
+def _ticks(text: str) -> list[TimerTick]:
+    """Returns the runs of the tick's timer, in chronological order."""
+    ticks = []
+    for pattern in _TIMER_LINES if "hrtimer_expire_exit" in text else ():
+        pending: dict[str, tuple[str, int]] = {}
+        for cpu, _flags, seconds, fraction, _what, rest in pattern.findall(text):
+            match = _TIMER.match(rest)
+            time_ns = _nanoseconds(seconds, fraction)
+            timer, begin_ns = pending.pop(cpu, ("", 0))
+            if match and match[2]:
+                if _TICK_FUNCTION.match(match[2]):
+                    pending[cpu] = match[1], time_ns
+            elif match and match[1] == timer:
+                ticks.append(TimerTick(begin_ns, int(cpu), time_ns - begin_ns))
+    return sorted(ticks)
+
+
+def _nanoseconds(seconds: str, fraction: str) -> int:
+    return int(seconds) * 1_000_000_000 + int(fraction.ljust(9, "0")[:9])
 
 
 def _thread_of(line: re.Match[str]) -> int:
@@ -198,7 +237,11 @@ def _thread_of(line: re.Match[str]) -> int:
 
 
 def _continued(line: re.Match[str]) -> Iterator[str]:
-    """Yields the event's text: the rest of its line, or several lines, because a name may contain line feeds."""
+    """Yields the possible texts of an event: the rest of its line, and that with the following
+    lines.
+
+    A thread's name may contain line feeds.
+    """
     yield line[6]
     end = line.end()
     for _ in range(_LINE_FEEDS):
@@ -216,7 +259,7 @@ _CPU = re.compile(r"\bcpu_id = (\d+)")
 _FIELD = re.compile(r'\b(\w+) = (?:"((?:[^"\\]|\\.)*)"|\( [^()]*?: container = (-?\d+) \)|(-?\d+))')
 _DAY_S = 86400
 _PRIORITY_OFFSET = 100
-"""LTTng numbers priorities from the first one of the fair class."""
+"""Linux's priority is LTTng's priority plus this number."""
 _FIELDS = {
     "sched_switch": (
         *("prev_comm", "prev_pid", "prev_prio", "prev_state"),
@@ -230,18 +273,18 @@ _PARENT = {"parent_comm": "comm", "parent_tid": "pid"}
 
 
 def is_babeltrace(text: str) -> bool:
-    """True if the text contains a scheduler event as babeltrace2 prints it."""
+    """Returns whether a text has a scheduler event in babeltrace2's format."""
     return bool(_LINE.search(text))
 
 
 def as_ftrace(printed: str) -> str:
-    """Returns the scheduler events as ftrace lines with raw states."""
+    """Returns the scheduler events of babeltrace2's text as lines of ftrace, with numeric states."""
     lines: list[str] = []
     before = day = 0
     for hours, minutes, seconds, nanoseconds, what, rest in _LINE.findall(printed):
         second = int(hours or 0) * 3600 + int(minutes or 0) * 60 + int(seconds)
         if hours and second + _DAY_S // 2 < before:
-            day += 1  # times of day restart at midnight
+            day += 1  # times of day start again at midnight
         before = second
         cpu = _CPU.search(rest)
         values = {

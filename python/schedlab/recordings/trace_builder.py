@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Converts the events of Linux's tracepoints to a consistent trace.
+"""Converts the events of Linux's scheduler to a consistent trace.
 
-A recording begins while threads are running. The first event about a thread implies its earlier
+A recording begins while threads are running. The first event about a thread shows its earlier
 state: a thread that is woken was blocked, a thread that leaves a CPU ran, and a thread that gets a
 CPU waited.
 
-If an event contradicts the known state, events are missing. The thread and the CPU are then out of
-sight, from the last event that shows their state until the contradiction. `mended` counts
-contradictions.
+If an event contradicts the known state, events are missing. The thread and the CPU are then "out of
+sight" from the last event that showed their state until the contradiction: the trace says that
+their activity is unknown. `mended` counts contradictions.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ BLOCKED, ZOMBIE = ProcessState.BLOCKED, ProcessState.ZOMBIE
 
 
 def nice_of(priority: int) -> int:
-    """Returns the nice value for the fair class; real-time threads get its highest rank."""
+    """Returns the nice value of a priority in the fair class; for a real-time priority, the best one."""
     fair = min(max(priority, _FAIR_PRIORITIES.start), _FAIR_PRIORITIES.stop - 1)
     return fair - _PRIORITY_OF_NICE_0
 
 
-class Story:
-    """Processes the events in order, and tracks the state of each thread and CPU."""
+class TraceBuilder:
+    """Processes events in order, tracks the state of each thread and CPU, and writes the trace."""
 
     def __init__(
         self,
@@ -70,7 +70,9 @@ class Story:
         coverage: Coverage | None = None,
     ) -> None:
         """`root`: name or PID of the process whose descendants are the workload; None: all
-        processes are. `coverage`: None if all CPUs were recorded.
+        processes are.
+
+        `coverage`: what was recorded; None: all CPUs.
         """
         self.events = events
         self.coverage = coverage or Coverage()
@@ -144,7 +146,7 @@ class Story:
     # --- state at the beginning
 
     def begin(self) -> None:
-        """Writes the policy, and the threads that exist when the trace begins."""
+        """Writes what exists when the trace begins: the policy and the threads."""
         initial = _present_at_start(self.events, self.coverage)
         first = {
             event.cpu: event.previous
@@ -154,7 +156,7 @@ class Story:
         shown = {thread.cpu for thread in initial if thread.state == RUNNING}
         busy = {event.cpu for event in self.events.events if first.get(event.cpu, -1) != 0}
         self.dark |= busy - shown
-        # The running thread comes first on its CPU.
+        # The running thread must be the first thread written for its CPU.
         for thread in sorted(initial, key=lambda thread: thread.state != RUNNING):
             self.find(
                 self.begin_ns, thread.cpu, thread.pid, thread.name, thread.state, thread.priority
@@ -175,9 +177,11 @@ class Story:
         state: ProcessState,
         priority: int | None = None,
     ) -> None:
-        """Introduces a thread that is new to the trace or was out of sight."""
+        """Writes a FOUND record: a thread that is new to the trace, or was out of sight."""
         leader = self.events.leader.get(pid, 0)
-        self.writer.add_text(time, cpu, Kind.FOUND, self.called(pid, name), pid, state, leader)
+        self.writer.add_text(
+            time, cpu, Kind.FOUND, self.display_name(pid, name), pid, state, leader
+        )
         self.name[pid] = name
         self.begin_state(time, cpu, pid, state)
         if state == RUNNING:
@@ -185,27 +189,27 @@ class Story:
             self.running_since[pid] = time
             self.cpu_of[pid] = cpu
             self.measure_from(time, cpu, pid)
-        self.know_priority(time, cpu, pid, priority)
+        self.note_priority(time, cpu, pid, priority)
 
     # --- events
 
     def switch(self, event: Switch) -> None:
         time, cpu, previous, next_ = event.time_ns, event.cpu, event.previous, event.next
-        if previous < 0:  # unknown: the recording's first event of this CPU
-            self.show(time, cpu, next_, event.next_name)
+        if previous < 0:  # unknown: this is the first event of this CPU in the recording
+            self.note_running(time, cpu, next_, event.next_name)
             previous = next_
         else:
-            self.show(time, cpu, previous, event.previous_name)
-            self.know(time, cpu, previous, event.previous_name, event.previous_priority)
+            self.note_running(time, cpu, previous, event.previous_name)
+            self.note_thread(time, cpu, previous, event.previous_name, event.previous_priority)
             self.measure_from(time, cpu, previous)
         if previous == next_:
             return
         self.make_ready(time, cpu, next_, event.next_name)
-        self.know(time, cpu, next_, event.next_name, None)
+        self.note_thread(time, cpu, next_, event.next_name, None)
         left = self.leave(event) if previous else RUNNABLE
         self.enter(time, cpu, previous, next_, left)
-        if next_:  # recorded by the thread itself, not by the thread that leaves
-            self.know_priority(time, cpu, next_, event.next_priority)
+        if next_:  # recorded by this thread itself, and not by the thread that leaves
+            self.note_priority(time, cpu, next_, event.next_priority)
         self.measure_from(time, cpu, next_)
 
     def wakeup(self, event: Wakeup) -> None:
@@ -225,7 +229,10 @@ class Story:
             self.woken_fully.discard(pid)
 
     def woken(self, event: Woken) -> None:
-        """Handles the end of a wake-up. If the thread was blocked, the wake-up began on an unrecorded CPU."""
+        """Handles that a wake-up has finished.
+
+        If the thread was still blocked, the wake-up began on a CPU that was not recorded.
+        """
         pid = event.process
         if self.state.get(pid) == RUNNING:
             self.woken_fully.add(pid)
@@ -233,17 +240,17 @@ class Story:
             self.wake(event.time_ns, event.cpu, pid, 0, event.cpu)
 
     def seen(self, event: Seen) -> None:
-        """Handles an event header: the thread runs on the CPU, even if no switch was recorded."""
-        self.show(event.time_ns, event.cpu, event.process, self.name.get(event.process, ""))
+        """Handles an event's header: the thread ran on the CPU, even if no switch was recorded."""
+        self.note_running(event.time_ns, event.cpu, event.process, self.name.get(event.process, ""))
 
     def start(self, event: Start) -> None:
-        self.bear(event.time_ns, event.cpu, event.process, event.name)
+        self.write_fork(event.time_ns, event.cpu, event.process, event.name)
         self.queue_of[event.process] = event.target_cpu
 
     def fork(self, event: Fork) -> None:
         self.parent[event.child] = event.parent
         if not self.has_starts:
-            self.bear(event.time_ns, event.cpu, event.child, self.name.get(event.parent, ""))
+            self.write_fork(event.time_ns, event.cpu, event.child, self.name.get(event.parent, ""))
 
     def move(self, event: Move) -> None:
         pid, to_cpu = event.process, event.to_cpu
@@ -257,31 +264,31 @@ class Story:
 
     def loss(self, event: Loss) -> None:
         self.lost += event.events
-        # The time of a loss may be 0 if the tool does not know it.
+        # The time of a loss is 0 if the tool does not know it.
         time = max(event.time_ns, self.begin_ns)
         self.writer.add(time, event.cpu, Kind.LOST, 0, LossKind.MENDED, event.events)
 
     def measure_from(self, time: int, cpu: int, pid: int) -> None:
-        """Begins the measured window when the root is first seen running, identified by its name or PID."""
+        """Begins the measured window when the root process is first seen running."""
         if self.root and pid and not self.root_pid and self.root in (str(pid), self.name[pid]):
             self.root_pid = pid
             self.writer.add(time, cpu, Kind.MARK, pid, MarkKind.BEGIN)
 
     # --- states of threads
 
-    def bear(self, time: int, cpu: int, child: int, name: str) -> None:
-        """Writes a FORK by the running thread; by process 0 if that is not the parent."""
+    def write_fork(self, time: int, cpu: int, child: int, name: str) -> None:
+        """Writes a FORK by the running thread, or by process 0 if another thread is the parent."""
         parent = self.parent.pop(child, self.current[cpu])
         if self.state.get(child) == OUT_OF_SIGHT:
             self.find(time, cpu, child, name, RUNNABLE)
         if self.state.get(child, ZOMBIE) != ZOMBIE:
-            return  # its end was lost, or its fork was recorded twice
+            return  # the end of an older thread was lost, or the fork was recorded twice
         forker = parent if parent == self.current[cpu] else 0
         self.writer.add(time, cpu, Kind.FORK, forker, child, self.events.leader.get(child, 0))
         self.name[child] = self.name.get(forker, "")
         self.priority.pop(child, None)
         self.begin_state(time, cpu, child, RUNNABLE)
-        self.know(time, cpu, child, name, None)
+        self.note_thread(time, cpu, child, name, None)
 
     def wake(self, time: int, cpu: int, pid: int, waker: int, target: int) -> None:
         self.writer.add(time, cpu, Kind.WAKEUP, pid, waker, target)
@@ -289,7 +296,7 @@ class Story:
         self.queue_of[pid] = target
 
     def begin_state(self, time: int, cpu: int, pid: int, state: int) -> None:
-        """Notes where the state began, because the thread may have gone out of sight there."""
+        """Notes when a thread's state began: since that time, the thread may have been out of sight."""
         self.state[pid] = state
         self.ready_since[pid] = time
         self.queue_of[pid] = cpu
@@ -314,7 +321,7 @@ class Story:
             self.arrived[to_cpu] = (pid, self.writer.hold(), time)
 
     def run(self, time: int, cpu: int, pid: int) -> None:
-        """Records that the thread (0: none) has the CPU."""
+        """Notes that a thread (0: none) has the CPU."""
         self.current[cpu] = pid
         self.dark.discard(cpu)
         if pid:
@@ -324,14 +331,14 @@ class Story:
         self.note_evidence(time, cpu)
 
     def note_evidence(self, time: int, cpu: int) -> None:
-        """Records that the CPU's known activity is still valid."""
+        """Notes that an event has confirmed which thread has the CPU."""
         if cpu not in self.dark:
             self.evidence[cpu] = (self.writer.hold(), time)
 
     def leave(self, event: Switch) -> ProcessState:
-        """Writes why the previous thread leaves its CPU, and returns its state."""
+        """Writes why a thread leaves its CPU (BLOCK etc.), and returns its state."""
         time, cpu, pid, state = event.time_ns, event.cpu, event.previous, event.state
-        # Linux 5.8 to 5.17 reads the state again while another CPU wakes the thread.
+        # Linux 5.8 to 5.17 reads the state twice, while another CPU may wake the thread in between.
         was_blocked = state == "R" and pid in self.woken_early and pid not in self.woken_fully
         if state.startswith("R") and not was_blocked:
             is_ready = self.ready_since.get(event.next, 0) >= self.running_since.get(pid, 0)
@@ -349,20 +356,20 @@ class Story:
 
     # --- properties of threads
 
-    def called(self, pid: int, name: str) -> str:
-        """Returns the name; names of kernel threads are in brackets, as in `ps`."""
+    def display_name(self, pid: int, name: str) -> str:
+        """Returns a thread's name; kernel threads are in brackets, as in `ps`."""
         return f"[{name}]" if pid in self.events.of_kernel else name
 
-    def know(self, time: int, cpu: int, pid: int, name: str, priority: int | None) -> None:
-        """Records a changed name or priority of a thread."""
+    def note_thread(self, time: int, cpu: int, pid: int, name: str, priority: int | None) -> None:
+        """Notes the name and priority of a thread, and writes changes of them."""
         if not pid:
             return
         if name != self.name.get(pid):
             self.name[pid] = name
-            self.writer.add_text(time, cpu, Kind.EXEC, self.called(pid, name), pid)
-        self.know_priority(time, cpu, pid, priority)
+            self.writer.add_text(time, cpu, Kind.EXEC, self.display_name(pid, name), pid)
+        self.note_priority(time, cpu, pid, priority)
 
-    def know_priority(self, time: int, cpu: int, pid: int, priority: int | None) -> None:
+    def note_priority(self, time: int, cpu: int, pid: int, priority: int | None) -> None:
         if priority is None or priority == self.priority.get(pid):
             return
         self.priority[pid] = priority
@@ -371,8 +378,8 @@ class Story:
 
     # --- missing events
 
-    def show(self, time: int, cpu: int, pid: int, name: str) -> None:
-        """Handles evidence that the thread (0: none) runs on the CPU."""
+    def note_running(self, time: int, cpu: int, pid: int, name: str) -> None:
+        """Handles evidence that a thread (0: none) runs on the CPU."""
         if self.current[cpu] == pid and cpu not in self.dark:
             return
         if cpu not in self.dark:
@@ -383,7 +390,7 @@ class Story:
             self.writer.add(time, cpu, Kind.LOST, 0, LossKind.SEEN)
             self.run(time, cpu, 0)
         elif pid == arrived and self.state[pid] == RUNNABLE and self.queue_of[pid] == cpu:
-            # No other thread is known to have run there, so it ran since its arrival.
+            # No other thread is known to have run on the CPU, so this one did since it arrived.
             self.writer.fill(place, (since, pid, Kind.SWITCH, cpu, 0, 0))
             self.run(since, cpu, pid)
             self.note_evidence(time, cpu)
@@ -392,7 +399,7 @@ class Story:
             self.enter(time, cpu, 0, pid, RUNNABLE)
 
     def lose_cpu(self, cpu: int) -> None:
-        """Marks the activity of the CPU and its thread as unknown since the last evidence."""
+        """Writes that the activity of the CPU and its thread is unknown since the last evidence."""
         place, time = self.evidence[cpu]
         pid = self.current[cpu]
         if pid:
@@ -409,13 +416,16 @@ class Story:
         self.dark.add(cpu)
 
     def lose_thread(self, pid: int) -> None:
-        """Marks the thread as out of sight since its current state began."""
+        """Writes that a thread has been out of sight since its present state began."""
         place, time, cpu = self.state_place[pid]
         self.writer.fill(place, (time, pid, Kind.LOST, cpu, LossKind.UNSEEN, 0))
         self.state[pid] = OUT_OF_SIGHT
 
     def end(self) -> None:
-        """Ends the trace. In a partial recording, states that last until the end may have changed unseen."""
+        """Ends the trace.
+
+        If the recording is incomplete, a state that lasts until the end may have changed unseen.
+        """
         if self.coverage.by_thread:
             for cpu in set(range(len(self.current))) - self.dark:
                 self.lose_cpu(cpu)
@@ -424,7 +434,7 @@ class Story:
                 self.lose_thread(pid)
 
     def make_ready(self, time: int, cpu: int, pid: int, name: str) -> None:
-        """Ensures that a thread that gets a CPU was runnable before, and records missing events."""
+        """Makes sure that a thread that gets a CPU was ready before; writes the records that are missing."""
         if not pid:
             return
         state = self.state.get(pid)
@@ -444,15 +454,15 @@ class Story:
             self.lose_cpu(self.cpu_of[pid])
         elif state == ZOMBIE:
             self.mended += 1
-            self.bear(time, cpu, pid, name)
+            self.write_fork(time, cpu, pid, name)
         elif state is None:
             self.mended += int(self.events.has_forks)
         if self.state.get(pid) in (None, OUT_OF_SIGHT):
             self.find(time, cpu, pid, name, RUNNABLE)
 
 
-class _Present(NamedTuple):
-    """A thread that existed when recording began, with its state."""
+class _InitialThread(NamedTuple):
+    """A thread that existed when the recording began, and its state then."""
 
     pid: int
     name: str
@@ -460,19 +470,19 @@ class _Present(NamedTuple):
     priority: int | None
     """None: not yet known."""
     cpu: int = 0
-    """The CPU where it ran, if it ran."""
+    """The CPU where it was running, if it was."""
 
 
-def _present_at_start(events: Events, coverage: Coverage) -> list[_Present]:
-    """Returns all threads that existed at the beginning, according to their first events.
+def _present_at_start(events: Events, coverage: Coverage) -> list[_InitialThread]:
+    """Returns the threads that existed at the beginning, as their first events show.
 
-    After a loss, unknown threads may be new, so they are added when they appear. A thread that gets
-    a CPU was runnable before. Without recorded wake-ups, it may have slept until just before.
+    After a loss, an unknown thread may be new, so it is added later. A thread that gets a CPU was
+    ready before; without recorded wake-ups, it may have slept until just before.
     """
     waited = RUNNABLE if events.has_wakeups else BLOCKED
     seen: set[int] = {0}
     switched: set[int] = set()
-    present: list[_Present] = []
+    present: list[_InitialThread] = []
     for event in events.events:
         if isinstance(event, Loss):
             break
@@ -480,20 +490,20 @@ def _present_at_start(events: Events, coverage: Coverage) -> list[_Present]:
             pid, name, priority = event.previous, event.previous_name, event.previous_priority
             starts = event.cpu not in switched and not coverage.by_thread
             if starts and pid > 0 and pid not in seen:
-                present.append(_Present(pid, name, RUNNING, priority, event.cpu))
+                present.append(_InitialThread(pid, name, RUNNING, priority, event.cpu))
             switched.add(event.cpu)
             if event.next not in seen and events.has_forks:
                 priority = event.next_priority
-                present.append(_Present(event.next, event.next_name, waited, priority))
+                present.append(_InitialThread(event.next, event.next_name, waited, priority))
             seen |= {pid, event.next}
         elif isinstance(event, Wakeup) and event.process not in seen:
-            present.append(_Present(event.process, event.name, BLOCKED, None))
-        seen.add(_whom(event))
+            present.append(_InitialThread(event.process, event.name, BLOCKED, None))
+        seen.add(_subject_pid(event))
     return present
 
 
-def _whom(event: Event) -> int:
-    """Returns the thread that an event is about; 0 for switches."""
+def _subject_pid(event: Event) -> int:
+    """Returns the PID of the thread that an event is about; 0 for switches."""
     if isinstance(event, Fork):
         return event.child
     return event.process if isinstance(event, (Wakeup, Start)) else 0

@@ -19,47 +19,47 @@ from schedlab.base.display.names import json_text, write_csv
 from schedlab.base.display.terminal import say
 from schedlab.base.files.archive import write_archive
 from schedlab.base.files.atomic import file_hash
-from schedlab.base.toolchain.versions import changes, commit
-from schedlab.errors import WrongUsage, parameter
+from schedlab.base.toolchain.versions import commit_facts, uncommitted_patch
+from schedlab.errors import WrongUsage, format_parameter
 from schedlab.machines.folder import (
-    CONSOLE,
+    BINARY_WORKLOAD_FILE,
+    CONSOLE_FILE,
     SHAPE_FILE,
     TRACE_FILE,
-    TYPED,
+    TYPED_FILE,
     WORKLOAD_FILE,
-    WORKLOAD_PLAYED,
-    WORKLOAD_TEXT,
+    WORKLOAD_TEXT_FILE,
 )
-from schedlab.report.build import only_pages
-from schedlab.report.files import FOLDER as FILES
+from schedlab.report.build import make_selected_pages
+from schedlab.report.files import FILES_FOLDER as FILES
 from schedlab.report.latex import citation
 from schedlab.report.markup import plain_title
 from schedlab.report.model import Chart, Table, Text
-from schedlab.report.output import MARK
-from schedlab.report.runs import page_name
-from schedlab.report.workload_tables import workloads
+from schedlab.report.output import REPORT_FILE
+from schedlab.report.runs import workload_page_name
+from schedlab.report.workload_tables import find_workloads
 from schedlab.runs import results
 from schedlab.runs.collection import Collection, StoredRun
-from schedlab.runs.repeat_commands import command_of
+from schedlab.runs.repeat_commands import repeat_command
 from schedlab.runs.results import EVALUATIONS_FILE, sequential_checks_json
 from schedlab.studies.experiments import EXPERIMENTS
 
-FORMAT = 1
-LISTING = "artifact.json"
-FIGURES = "figures"
-SUFFIX = ".zip"
-CHANGES = "changes.patch"
-_README = Path(__file__).parent / "templates" / "artifact.md"
+ARTIFACT_FORMAT = 1
+LISTING_FILE = "artifact.json"
+FIGURES_FOLDER = "figures"
+ARTIFACT_SUFFIX = ".zip"
+CHANGES_FILE = "changes.patch"
+_README_TEMPLATE = Path(__file__).parent / "templates" / "artifact.md"
 _ALL_FILES = (
-    *(results.MANIFEST, TRACE_FILE, CONSOLE, TYPED, SHAPE_FILE),
-    *(WORKLOAD_FILE, WORKLOAD_PLAYED, WORKLOAD_TEXT),
+    *(results.MANIFEST_FILE, TRACE_FILE, CONSOLE_FILE, TYPED_FILE, SHAPE_FILE),
+    *(WORKLOAD_FILE, BINARY_WORKLOAD_FILE, WORKLOAD_TEXT_FILE),
 )
-_OF_AGAIN = (results.MANIFEST, WORKLOAD_FILE, SHAPE_FILE)
+_FILES_TO_REPEAT = (results.MANIFEST_FILE, WORKLOAD_FILE, SHAPE_FILE)
 """Names of the files that an artifact stores for a repeatable run."""
 
 
 @dataclass(frozen=True)
-class Figure:
+class ArtifactFigure:
     """A table or chart of a report, with a `label` such as `Figure 3`."""
 
     name: str
@@ -68,21 +68,21 @@ class Figure:
     page: str
 
 
-def figures_in(report: Path) -> list[Figure]:
+def figures_in(report: Path) -> list[ArtifactFigure]:
     """Returns the tables and charts of the report in a folder.
 
     Lists are excluded: no paper prints them.
     """
-    content = json.loads((report / MARK).read_text(encoding="utf-8"))
+    content = json.loads((report / REPORT_FILE).read_text(encoding="utf-8"))
     return [
-        Figure(block["name"], block["label"], block["title"], page["name"])
+        ArtifactFigure(block["name"], block["label"], block["title"], page["name"])
         for page in content["pages"]
         for block in page["blocks"]
         if not block["list"]
     ]
 
 
-def chosen(figures: Sequence[Figure], names: Sequence[str]) -> list[Figure]:
+def select_figures(figures: Sequence[ArtifactFigure], names: Sequence[str]) -> list[ArtifactFigure]:
     """Returns the figures with these names, numbers (`4` is Figure 4) or
     labels (`table 12`). () means all.
 
@@ -96,42 +96,42 @@ def chosen(figures: Sequence[Figure], names: Sequence[str]) -> list[Figure]:
         if figure is None:
             raise WrongUsage(
                 "the report has no such figure or table",
-                what=parameter("figures", word),
+                what=format_parameter("figures", word),
                 fix="use a number, such as `4` or `table 12`, or the name at the end of its address",
             )
         chosen_figures.append(figure)
     return chosen_figures or list(figures)
 
 
-def check_place(place: Path) -> None:
+def check_artifact_path(path: Path) -> None:
     """Raises WrongUsage unless an artifact can be written to this path."""
     from schedlab.base.files.replacement import check_file
 
-    if place.suffix != SUFFIX:
+    if path.suffix != ARTIFACT_SUFFIX:
         raise WrongUsage(
             "the artifact is a zip file",
-            what=parameter("artifact", place),
-            fix=f"use a name that ends in {SUFFIX}",
+            what=format_parameter("artifact", path),
+            fix=f"use a name that ends in {ARTIFACT_SUFFIX}",
         )
-    check_file("artifact", place)
+    check_file("artifact", path)
 
 
 def write_artifact(
     place: Path, collection: Collection, report: Path, names: Sequence[str]
-) -> list[Figure]:
+) -> list[ArtifactFigure]:
     """Writes an artifact of figures of the report in the folder `report`, and returns the figures.
 
-    `collection`: the report's runs. `names`: the figures, as `chosen` accepts them.
+    `collection`: the report's runs. `names`: the figures, as `select_figures` accepts them.
     """
-    figures = chosen(figures_in(report), names)
+    figures = select_figures(figures_in(report), names)
     data = {figure.name: (report / FILES / f"{figure.name}.csv").read_bytes() for figure in figures}
-    runs = needed(collection, figures, data) if names else collection
-    sources = commit()
-    patch = changes() if "changes_sha256" in sources else b""
-    _warn(runs, sources)
+    runs = select_needed_runs(collection, figures, data) if names else collection
+    sources = commit_facts()
+    patch = uncommitted_patch() if "changes_sha256" in sources else b""
+    _warn_of_other_sources(runs, sources)
     run_folders = [(f"runs/{number}", run) for number, run in enumerate(runs, start=1)]
     listing = {
-        "format": FORMAT,
+        "format": ARTIFACT_FORMAT,
         "schedlab": __version__,
         **sources,
         "figures": [
@@ -139,15 +139,15 @@ def write_artifact(
             for figure in figures
         ],
         "runs": [
-            {"folder": name, "repeated": is_repeated(run), "trace_sha256": trace_hash(run.folder)}
+            {"folder": name, "repeated": is_repeated(run), "trace_sha256": hash_trace(run.folder)}
             for name, run in run_folders
         ],
     }
     files: dict[str, bytes | Path] = {
-        LISTING: (json_text(listing, indent=2) + "\n").encode(),
-        "README.md": _readme(place.name, figures, runs, sources).encode(),
+        LISTING_FILE: (json_text(listing, indent=2) + "\n").encode(),
+        "README.md": _readme_text(place.name, figures, runs, sources).encode(),
         "schedlab.bib": citation().encode(),
-        **({CHANGES: patch} if patch else {}),
+        **({CHANGES_FILE: patch} if patch else {}),
         f"runs/{EVALUATIONS_FILE}": sequential_checks_json(
             max((run.evaluations_max for run in runs), default=1)
         ).encode(),
@@ -155,9 +155,9 @@ def write_artifact(
     for figure in figures:
         for path in sorted((report / FILES).glob(f"{figure.name}.*")):
             if path.suffix in (".csv", ".svg"):
-                files[f"{FIGURES}/{path.name}"] = path
+                files[f"{FIGURES_FOLDER}/{path.name}"] = path
     for name, run in run_folders:
-        for file in _OF_AGAIN if is_repeated(run) else _ALL_FILES:
+        for file in _FILES_TO_REPEAT if is_repeated(run) else _ALL_FILES:
             if (run.folder / file).is_file():
                 files[f"{name}/{file}"] = run.folder / file
     write_archive(place, files)
@@ -166,24 +166,26 @@ def write_artifact(
 
 def is_repeated(run: StoredRun) -> bool:
     """True if a repetition of the run gives the same outcome. For other runs, the artifact stores the trace."""
-    return bool(run.manifest.get("repeatable", True)) and command_of(run.manifest) is not None
+    return bool(run.manifest.get("repeatable", True)) and repeat_command(run.manifest) is not None
 
 
-def trace_hash(folder: Path) -> str | None:
+def hash_trace(folder: Path) -> str | None:
     """Returns the SHA-256 of a run's trace, or None if it has none."""
     trace = folder / TRACE_FILE
     return file_hash(trace) if trace.is_file() else None
 
 
-def data_of(collection: Collection, figures: Iterable[Figure]) -> dict[str, bytes]:
+def figure_data(collection: Collection, figures: Iterable[ArtifactFigure]) -> dict[str, bytes]:
     """Returns the CSV data of figures by name.
 
     Figures that a report of these runs does not have are missing.
     """
-    return {name: as_csv(block) for name, block in blocks_of(collection, figures).items()}
+    return {name: block_csv(block) for name, block in figure_blocks(collection, figures).items()}
 
 
-def blocks_of(collection: Collection, figures: Iterable[Figure]) -> dict[str, Table | Chart]:
+def figure_blocks(
+    collection: Collection, figures: Iterable[ArtifactFigure]
+) -> dict[str, Table | Chart]:
     """Returns the figures by name.
 
     Figures that a report of these runs does not have are missing.
@@ -191,7 +193,7 @@ def blocks_of(collection: Collection, figures: Iterable[Figure]) -> dict[str, Ta
     page_by_figure = {figure.name: figure.page for figure in figures}
     return {
         block.name: block
-        for page in only_pages(collection, set(page_by_figure.values()))
+        for page in make_selected_pages(collection, set(page_by_figure.values()))
         for page_block in page.blocks()
         for block in (
             (page_block, *page_block.still) if isinstance(page_block, Chart) else (page_block,)
@@ -200,7 +202,7 @@ def blocks_of(collection: Collection, figures: Iterable[Figure]) -> dict[str, Ta
     }
 
 
-def as_csv(block: Table | Chart) -> bytes:
+def block_csv(block: Table | Chart) -> bytes:
     """Returns a figure's numbers, as in its CSV file."""
     file = BytesIO()
     write_csv(block.data, file)
@@ -210,48 +212,50 @@ def as_csv(block: Table | Chart) -> bytes:
 # --- selection of runs
 
 
-def needed(
-    collection: Collection, figures: Sequence[Figure], data: Mapping[str, bytes]
+def select_needed_runs(
+    collection: Collection, figures: Sequence[ArtifactFigure], data: Mapping[str, bytes]
 ) -> Collection:
     """Returns the runs that the figures need: the runs of the studies and workloads whose pages contain the figures.
 
     If a report of these runs has other data, returns all runs.
     """
-    needed_figures = _of(collection, _of_pages(collection, {figure.page for figure in figures}))
+    candidates = _select_labels(
+        collection, _labels_of_pages(collection, {figure.page for figure in figures})
+    )
     return (
-        needed_figures
-        if len(needed_figures) and data_of(needed_figures, figures) == data
-        else collection
+        candidates if len(candidates) and figure_data(candidates, figures) == data else collection
     )
 
 
-def _of(collection: Collection, labels: Iterable[str]) -> Collection:
+def _select_labels(collection: Collection, labels: Iterable[str]) -> Collection:
+    """Returns the runs of these experiments and workloads."""
     label_set = set(labels)
-    return Collection(run for run in collection if run.setup.experiment in label_set)
+    return collection.of([run for run in collection if run.setup.experiment in label_set])
 
 
-def _of_pages(collection: Collection, pages: set[str]) -> list[str]:
+def _labels_of_pages(collection: Collection, pages: set[str]) -> list[str]:
     """Returns the experiments and workloads of pages, given the names of pages or of their parts.
 
     Returns [] if a page belongs to neither a study nor a workload.
     """
     labels: dict[str, None] = {}
-    named = set()
-    for workload in workloads(collection):
+    listed_pages = set()
+    for workload in find_workloads(collection):
         label = workload.first.experiment
         study = EXPERIMENTS[label].study if label in EXPERIMENTS else None
         for page in pages:
-            if page == page_name(workload) or f"{page}-".startswith(f"study-{study}-"):
+            if page == workload_page_name(workload) or f"{page}-".startswith(f"study-{study}-"):
                 labels[label] = None
-                named.add(page)
-    return list(labels) if named == pages else []
+                listed_pages.add(page)
+    return list(labels) if listed_pages == pages else []
 
 
 # --- description of the artifact
 
 
-def _warn(runs: Collection, sources: Mapping[str, Any]) -> None:
-    count = sum(not _is_of(run, sources) for run in runs)
+def _warn_of_other_sources(runs: Collection, sources: Mapping[str, Any]) -> None:
+    """Warns if runs were made by sources other than these."""
+    count = sum(not _is_made_by(run, sources) for run in runs)
     if count:
         say(
             f"schedlab: {count} of {len(runs)} runs were made by other sources; `./schedlab"
@@ -260,7 +264,7 @@ def _warn(runs: Collection, sources: Mapping[str, Any]) -> None:
         )
 
 
-def _is_of(run: StoredRun, sources: Mapping[str, Any]) -> bool:
+def _is_made_by(run: StoredRun, sources: Mapping[str, Any]) -> bool:
     """Returns whether the run was made by these sources."""
     same = all(run.manifest.get(key) == sources.get(key) for key in ("commit", "changes_sha256"))
     # Runs of earlier releases do not record their uncommitted changes.
@@ -268,34 +272,36 @@ def _is_of(run: StoredRun, sources: Mapping[str, Any]) -> bool:
     return same and not (unknown and "changes_sha256" in sources)
 
 
-def _readme(
-    name: str, figures: Sequence[Figure], runs: Collection, sources: Mapping[str, Any]
+def _readme_text(
+    name: str, figures: Sequence[ArtifactFigure], runs: Collection, sources: Mapping[str, Any]
 ) -> str:
-    head = sources["commit"]
-    patched = "changes_sha256" in sources
+    """Returns the artifact's README: its figures, and the steps that repeat the runs."""
+    commit_hash = sources["commit"]
+    has_changes = "changes_sha256" in sources
     steps = [
-        *([f"git checkout {head}"] if head else []),
-        *([f"unzip -p {name} {CHANGES} | git apply"] if patched else []),
+        *([f"git checkout {commit_hash}"] if commit_hash else []),
+        *([f"unzip -p {name} {CHANGES_FILE} | git apply"] if has_changes else []),
         f"./schedlab verify {name}",
     ]
-    others = sum(not is_repeated(run) for run in runs)
+    unrepeated_count = sum(not is_repeated(run) for run in runs)
     rows = (
-        f"| {figure.label} | {literal(plain_title(figure.title))} | `{FIGURES}/{figure.name}.csv` |"
+        f"| {figure.label} | {literal(plain_title(figure.title))} | `{FIGURES_FOLDER}/{figure.name}.csv` |"
         for figure in figures
     )
     machines = dict.fromkeys(
         f"{run.manifest['machine']} {run.manifest.get('machine_version') or ''}".strip()
         for run in runs
     )
-    return Template(_README.read_text()).substitute(
+    return Template(_README_TEMPLATE.read_text()).substitute(
         version=__version__,
-        commit=f", commit {head}" if head else "",
-        changed=f" with the changes in `{CHANGES}`" if patched else "",
+        commit=f", commit {commit_hash}" if commit_hash else "",
+        changed=f" with the changes in `{CHANGES_FILE}`" if has_changes else "",
         steps="\n".join(f"    {step}" for step in steps),
         runs=len(runs),
         machines="; ".join(literal(machine) for machine in machines),
         figures="\n".join(rows),
-        others=f"\n{others} of the runs cannot be repeated; their traces are in the file and are measured again."
-        if others
+        others=f"\n{unrepeated_count} of the runs cannot be repeated; their traces are in the file"
+        " and are measured again."
+        if unrepeated_count
         else "",
     )

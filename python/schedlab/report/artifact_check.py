@@ -15,20 +15,27 @@ from typing import Any
 from schedlab.base.files.archive import unpack
 from schedlab.base.files.atomic import file_hash
 from schedlab.base.files.formats import check_format
-from schedlab.base.files.untrusted import Field, flag, list_of, read_object, text
-from schedlab.base.toolchain.versions import commit
+from schedlab.base.files.untrusted import Field, flag_field, list_field, read_object, text_field
+from schedlab.base.toolchain.versions import commit_facts
 from schedlab.errors import FileRefused
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.report import drawing
-from schedlab.report.artifact import FIGURES, FORMAT, LISTING, Figure, as_csv, blocks_of
+from schedlab.report.artifact import (
+    ARTIFACT_FORMAT,
+    FIGURES_FOLDER,
+    LISTING_FILE,
+    ArtifactFigure,
+    block_csv,
+    figure_blocks,
+)
 from schedlab.report.model import Chart
-from schedlab.report.specifications import for_paper
+from schedlab.report.specifications import paper_specification
 from schedlab.runs import collection, results
-from schedlab.runs.worker import measure
+from schedlab.runs.worker import measure_run
 
-_HASH = re.compile(r"[0-9a-f]{64}")
-_FIGURE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
-_SHOWN_MAX = 80
+_HASH_PATTERN = re.compile(r"[0-9a-f]{64}")
+_FIGURE_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_LINE_CHARACTERS_MAX = 80
 
 
 @dataclass(frozen=True)
@@ -39,9 +46,9 @@ class Artifact:
     listing: Mapping[str, Any]
 
     @property
-    def figures(self) -> list[Figure]:
+    def figures(self) -> list[ArtifactFigure]:
         return [
-            Figure(figure["name"], figure["label"], figure["title"], figure["page"])
+            ArtifactFigure(figure["name"], figure["label"], figure["title"], figure["page"])
             for figure in self.listing["figures"]
         ]
 
@@ -64,7 +71,7 @@ class Artifact:
 class FigureCheck:
     """A figure of an artifact, and the result of its comparison."""
 
-    figure: Figure
+    figure: ArtifactFigure
     same: bool
     """True if the data is identical byte for byte."""
     difference: str
@@ -72,123 +79,145 @@ class FigureCheck:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Artifact]:
+def unpacked_artifact(path: Path) -> Iterator[Artifact]:
     """Unpacks an artifact. Raises FileRefused for other files, and for other releases' formats."""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
         folder = Path(scratch)
         unpack(path, folder)
-        if not (folder / LISTING).is_file():
-            raise FileRefused(f"{path}: not an artifact of a report: {LISTING} is missing")
-        listing = read_object(folder / LISTING, {})
-        check_format(path, listing, FORMAT, "an artifact")
-        artifact = Artifact(folder, read_object(folder / LISTING, _FIELDS))
+        if not (folder / LISTING_FILE).is_file():
+            raise FileRefused(
+                f"not an artifact of a report: {LISTING_FILE} is missing",
+                what=str(path),
+                fix="name a file that was made with `artifact=FILE`",
+            )
+        listing = read_object(folder / LISTING_FILE, {})
+        check_format(path, listing, ARTIFACT_FORMAT, "an artifact")
+        artifact = Artifact(folder, read_object(folder / LISTING_FILE, _FIELDS))
         for run in artifact.runs:
             if not results.is_complete(run):
-                raise FileRefused(f"{path}: {run.relative_to(folder)} is listed but is not a run")
+                raise FileRefused(
+                    f"{run.relative_to(folder)} is listed but is not a run",
+                    what=str(path),
+                    fix="get the artifact again",
+                )
         _check_hashes(path, artifact)
         yield artifact
 
 
-def other_sources(artifact: Artifact) -> str:
+def source_difference(artifact: Artifact) -> str:
     """Returns how this checkout differs from the artifact's sources, in
     words; "" if they are the same.
     """
-    then, now = artifact.listing, commit()
+    stored, current = artifact.listing, commit_facts()
     return (
         ""
-        if _source_text(then) == _source_text(now)
-        else f"it was made at {_source_text(then)}; this is {_source_text(now)}"
+        if _source_text(stored) == _source_text(current)
+        else f"it was made at {_source_text(stored)}; this is {_source_text(current)}"
     )
 
 
-def hold(artifact: Artifact, again: Mapping[Path, Path], out: Path) -> list[FigureCheck]:
-    """Makes the figures from the repeated runs `again` and the other
+def compare_figures(
+    artifact: Artifact, repeated_runs: Mapping[Path, Path], out: Path
+) -> list[FigureCheck]:
+    """Makes the figures from the repeated runs `repeated_runs` and the other
     stored runs, and compares them.
 
     Writes the figures to `out`.
     """
-    folders = [again.get(run, run) for run in artifact.runs]
+    folders = [repeated_runs.get(run, run) for run in artifact.runs]
     for run in set(artifact.runs) & set(folders):
-        if results.succeeded(results.read_manifest(run)):
-            measure(run)
-    blocks = blocks_of(collection.read(folders), artifact.figures)
+        if results.has_succeeded(results.read_manifest(run)):
+            measure_run(run)
+    blocks = figure_blocks(collection.read_collection(folders), artifact.figures)
     out.mkdir(parents=True)
     for name, block in blocks.items():
-        (out / f"{name}.csv").write_bytes(as_csv(block))
+        (out / f"{name}.csv").write_bytes(block_csv(block))
         if isinstance(block, Chart):
-            drawing.draw((for_paper(block), str(out / name)))
+            drawing.draw_files((paper_specification(block), str(out / name)))
     return [_check_figure(artifact, figure, out) for figure in artifact.figures]
 
 
-def _check_figure(artifact: Artifact, figure: Figure, out: Path) -> FigureCheck:
-    then = (artifact.folder / FIGURES / f"{figure.name}.csv").read_bytes()
-    place = out / f"{figure.name}.csv"
-    if not place.is_file():
+def _check_figure(artifact: Artifact, figure: ArtifactFigure, out: Path) -> FigureCheck:
+    """Compares a figure's stored CSV file with the new one in `out`."""
+    stored = (artifact.folder / FIGURES_FOLDER / f"{figure.name}.csv").read_bytes()
+    path = out / f"{figure.name}.csv"
+    if not path.is_file():
         return FigureCheck(figure, False, "not in a report of these runs")
-    now = place.read_bytes()
-    if now == then:
+    repeated = path.read_bytes()
+    if repeated == stored:
         return FigureCheck(figure, True, "")
-    return FigureCheck(figure, False, _first_difference(then, now))
+    return FigureCheck(figure, False, _first_difference(stored, repeated))
 
 
-def _first_difference(then: bytes, now: bytes) -> str:
-    lines = zip_longest(*(data.decode(errors="replace").splitlines() for data in (then, now)))
+def _first_difference(stored: bytes, repeated: bytes) -> str:
+    """Returns in words the first line where two CSV files differ."""
+    lines = zip_longest(
+        *(data.decode(errors="replace").splitlines() for data in (stored, repeated))
+    )
     for number, (one, other) in enumerate(lines, start=1):
         if one != other:
-            return f"line {number} was {_short(one)} and is {_short(other)}"
+            return f"line {number} was {_shorten_line(one)} and is {_shorten_line(other)}"
     return "ends of lines"
 
 
-def _short(line: str | None) -> str:
-    return "missing" if line is None else repr(line[:_SHOWN_MAX])
+def _shorten_line(line: str | None) -> str:
+    """Shortens a line for a message; None means the line is missing."""
+    return "missing" if line is None else repr(line[:_LINE_CHARACTERS_MAX])
 
 
 def _source_text(sources: Mapping[str, Any]) -> str:
+    """Returns the commit and the hash of its changes in words."""
     changes = sources.get("changes_sha256")
     return f"commit {sources.get('commit')}" + (f" with changes {changes[:12]}" if changes else "")
 
 
 def _check_hashes(path: Path, artifact: Artifact) -> None:
     """Raises FileRefused if the data or the traces do not match the artifact's list of hashes."""
-    listed = {f"{FIGURES}/{e['name']}.csv": e["sha256"] for e in artifact.listing["figures"]}
+    expected_hashes = {
+        f"{FIGURES_FOLDER}/{e['name']}.csv": e["sha256"] for e in artifact.listing["figures"]
+    }
     for run in artifact.listing["runs"]:
         if not run["repeated"] and run.get("trace_sha256"):
-            listed[f"{run['folder']}/{TRACE_FILE}"] = run["trace_sha256"]
-    for name, digest in listed.items():
-        place = artifact.folder / name
-        if not place.is_file() or file_hash(place) != digest:
+            expected_hashes[f"{run['folder']}/{TRACE_FILE}"] = run["trace_sha256"]
+    for name, digest in expected_hashes.items():
+        file = artifact.folder / name
+        if not file.is_file() or file_hash(file) != digest:
             raise FileRefused(
-                f"{path}: {name} does not match its hash in {LISTING}: damaged or changed; "
+                f"{path}: {name} does not match its hash in {LISTING_FILE}: damaged or changed; "
                 "get the artifact again"
             )
 
 
 def _is_figure(value: Any) -> bool:
+    """Returns whether the value has the form of a figure in the list of an artifact."""
     return (
         isinstance(value, dict)
         and all(
             isinstance(value.get(key), str) for key in ("name", "label", "title", "page", "sha256")
         )
-        and _FIGURE_NAME.fullmatch(value["name"]) is not None
+        and _FIGURE_NAME_PATTERN.fullmatch(value["name"]) is not None
     )
 
 
 def _is_run(value: Any) -> bool:
+    """Returns whether the value has the form of a run in the list of an artifact."""
     if not isinstance(value, dict) or not isinstance(value.get("folder"), str):
         return False
     trace = value.get("trace_sha256")
     return (
         re.fullmatch(r"runs/\d{1,9}", value["folder"]) is not None
         and isinstance(value.get("repeated"), bool)
-        and (trace is None or (isinstance(trace, str) and _HASH.fullmatch(trace) is not None))
+        and (
+            trace is None or (isinstance(trace, str) and _HASH_PATTERN.fullmatch(trace) is not None)
+        )
     )
 
 
 _FIELDS: Mapping[str, Field] = {
-    "schedlab": text(),
-    "commit": text(),
-    "changed": flag(),
-    "changes_sha256": text(),
-    "figures": list_of("figures", _is_figure, required=True),
-    "runs": list_of("runs", _is_run, required=True),
+    "schedlab": text_field(),
+    "commit": text_field(),
+    "changed": flag_field(),
+    "changes_sha256": text_field(),
+    "figures": list_field("figures", _is_figure, required=True),
+    "runs": list_field("runs", _is_run, required=True),
 }

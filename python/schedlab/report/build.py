@@ -7,29 +7,28 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timezone
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from schedlab import __version__
-from schedlab.analysis.comparison.suites import Suite, suites
-from schedlab.base.display.names import all_visible
+from schedlab.analysis.comparison.suites import Suite, compared_suites
+from schedlab.base.display.names import map_texts
 from schedlab.machines import SIMULATOR
 from schedlab.report import files, index, runs
-from schedlab.report.findings import findings
+from schedlab.report.findings import compute_findings
 from schedlab.report.model import Page, Report, Table, Text
 from schedlab.report.numbering import Numbering
-from schedlab.report.output import MARK, check_place, report_folder
-from schedlab.report.page_splitting import divided
+from schedlab.report.output import REPORT_FILE, check_report_path, report_folder
+from schedlab.report.page_splitting import split_page
 from schedlab.runs import results
 from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import EXPERIMENTS
-from schedlab.studies.proposals import is_of_proposals
-from schedlab.studies.study import studies, study_numbered
+from schedlab.studies.proposals import is_proposal_label
+from schedlab.studies.study import find_studies, find_study
 
-Format = Literal["html", "markdown", "latex"]
 Progress = Callable[[str, int, int], None]
 """Called with the current step, the number of finished steps and their total."""
 
-TITLE = "schedlab report"
+REPORT_TITLE = "schedlab report"
 
 
 def write_report(
@@ -46,12 +45,12 @@ def write_report(
     that path raises WrongUsage before any work is done. `pictures`: draws each chart as SVG
     and PNG, as Markdown needs it.
     """
-    check_place(out)
+    check_report_path(out)
     report = make_report(collection, progress)
-    return write_into(report, out, formats, progress, pictures=pictures)
+    return write_existing_report(report, out, formats, progress, pictures=pictures)
 
 
-def write_into(
+def write_existing_report(
     report: Report,
     out: Path,
     formats: Sequence[str] = ("html",),
@@ -60,16 +59,16 @@ def write_into(
     pictures: bool = False,
 ) -> Path:
     """Writes an existing report to the folder `out`, as `write_report` does."""
-    check_place(out)
-    report = all_visible(report)
+    check_report_path(out)
+    report = map_texts(report)
     files.check_names(report)
     with report_folder(out) as folder:
-        first = write(report, folder, formats, progress, pictures=pictures)
-        opened = first.relative_to(folder)
-    return out / opened
+        first = write_formats(report, folder, formats, progress, pictures=pictures)
+        first_file = first.relative_to(folder)
+    return out / first_file
 
 
-def write(
+def write_formats(
     report: Report,
     folder: Path,
     formats: Sequence[str],
@@ -79,11 +78,11 @@ def write(
 ) -> Path:
     """Writes a report into an existing folder, and returns the file to open."""
     pictures = pictures or "markdown" in formats
-    files.write_files(report, folder / files.FOLDER, on_paper=pictures)
+    files.write_files(report, folder / files.FILES_FOLDER, on_paper=pictures)
     if pictures:
-        counter = _Counter(progress, "pictures", len(files.charts_of(report)))
-        files.draw_pictures(report, folder / files.FOLDER, counter.advance)
-    results.write_json(folder / MARK, _contents(report))
+        counter = _StepCounter(progress, "pictures", len(files.report_charts(report)))
+        files.draw_pictures(report, folder / files.FILES_FOLDER, counter.advance)
+    results.write_json(folder / REPORT_FILE, _report_json(report))
     first = None
     if "html" in formats:
         from schedlab.report.html import write_pages
@@ -97,9 +96,9 @@ def write(
     if "latex" in formats:
         from schedlab.report.latex import write_latex
 
-        figures = sum(not chart.still for chart in files.charts_of(report))
-        drawn = _Counter(progress, "pictures for a paper", figures)
-        paper = write_latex(report, folder, drawn.advance)
+        figures = sum(not chart.still for chart in files.report_charts(report))
+        paper_counter = _StepCounter(progress, "pictures for a paper", figures)
+        paper = write_latex(report, folder, paper_counter.advance)
         first = first or paper
     if first is None:
         raise ValueError(f"a report is written as html, markdown or latex, not as {formats}")
@@ -108,18 +107,18 @@ def write(
 
 def make_report(collection: Collection, progress: Progress = lambda what, done, of: None) -> Report:
     """Returns a report with all pages that have content. The first page links to the others."""
-    compared_suites = compared_in(collection)
+    compared_suites = find_compared_suites(collection)
     pages = make_pages(collection, lambda: compared_suites, progress)
-    texts = tuple(finding.text for finding in findings(compared_suites))
-    return Report(TITLE, tuple(pages), facts(collection), texts)
+    texts = tuple(finding.text for finding in compute_findings(compared_suites))
+    return Report(REPORT_TITLE, tuple(pages), report_facts(collection), texts)
 
 
-def only_pages(collection: Collection, names: set[str]) -> list[Page]:
+def make_selected_pages(collection: Collection, names: set[str]) -> list[Page]:
     """Returns the pages with these names, as in a report of these runs.
 
     For a page that is split, returns all its parts.
     """
-    return make_pages(collection, cache(lambda: compared_in(collection)), only=names)
+    return make_pages(collection, cache(lambda: find_compared_suites(collection)), only=names)
 
 
 def make_pages(
@@ -135,17 +134,20 @@ def make_pages(
     """
     from schedlab.report import agreement, comparison, proposals
 
-    of_studies = without_simulated(collection)
-    compared = _compared(collection)
+    study_runs = without_simulated(collection)
+    compared = _compared_runs(collection)
     makers: dict[str, Callable[[], Page | None]] = {
-        **{f"study-{n}": partial(page_maker(n), of_studies) for n in (s.number for s in studies())},
-        proposals.NAME: lambda: proposals.page(collection),
-        comparison.NAME: lambda: comparison.page(compared, find_suites()),
-        agreement.NAME: lambda: agreement.page(collection),
-        runs.NAME: lambda: runs.page(collection),
+        **{
+            f"study-{n}": partial(page_maker(n), study_runs)
+            for n in (s.number for s in find_studies())
+        },
+        proposals.PAGE_NAME: lambda: proposals.make_page(collection),
+        comparison.PAGE_NAME: lambda: comparison.make_page(compared, find_suites()),
+        agreement.PAGE_NAME: lambda: agreement.make_page(collection),
+        runs.PAGE_NAME: lambda: runs.make_page(collection),
     }
-    of_workloads = runs.workload_makers(collection)
-    total = len(makers) + len(of_workloads) + 1
+    makers_by_workload = runs.workload_makers(collection)
+    total = len(makers) + len(makers_by_workload) + 1
     pages: list[Page] = []
     for number, (name, maker) in enumerate(makers.items()):
         if only is None or any(
@@ -153,22 +155,22 @@ def make_pages(
         ):
             progress(f"making page {name}", number, total)
             page = maker()
-            pages += divided(page) if page else []
-    for number, (name, make) in enumerate(of_workloads.items(), len(makers)):
+            pages += split_page(page) if page else []
+    for number, (name, make) in enumerate(makers_by_workload.items(), len(makers)):
         if only is None or name in only:
             progress(f"making page {name}", number, total)
             pages.append(make())
-    if only is None or index.NAME in only:
-        progress(f"making page {index.NAME}", total - 1, total)
-        pages.insert(0, index.page(collection, find_suites()))
+    if only is None or index.PAGE_NAME in only:
+        progress(f"making page {index.PAGE_NAME}", total - 1, total)
+        pages.insert(0, index.make_page(collection, find_suites()))
     return pages
 
 
-def compared_in(collection: Collection) -> list[Suite]:
+def find_compared_suites(collection: Collection) -> list[Suite]:
     """Returns the suites that a report of these runs compares, which
     are the basis of its findings.
     """
-    return suites(_compared(collection))
+    return compared_suites(_compared_runs(collection))
 
 
 def page_maker(number: int) -> Callable[[Collection], Page | None]:
@@ -177,7 +179,7 @@ def page_maker(number: int) -> Callable[[Collection], Page | None]:
     def page(collection: Collection) -> Page | None:
         from schedlab.report.studies.pages import page_of
 
-        return page_of(study_numbered(number), collection)
+        return page_of(find_study(number), collection)
 
     return page
 
@@ -188,16 +190,19 @@ def without_simulated(collection: Collection) -> Collection:
     If the kernel ran an experiment, the simulator's runs of that experiment are left out.
     """
     on_kernel = {run.setup.experiment for run in collection if run.setup.machine != SIMULATOR}
-    return Collection(
-        run
-        for run in collection
-        if run.setup.machine != SIMULATOR
-        or run.setup.experiment not in EXPERIMENTS
-        or run.setup.experiment not in on_kernel
+    return collection.of(
+        [
+            run
+            for run in collection
+            if run.setup.machine != SIMULATOR
+            or run.setup.experiment not in EXPERIMENTS
+            or run.setup.experiment not in on_kernel
+        ]
     )
 
 
-def _compared(collection: Collection) -> Collection:
+def _compared_runs(collection: Collection) -> Collection:
+    """Returns the runs that the page of comparisons uses."""
     return without_proposals(without_simulated(collection))
 
 
@@ -206,34 +211,37 @@ def without_proposals(collection: Collection) -> Collection:
 
     Tests of proposals are excluded, because they have a separate page.
     """
-    return Collection(run for run in collection if not is_of_proposals(run.setup.experiment))
+    return collection.of([run for run in collection if not is_proposal_label(run.setup.experiment)])
 
 
-def facts(collection: Collection) -> dict[str, str]:
+def report_facts(collection: Collection) -> dict[str, str]:
     """Returns the facts at the foot of all pages: versions, commit, machines, host and dates."""
     manifests = [run.manifest for run in collection]
     now = datetime.now(timezone.utc)
     return {
         "schedlab": __version__,
-        "commit": _unique(
+        "commit": _join_distinct(
             f"{manifest.get('commit')}{', changed' if manifest.get('changed') else ''}"
             for manifest in manifests
         ),
-        "machine": _unique(
+        "machine": _join_distinct(
             f"{manifest['machine']} {manifest.get('machine_version') or ''}".strip()
             for manifest in manifests
         ),
-        "host": _unique(str(manifest.get("host")) for manifest in manifests),
-        "run": _period([manifest["started"] for manifest in manifests if "started" in manifest]),
+        "host": _join_distinct(str(manifest.get("host")) for manifest in manifests),
+        "run": _period_text(
+            [manifest["started"] for manifest in manifests if "started" in manifest]
+        ),
         "report made": f"{now:%Y-%m-%d %H:%M} UTC",
     }
 
 
-def _unique(values: Iterable[str]) -> str:
+def _join_distinct(values: Iterable[str]) -> str:
+    """Joins the distinct values with semicolons."""
     return "; ".join(dict.fromkeys(values))
 
 
-def _period(times: list[str]) -> str:
+def _period_text(times: list[str]) -> str:
     """Returns the first and the last date, to the minute."""
     if not times:
         return "unknown"
@@ -241,7 +249,7 @@ def _period(times: list[str]) -> str:
     return f"{first} UTC" if first == last else f"{first} to {last} UTC"
 
 
-def _contents(report: Report) -> dict[str, Any]:
+def _report_json(report: Report) -> dict[str, Any]:
     """Returns the report's content and its files, for programs."""
     numbering = Numbering(report)
     return {
@@ -270,15 +278,17 @@ def _contents(report: Report) -> dict[str, Any]:
     }
 
 
-class _Counter:
+class _StepCounter:
     """Counts finished steps of one kind, and reports progress."""
 
     def __init__(self, progress: Progress, what: str, of: int) -> None:
+        """Begins to count. `what`: the kind of step; `of`: the number of steps."""
         self.progress = progress
         self.what = what
         self.of = of
         self.done = 0
 
     def advance(self, name: str) -> None:
+        """Counts a finished step and reports it."""
         self.done += 1
         self.progress(self.what, self.done, self.of)

@@ -13,37 +13,37 @@ from statistics import median
 
 import polars as pl
 
-from schedlab.analysis.comparison.formatting import column_decimals, in_column
+from schedlab.analysis.comparison.formatting import column_decimals, estimate_in_column
 from schedlab.analysis.comparison.measures import Measure
 from schedlab.analysis.comparison.statistics import Estimate
-from schedlab.analysis.comparison.suites import COMPARED, Suite
+from schedlab.analysis.comparison.suites import COMPARED_MEASURES, Suite
 from schedlab.base.display.names import slug
-from schedlab.base.display.numbers import Quantity, counted, fitting
-from schedlab.base.toolchain.policies import in_policy_order
+from schedlab.base.display.numbers import Quantity, format_count, with_fitting_unit
+from schedlab.base.toolchain.policies import sort_policies
 from schedlab.report import time_slices
-from schedlab.report.comparison_charts import chooser, relative, trade_off
+from schedlab.report.comparison_charts import means_chart, ratio_chart, trade_off_chart
 from schedlab.report.comparison_stills import (
     charts_by_metric,
     charts_by_workload,
     means_of_user_workloads,
 )
-from schedlab.report.findings import FEW_POLICIES, Score, contests, score
+from schedlab.report.findings import POLICIES_MIN, PolicyScore, count_score, rankable_suites
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text
-from schedlab.report.wording import prose
+from schedlab.report.wording import read_prose
 from schedlab.runs.collection import Collection
 from schedlab.units import format_time
 
-NAME = "comparison"
-NOTHING = Cell("–", "muted")
-_NAMED = 3
+PAGE_NAME = "comparison"
+NO_VALUE = Cell("–", "muted")
+_NAMED_POLICIES_MAX = 3
 """Up to this many policies that are tied for best are named in a cell."""
-_FAR = 1000
+_RATIO_SHOWN_MAX = 1000
 """Largest ratio to the best that is shown as a number."""
-_MARK = "•"
+_WINNER_SIGN = "•"
 """The mark of the winner and of policies that are tied for best."""
 
 
-def page(collection: Collection, suites: Sequence[Suite]) -> Page | None:
+def make_page(collection: Collection, suites: Sequence[Suite]) -> Page | None:
     """Returns the page of all suites that ran under two policies or
     more, or None if there are none.
 
@@ -51,74 +51,82 @@ def page(collection: Collection, suites: Sequence[Suite]) -> Page | None:
     """
     if not suites:
         return None
-    contest = contests(suites)
-    sections = [_best_section(contest)] if contest else []
-    reason = time_slices.section(collection, contest)
+    rankable = rankable_suites(suites)
+    sections = [_best_section(rankable)] if rankable else []
+    reason = time_slices.time_slice_section(collection, rankable)
     sections += [reason] if reason else []
     return Page(
-        NAME,
+        PAGE_NAME,
         "All policies compared",
-        _lead(suites, contest),
+        _summarize(suites, rankable),
         (
             *sections,
-            _pictures(contest or suites),
-            _tables(suites),
-            Section("Limits", (Text(prose("limits"), "note"),)),
+            _chart_section(rankable or suites),
+            _tables_section(suites),
+            Section("Limits", (Text(read_prose("limits"), "note"),)),
         ),
     )
 
 
-def _lead(suites: Sequence[Suite], contest: Sequence[Suite]) -> str:
+def _summarize(suites: Sequence[Suite], rankable: Sequence[Suite]) -> str:
+    """Returns the page's introduction: seeds, decided comparisons, and policies that are never
+    worse.
+    """
     seeds = sorted({len(suite.seeds) for suite in suites})
-    spread = f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else counted(seeds[0], "seed")
-    decided = sum(
-        len(suite.as_good(measure)) == 1 for suite in contest for measure in suite.contests
+    spread = (
+        f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else format_count(seeds[0], "seed")
     )
-    total = sum(len(suite.contests) for suite in contest)
+    decided = sum(
+        len(suite.best_policies(measure)) == 1
+        for suite in rankable
+        for measure in suite.differing_measures
+    )
+    total = sum(len(suite.differing_measures) for suite in rankable)
     beginning = (
-        f"{counted(len(suites), 'suite')} (a workload on a number of CPUs) with {spread} each. All"
+        f"{format_count(len(suites), 'suite')} (a workload on a number of CPUs) with {spread} each. All"
         " policies of a suite have the same seeds."
     )
     if not total:
         return f"{beginning} There are too few policies or seeds to determine a winner."
     return (
-        f"{beginning} {_never_worse(contest)} A comparison is one metric on a suite of at least"
-        f" {FEW_POLICIES} policies that differ. Of {total} comparisons, {decided}"
+        f"{beginning} {_never_worse_text(rankable)} A comparison is one metric on a suite of at least"
+        f" {POLICIES_MIN} policies that differ. Of {total} comparisons, {decided}"
         f" {'has' if decided == 1 else 'have'} a winner; in the others, several policies are tied"
         " for best."
     )
 
 
-def _never_worse(contest: Sequence[Suite]) -> str:
+def _never_worse_text(rankable: Sequence[Suite]) -> str:
     """Names the policies that are the winner or tied for best wherever they took part."""
     names: dict[str, bool] = {}
-    for suite in contest:
-        for measure in suite.contests:
-            good = suite.as_good(measure)
-            for policy in suite.having(measure):
-                names[policy] = names.get(policy, True) and policy in good
-    never = in_policy_order(policy for policy, unbeaten in names.items() if unbeaten)
-    if not never:
+    for suite in rankable:
+        for measure in suite.differing_measures:
+            best_policies = suite.best_policies(measure)
+            for policy in suite.policies_with(measure):
+                names[policy] = names.get(policy, True) and policy in best_policies
+    never_worse = sort_policies(policy for policy, unbeaten in names.items() if unbeaten)
+    if not never_worse:
         return "No policy is the winner or tied for best in all comparisons."
-    return f"Worse in no comparison: {', '.join(f'`{policy}`' for policy in never)}."
+    return f"Worse in no comparison: {', '.join(f'`{policy}`' for policy in never_worse)}."
 
 
 # --- best policy by metric
 
 
-def _best_section(contest: Sequence[Suite]) -> Section:
-    tables = (_digest(contest), _distances(contest), _winners(contest))
-    checks = max(suite.evaluations_max for suite in contest)
-    added = (Text(prose("looks", looks=str(checks))),) if checks > 1 else ()
-    return Section("Best for what", (Text(prose("contest")), *added, *tables))
+def _best_section(rankable: Sequence[Suite]) -> Section:
+    """Returns the section that names the best policies for each metric."""
+    tables = (_best_counts_table(rankable), _distances_table(rankable), _winners_table(rankable))
+    checks = max(suite.evaluations_max for suite in rankable)
+    added = (Text(read_prose("looks", looks=str(checks))),) if checks > 1 else ()
+    return Section("Best for what", (Text(read_prose("contest")), *added, *tables))
 
 
-def _digest(contest: Sequence[Suite]) -> Table:
+def _best_counts_table(rankable: Sequence[Suite]) -> Table:
     """Policies × metrics: in how many suites each is the winner or tied for best."""
-    measures = _measures(contest)
-    policies = in_policy_order(policy for suite in contest for policy in suite.policies)
+    measures = _available_measures(rankable)
+    policies = sort_policies(policy for suite in rankable for policy in suite.policies)
     scores = {
-        (policy, measure): score(contest, policy, measure)
+        (policy, measure): count_score(rankable, policy, measure)
         for policy in policies
         for measure in measures
     }
@@ -148,26 +156,32 @@ def _digest(contest: Sequence[Suite]) -> Table:
     )
 
 
-def _score_cell(policy_score: Score) -> Cell:
+def _score_cell(policy_score: PolicyScore) -> Cell:
+    """Returns the cell that shows a score: the number of comparisons where the policy is the winner
+    or tied for best.
+    """
     if not policy_score.suites:
-        return NOTHING
+        return NO_VALUE
     alone = f" ({policy_score.wins})" if policy_score.wins else ""
-    return Cell(f"{policy_score.possible} of {policy_score.suites}{alone}")
+    return Cell(f"{policy_score.wins_and_ties} of {policy_score.suites}{alone}")
 
 
-def _distances(contest: Sequence[Suite]) -> Table:
+def _distances_table(rankable: Sequence[Suite]) -> Table:
     """Policies × metrics: the median and the largest distance from the best."""
-    most = max(len(suite.policies) for suite in contest)
-    wide = [suite for suite in contest if 2 * len(suite.policies) >= most]
-    policies = in_policy_order(policy for suite in wide for policy in suite.policies)
-    everywhere = [policy for policy in policies if all(policy in suite.policies for suite in wide)]
-    measures = _measures(wide)
+    policies_max = max(len(suite.policies) for suite in rankable)
+    large_suites = [suite for suite in rankable if 2 * len(suite.policies) >= policies_max]
+    policies = sort_policies(policy for suite in large_suites for policy in suite.policies)
+    common_policies = [
+        policy for policy in policies if all(policy in suite.policies for suite in large_suites)
+    ]
+    measures = _available_measures(large_suites)
     data = [
-        {**_identity(suite), "policy": policy, "metric": measure.name, "times_the_best": times}
-        for suite in wide
+        {**_suite_columns(suite), "policy": policy, "metric": measure.name, "times_the_best": times}
+        for suite in large_suites
         for measure in suite.measures
-        for policy in everywhere
-        if policy in suite.having(measure) and math.isfinite(times := suite.ratio(policy, measure))
+        for policy in common_policies
+        if policy in suite.policies_with(measure)
+        and math.isfinite(times := suite.ratio(policy, measure))
     ]
     schema = {"policy": pl.String, "metric": pl.String, "times_the_best": pl.Float64}
     frame = pl.DataFrame(data, infer_schema_length=None) if data else pl.DataFrame(schema=schema)
@@ -177,7 +191,7 @@ def _distances(contest: Sequence[Suite]) -> Table:
         (Column("policy", align="left"), *(Column(measure.title) for measure in measures)),
         tuple(
             (Cell(policy), *(_distance_cell(frame, policy, measure) for measure in measures))
-            for policy in everywhere
+            for policy in common_policies
         ),
         frame,
         "Ratio to the best mean of a suite: the median over suites and, in brackets, the worst."
@@ -189,24 +203,27 @@ def _distances(contest: Sequence[Suite]) -> Table:
 
 
 def _distance_cell(frame: pl.DataFrame, policy: str, measure: Measure) -> Cell:
+    """Returns the cell of a policy's median and largest distance from the best."""
     distances = frame.filter((pl.col("policy") == policy) & (pl.col("metric") == measure.name))
     times = distances["times_the_best"].sort().to_list()
     if not times:
-        return NOTHING
-    worst = f"{times[-1]:,.2f}" if times[-1] < _FAR else f"over {_FAR:,}"
+        return NO_VALUE
+    worst = f"{times[-1]:,.2f}" if times[-1] < _RATIO_SHOWN_MAX else f"over {_RATIO_SHOWN_MAX:,}"
     return Cell(f"{median(times):,.2f} ({worst})")
 
 
-def _winners(contest: Sequence[Suite]) -> Table:
+def _winners_table(rankable: Sequence[Suite]) -> Table:
     """Suites × metrics: the winner, or the policies that are tied for best."""
-    measures = _measures(contest)
+    measures = _available_measures(rankable)
     rows: list[Row] = []
     sections, data = [], []
-    for _, tests in groupby(contest, key=lambda suite: suite.study):
+    for _, tests in groupby(rankable, key=lambda suite: suite.study):
         sections.append(len(rows))
         for suite in tests:
-            rows.append((*_names(suite), *(_winner_cell(suite, measure) for measure in measures)))
-            data += [row for measure in suite.measures for row in _ranked(suite, measure)]
+            rows.append(
+                (*_name_cells(suite), *(_winner_cell(suite, measure) for measure in measures))
+            )
+            data += [row for measure in suite.measures for row in _ranking_records(suite, measure)]
     return Table(
         "comparison-best",
         "The winner of each suite, or the policies tied for best",
@@ -226,43 +243,51 @@ def _winners(contest: Sequence[Suite]) -> Table:
     )
 
 
-def _names(suite: Suite) -> Row:
+def _name_cells(suite: Suite) -> Row:
+    """Returns the first cells of a suite's row: its title and its number of CPUs."""
     return Cell(suite.title), Cell(str(suite.cpus))
 
 
 def _winner_cell(suite: Suite, measure: Measure) -> Cell:
+    """Returns the cell that names the winner, or the policies that are tied for best."""
     if measure not in suite.measures:
-        return NOTHING
-    if suite.alike(measure):
+        return NO_VALUE
+    if suite.has_equal_values(measure):
         return Cell("alike", "muted")
-    good = suite.as_good(measure)
-    if len(good) == len(suite.having(measure)):
+    best_policies = suite.best_policies(measure)
+    if len(best_policies) == len(suite.policies_with(measure)):
         return Cell("any", "muted")
-    if len(good) <= _NAMED:
-        return Cell(",\n".join(good))
-    return Cell(f"{good[0]} + {len(good) - 1}", "muted")
+    if len(best_policies) <= _NAMED_POLICIES_MAX:
+        return Cell(",\n".join(best_policies))
+    return Cell(f"{best_policies[0]} + {len(best_policies) - 1}", "muted")
 
 
-def _ranked(suite: Suite, measure: Measure) -> Iterable[dict[str, object]]:
-    good = suite.as_good(measure)
-    for place, policy in enumerate(suite.order(measure)):
+def _ranking_records(suite: Suite, measure: Measure) -> Iterable[dict[str, object]]:
+    """Yields a record for each policy, the best first, for the data behind the table."""
+    best_policies = suite.best_policies(measure)
+    for index, policy in enumerate(suite.policies_by_mean(measure)):
         yield {
-            **_identity(suite),
+            **_suite_columns(suite),
             "metric": measure.name,
-            "place": place + 1,
+            "place": index + 1,
             "policy": policy,
-            "tied_or_winner": policy in good,
-            "beaten": suite.rankings[measure.name].beaten[policy],
+            "tied_or_winner": policy in best_policies,
+            "beaten": suite.rankings[measure.name].p_values[policy],
             "times_the_best": suite.ratio(policy, measure),
         }
 
 
-def _measures(suites: Sequence[Suite]) -> list[Measure]:
+def _available_measures(suites: Sequence[Suite]) -> list[Measure]:
     """Returns the measures that at least one suite has."""
-    return [measure for measure in COMPARED if any(measure in suite.measures for suite in suites)]
+    return [
+        measure
+        for measure in COMPARED_MEASURES
+        if any(measure in suite.measures for suite in suites)
+    ]
 
 
-def _identity(suite: Suite) -> dict[str, object]:
+def _suite_columns(suite: Suite) -> dict[str, object]:
+    """Returns the columns that identify a suite in the data behind tables."""
     return {
         "experiment": suite.experiment,
         "cpus": suite.cpus,
@@ -275,52 +300,53 @@ def _identity(suite: Suite) -> dict[str, object]:
 # --- charts
 
 
-def _pictures(suites: Sequence[Suite]) -> Section:
-    measures = _measures(suites)
-    behind = relative(suites, measures)
+def _chart_section(suites: Sequence[Suite]) -> Section:
+    """Returns the section with the charts of all suites."""
+    measures = _available_measures(suites)
+    ratios = ratio_chart(suites, measures)
     blocks: list[Block] = [
         Text(
             "Choose a suite and a metric below each chart. A policy has the same colour in all"
             " charts. Printed pages show a chart for each workload that belongs to no study."
         ),
-        replace(chooser(suites, measures), still=means_of_user_workloads(suites, measures)),
-        replace(behind, still=charts_by_metric(behind, suites, measures)),
+        replace(means_chart(suites, measures), still=means_of_user_workloads(suites, measures)),
+        replace(ratios, still=charts_by_metric(ratios, suites, measures)),
     ]
-    both = [suite for suite in suites if len(suite.measures) > 1]
-    if both:
-        two = trade_off(both, _measures(both))
-        blocks.append(replace(two, still=charts_by_workload(two, both)))
+    suites_with_two = [suite for suite in suites if len(suite.measures) > 1]
+    if suites_with_two:
+        trade_off = trade_off_chart(suites_with_two, _available_measures(suites_with_two))
+        blocks.append(replace(trade_off, still=charts_by_workload(trade_off, suites_with_two)))
     return Section("Charts", tuple(blocks))
 
 
 # --- tables
 
 
-def _tables(suites: Sequence[Suite]) -> Section:
+def _tables_section(suites: Sequence[Suite]) -> Section:
     """Returns the tables, grouped by study and test."""
     sections = []
-    for study, of_study in groupby(suites, key=lambda suite: suite.study):
+    for study, study_suites in groupby(suites, key=lambda suite: suite.study):
         title = "Other workloads" if study is None else f"Study {study}"
         tests: dict[tuple[str, int, str], list[Suite]] = {}
-        for suite in of_study:
+        for suite in study_suites:
             tests.setdefault((suite.experiment, suite.tick_ns, suite.machine), []).append(suite)
         tables = tuple(_test_table(test, number) for number, test in enumerate(tests.values()))
         sections.append(Section(title, tables))
-    meanings = [f"- *{measure.title}*: {measure.ideal}" for measure in _measures(suites)]
-    how = Text(
-        f"Means over the seeds with 95 % intervals. {_MARK} marks the winner or the policies"
+    meanings = [f"- *{measure.title}*: {measure.ideal}" for measure in _available_measures(suites)]
+    explanation = Text(
+        f"Means over the seeds with 95 % intervals. {_WINNER_SIGN} marks the winner or the policies"
         " tied for best, if others are worse. Metrics:\n\n" + "\n".join(meanings)
     )
-    return Section("All means", (how,), tuple(sections))
+    return Section("All means", (explanation,), tuple(sections))
 
 
 def _test_table(tests: Sequence[Suite], number: int) -> Table:
     """Returns the table of one test on all numbers of CPUs."""
     first = tests[0]
-    measures = _measures(tests)
-    units = {measure.name: _unit(tests, measure) for measure in measures}
+    measures = _available_measures(tests)
+    units = {measure.name: _column_unit(tests, measure) for measure in measures}
     digits = {
-        measure.name: column_decimals(list(_of(tests, measure)), units[measure.name])
+        measure.name: column_decimals(list(_means_of_tests(tests, measure)), units[measure.name])
         for measure in measures
     }
     rows: list[Row] = []
@@ -333,7 +359,7 @@ def _test_table(tests: Sequence[Suite], number: int) -> Table:
                 for measure in measures
             ]
             rows.append((Cell(str(suite.cpus)), Cell(policy), *cells))
-            data += list(_long(suite, policy))
+            data += list(_mean_records(suite, policy))
     return Table(
         f"comparison-{slug(first.experiment)}" + ("" if first.study else f"-{number}"),
         first.title,
@@ -350,52 +376,60 @@ def _test_table(tests: Sequence[Suite], number: int) -> Table:
         ),
         tuple(rows),
         pl.DataFrame(data, infer_schema_length=None),
-        _conditions(tests),
+        _conditions_text(tests),
         tuple(sections[1:]),
         keys=2,
     )
 
 
-def _unit(tests: Sequence[Suite], measure: Measure) -> Quantity:
+def _column_unit(tests: Sequence[Suite], measure: Measure) -> Quantity:
     """Returns one unit for the whole column."""
-    return fitting(measure.quantity, max((mean.mean for mean in _of(tests, measure)), default=0.0))
+    return with_fitting_unit(
+        measure.quantity, max((mean.mean for mean in _means_of_tests(tests, measure)), default=0.0)
+    )
 
 
-def _of(tests: Sequence[Suite], measure: Measure) -> Iterator[Estimate]:
+def _means_of_tests(tests: Sequence[Suite], measure: Measure) -> Iterator[Estimate]:
+    """Yields the means of a metric in all these suites."""
     for suite in tests:
         yield from (mean for (_, name), mean in suite.means.items() if name == measure.name)
 
 
 def _mean_cell(suite: Suite, policy: str, measure: Measure, unit: Quantity, decimals: int) -> Cell:
-    if policy in suite.failed:
-        return Cell("failed", "failed", suite.failed[policy])
+    """Returns the cell of a policy's mean in a suite, marked if the policy is the winner or tied
+    for best.
+    """
+    if policy in suite.failures:
+        return Cell("failed", "failed", suite.failures[policy])
     if (policy, measure.name) not in suite.means:
-        return NOTHING
-    text = in_column(suite.means[policy, measure.name], unit, decimals)
+        return NO_VALUE
+    text = estimate_in_column(suite.means[policy, measure.name], unit, decimals)
     if measure.name not in suite.rankings:
         return Cell(text)
-    good = suite.as_good(measure)
-    is_decided = len(good) < len(suite.having(measure))
-    return Cell(f"{_MARK} {text}" if is_decided and policy in good else text)
+    best_policies = suite.best_policies(measure)
+    is_decided = len(best_policies) < len(suite.policies_with(measure))
+    return Cell(f"{_WINNER_SIGN} {text}" if is_decided and policy in best_policies else text)
 
 
-def _long(suite: Suite, policy: str) -> Iterable[dict[str, object]]:
-    for measure in COMPARED:
+def _mean_records(suite: Suite, policy: str) -> Iterable[dict[str, object]]:
+    """Yields a record for each metric of a policy, for the data behind the table."""
+    for measure in COMPARED_MEASURES:
         mean = suite.means.get((policy, measure.name))
-        if mean or policy in suite.failed:
+        if mean or policy in suite.failures:
             yield {
-                **_identity(suite),
+                **_suite_columns(suite),
                 "policy": policy,
                 "metric": measure.name,
                 "column": measure.column,
                 "mean": mean.mean if mean else None,
                 "low": mean.low if mean else None,
                 "high": mean.high if mean else None,
-                "failed": suite.failed.get(policy, ""),
+                "failed": suite.failures.get(policy, ""),
             }
 
 
-def _conditions(tests: Sequence[Suite]) -> str:
+def _conditions_text(tests: Sequence[Suite]) -> str:
+    """Returns the caption's sentence on the machine, the tick and the seeds."""
     counts = sorted({len(suite.seeds) for suite in tests})
     words = " or ".join(map(str, counts))
     seeds = "1 seed: no interval" if counts == [1] else f"{words} seeds"

@@ -14,10 +14,10 @@ import polars as pl
 from schedlab.analysis.comparison.measures import Measure
 from schedlab.analysis.comparison.suites import Suite
 from schedlab.base.display.names import slug, unique_slugs
-from schedlab.report.charts import dots, drawn, lines
-from schedlab.report.comparison_charts import label, named, unit_of
+from schedlab.report.charts import dots, draw_if_possible, lines
+from schedlab.report.comparison_charts import menu_label, metric_label, metric_unit
 from schedlab.report.model import Chart
-from schedlab.report.wording import cpus
+from schedlab.report.wording import cpus_text
 from schedlab.units import format_time
 
 
@@ -38,31 +38,31 @@ def means_of_user_workloads(
         chart
         for stem, suites in zip(stems, suites_by_workload.values(), strict=True)
         for measure in measures
-        for chart in _means(f"{slug(measure.name)}-of-{stem}", suites, measure)
+        for chart in _mean_charts(f"{slug(measure.name)}-of-{stem}", suites, measure)
     )
 
 
-def _means(name: str, suites: Sequence[Suite], measure: Measure) -> Iterator[Chart]:
+def _mean_charts(name: str, suites: Sequence[Suite], measure: Measure) -> Iterator[Chart]:
     """Draws the metric over the number of CPUs.
 
     If all runs have the same number of CPUs, draws a point for each policy.
     """
     rows = [
-        (policy, suite.cpus, value * unit_of(measure).factor)
+        (policy, suite.cpus, value * metric_unit(measure).factor)
         for suite in suites
         if measure in suite.measures
-        for policy in suite.having(measure)
+        for policy in suite.policies_with(measure)
         for value in suite.samples[policy, measure.name][0]
     ]
     if not rows:
         return
     data = pl.DataFrame(rows, schema=["policy", "cpus", "value"], orient="row")
     first, counts = suites[0], sorted(set(data["cpus"]))
-    suffix = "" if len(counts) > 1 else f", {cpus(counts)}"
+    suffix = "" if len(counts) > 1 else f", {cpus_text(counts)}"
     title = f"{first.title}{suffix}: {measure.title}"
     caption = f"Machine {first.machine}, tick {format_time(first.tick_ns)}."
     if len(counts) > 1:
-        yield from drawn(
+        yield from draw_if_possible(
             lines,
             name,
             data,
@@ -71,10 +71,10 @@ def _means(name: str, suites: Sequence[Suite], measure: Measure) -> Iterator[Cha
             x="cpus",
             y="value",
             x_title="CPUs",
-            y_title=named(measure),
+            y_title=metric_label(measure),
         )
     else:
-        yield from drawn(
+        yield from draw_if_possible(
             dots,
             name,
             data,
@@ -82,7 +82,7 @@ def _means(name: str, suites: Sequence[Suite], measure: Measure) -> Iterator[Cha
             caption=caption,
             category="policy",
             value="value",
-            x_title=named(measure),
+            x_title=metric_label(measure),
             category_order=first.policies,
         )
 
@@ -93,12 +93,12 @@ def charts_by_metric(
     """Returns the chart of distances from the best, for each metric that a user's workload has."""
     user_suites = [suite for suite in suites if suite.study is None]
     return tuple(
-        _chosen(
+        _fix_choices(
             chart,
             measure.name,
             f"{chart.title}: {measure.title}",
-            chart.data.filter(pl.col("metric") == named(measure)),
-            relative_metric=named(measure),
+            chart.data.filter(pl.col("metric") == metric_label(measure)),
+            relative_metric=metric_label(measure),
         )
         for measure in measures
         if any(measure in suite.measures for suite in user_suites)
@@ -118,31 +118,34 @@ def charts_by_workload(chart: Chart, suites: Sequence[Suite]) -> tuple[Chart, ..
         and {across, up} <= {measure.name.replace("-", "_") for measure in suite.measures}
     ]
     return tuple(
-        _chosen(
+        _fix_choices(
             chart,
             stem,
-            f"{chart.title}: {label(suite)}",
-            chart.data.filter(pl.col("suite") == label(suite)),
-            trade_suite=label(suite),
+            f"{chart.title}: {menu_label(suite)}",
+            chart.data.filter(pl.col("suite") == menu_label(suite)),
+            trade_suite=menu_label(suite),
         )
         for suite, stem in zip(
-            user_suites, unique_slugs([label(suite) for suite in user_suites], "suite"), strict=True
+            user_suites,
+            unique_slugs([menu_label(suite) for suite in user_suites], "suite"),
+            strict=True,
         )
     )
 
 
-def _chosen(chart: Chart, stem: str, title: str, data: pl.DataFrame, **values: str) -> Chart:
+def _fix_choices(chart: Chart, stem: str, title: str, data: pl.DataFrame, **values: str) -> Chart:
+    """Returns the chart with other values of its menus, as a separate chart."""
     return replace(
         chart,
         name=f"{chart.name}-{stem}",
         title=title,
-        chart=_Chosen(chart, values),
+        chart=_FixedChoices(chart, values),
         data=data,
         description=f"{title}. {chart.description}",
     )
 
 
-class _Chosen:
+class _FixedChoices:
     """A chart with other values of its parameters."""
 
     def __init__(self, chart: Chart, values: dict[str, str]) -> None:

@@ -16,28 +16,28 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from schedlab.base.display.names import json_in_script, slug
-from schedlab.base.files.atomic import written
-from schedlab.base.host.addresses import chart_library
+from schedlab.base.files.atomic import atomic_write
+from schedlab.base.host.addresses import import_chart_library
 from schedlab.base.toolchain.committed import committed_vega
-from schedlab.paths import in_caches
+from schedlab.paths import find_in_caches
 from schedlab.report import files, layout, markup, player_pages, trials
 from schedlab.report.model import Cell, Chart, Page, Report, Section, Table, Text
-from schedlab.report.numbering import SIGNS, Numbering, meaning, numbered_notes, used_tones
-from schedlab.report.specifications import VEGA_LITE, for_page
+from schedlab.report.numbering import TONE_SIGNS, Numbering, number_notes, tone_meaning, used_tones
+from schedlab.report.specifications import VEGA_LITE, page_specification
 
 TEMPLATES = Path(__file__).parent / "templates"
-_SCRIPT = "vega.js"
-_PORTRAIT = 125
+_SCRIPT_FILE = "vega.js"
+_PORTRAIT_CHARACTERS = 125
 """Maximum width of a table on paper in portrait format, in characters."""
 THEME = ("theme.css", "dark.css")
 """Style sheets of all pages, including the monitor's."""
-HAND_OVER = "perfetto.js"
+HAND_OVER_SCRIPT = "perfetto.js"
 """The script that passes a trace to Perfetto's page, in reports and in the monitor."""
-SHARED = (*THEME, HAND_OVER)
+SHARED_FILES = (*THEME, HAND_OVER_SCRIPT)
 """The files of reports that the monitor's page uses."""
 STYLES = (*THEME, "style.css", "blocks.css", "media.css")
 """Style sheets of a report's pages. The last one depends on screen or paper."""
-_COPIED = (*STYLES, "report.js", "traces.js", HAND_OVER)
+_COPIED_FILES = (*STYLES, "report.js", "traces.js", HAND_OVER_SCRIPT)
 
 
 def write_pages(
@@ -55,28 +55,28 @@ def write_pages(
     for number, page in enumerate(report.pages):
         progress(f"writing page {page.name}", number, len(report.pages))
         html = _PageWriter(report, page, numbering, pictures).html()
-        (folder / file_of(report, page)).write_text(html)
+        (folder / page_file(report, page)).write_text(html)
         if number == 0:
-            first = folder / file_of(report, page)
-    for name in _COPIED:
+            first_file = folder / page_file(report, page)
+    for name in _COPIED_FILES:
         (folder / name).write_bytes((TEMPLATES / name).read_bytes())
-    (folder / _SCRIPT).write_text(charts_script())
-    player_pages.write(report, folder)
-    return first
+    (folder / _SCRIPT_FILE).write_text(charts_script())
+    player_pages.write_player_pages(report, folder)
+    return first_file
 
 
-def file_of(report: Report, page: Page) -> str:
+def page_file(report: Report, page: Page) -> str:
     """Returns the name of a page's file. The first page is index.html, which browsers open."""
     return "index.html" if page is report.pages[0] else f"{page.name}.html"
 
 
 @dataclass(frozen=True)
-class Heading:
+class ContentsEntry:
     """An entry of a page's table of contents."""
 
     id: str
     title: str
-    below: tuple[Heading, ...]
+    below: tuple[ContentsEntry, ...]
 
 
 class _PageWriter:
@@ -93,9 +93,11 @@ class _PageWriter:
         self._name_sections(page.sections, {page.name for page in report.pages})
 
     def html(self) -> str:
+        """Returns the page as HTML."""
         return _environment().get_template("page.html").render(page=self.page, write=self)
 
     def _name_sections(self, sections: Sequence[Section], taken: set[str]) -> None:
+        """Gives each section a distinct HTML id that is derived from its title."""
         taken |= {name.lower() for name in self.numbering.labels}
         for section in sections:
             stem = slug(section.title) or "section"
@@ -107,39 +109,45 @@ class _PageWriter:
             self._name_sections(section.sections, taken)
 
     def section_id(self, section: Section) -> str:
+        """Returns the HTML id of a section."""
         return self.ids[id(section)]
 
-    def contents(self, sections: Sequence[Section]) -> tuple[Heading, ...]:
+    def contents(self, sections: Sequence[Section]) -> tuple[ContentsEntry, ...]:
+        """Returns the entries of the table of contents."""
         return tuple(
-            Heading(self.section_id(section), section.title, self.contents(section.sections))
+            ContentsEntry(self.section_id(section), section.title, self.contents(section.sections))
             for section in sections
         )
 
     def resolve(self, target: str) -> str:
         """Returns the address of a link's target or of one of this page's trials, as seen from this page."""
-        if target.startswith(markup.TRIAL):
-            return player_pages.address_of(self.page.trials[target.removeprefix(markup.TRIAL)])
+        if target.startswith(markup.TRIAL_PREFIX):
+            return player_pages.trial_address(
+                self.page.trials[target.removeprefix(markup.TRIAL_PREFIX)]
+            )
         if not target.startswith("#"):
             return target
         name = target[1:]
         for page in self.report.pages:
             if page.name == name:
-                return file_of(self.report, page)
+                return page_file(self.report, page)
         home = self.numbering.page_of(name)
         if home is None or home is self.page:
             return target
-        return f"{file_of(self.report, home)}{target}"
+        return f"{page_file(self.report, home)}{target}"
 
     def text(self, markdown: str) -> Markup:
+        """Converts Markdown paragraphs to HTML."""
         return Markup(markup.to_html(markdown, self.resolve))
 
     def line(self, markdown: str) -> Markup:
+        """Converts one line of Markdown to HTML."""
         return Markup(markup.to_inline_html(markdown, self.resolve))
 
     @property
     def trial(self) -> str:
         """The name of the trial below the lead; "" for none."""
-        return trials.NAME if trials.NAME in self.page.trials else ""
+        return trials.PAGE_TRIAL if trials.PAGE_TRIAL in self.page.trials else ""
 
     def cards(self, with_picture: bool) -> list[tuple[Page, str]]:
         """Returns the pages that the first page links to, and their files."""
@@ -157,7 +165,7 @@ class _PageWriter:
 
     def pages(self) -> list[tuple[Page, str]]:
         """Returns the pages of the menu, and their files."""
-        return [(page, file_of(self.report, page)) for page in self.report.menu]
+        return [(page, page_file(self.report, page)) for page in self.report.menu]
 
     @property
     def above(self) -> Page | None:
@@ -170,10 +178,12 @@ class _PageWriter:
 
     @property
     def is_first(self) -> bool:
+        """Returns whether this is the report's first page."""
         return self.page is self.report.pages[0]
 
     @property
     def has_charts(self) -> bool:
+        """Returns whether the page has a chart."""
         carded = self.is_first and any(page.picture for page, _ in self.pages())
         return carded or any(isinstance(block, Chart) for block in self.page.blocks())
 
@@ -182,26 +192,28 @@ class _PageWriter:
         """True if the page is printed in landscape format."""
         tables = (block for block in self.page.blocks() if isinstance(block, Table))
         return any(
-            layout.characters(table, part) > _PORTRAIT
-            for table in map(layout.fitted, tables)
-            for part in layout.parts(table)
+            layout.width_in_characters(table, part) > _PORTRAIT_CHARACTERS
+            for table in map(layout.fit_table, tables)
+            for part in layout.split_columns(table)
         )
 
     def label(self, block: Table | Chart) -> str:
+        """Returns the label of a table or chart, such as `Figure 3`."""
         return self.numbering.labels[block.name]
 
     def specification(self, chart: Chart) -> Markup:
         """Returns the specification as JSON in a script element."""
-        return Markup(json_in_script(for_page(chart, self.resolve)))
+        return Markup(json_in_script(page_specification(chart, self.resolve)))
 
     def files(self, block: Table | Chart) -> list[tuple[str, str]]:
         """Returns the files that accompany a block: the kind and the address of each."""
-        pictures = files.PICTURES if self.pictures and isinstance(block, Chart) else ()
-        kinds = (*pictures, *files.DATA)
-        return [(kind.upper(), f"{files.FOLDER}/{block.name}.{kind}") for kind in kinds]
+        pictures = files.PICTURE_KINDS if self.pictures and isinstance(block, Chart) else ()
+        kinds = (*pictures, *files.DATA_KINDS)
+        return [(kind.upper(), f"{files.FILES_FOLDER}/{block.name}.{kind}") for kind in kinds]
 
     def table(self, table: Table) -> _TableWriter:
-        return _TableWriter(layout.fitted(table))
+        """Returns the writer of a table."""
+        return _TableWriter(layout.fit_table(table))
 
 
 @dataclass(frozen=True)
@@ -220,17 +232,17 @@ class _TableWriter:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self.notes = numbered_notes(table)
+        self.notes = number_notes(table)
         self.tones = used_tones(table)
         self._referred: set[int] = set()
 
     def parts(self) -> list[_PartWriter]:
         """Returns the parts of the table, stacked vertically, each no wider than the page."""
-        return [_PartWriter(self.table, part) for part in layout.parts(self.table)]
+        return [_PartWriter(self.table, part) for part in layout.split_columns(self.table)]
 
     def meaning(self, cell: Cell) -> str:
         """Returns the meaning of a cell's tone in this table."""
-        return meaning(self.table, cell.tone)
+        return tone_meaning(self.table, cell.tone)
 
     def note(self, cell: Cell) -> int:
         """Returns the number of a cell's footnote; 0 for none."""
@@ -238,20 +250,20 @@ class _TableWriter:
 
     def first_reference(self, number: int) -> bool:
         """Returns whether this is the note's first reference, which the note links back to."""
-        new = number not in self._referred
+        is_first = number not in self._referred
         self._referred.add(number)
-        return new
+        return is_first
 
     def lines(self, cell: Cell) -> tuple[str, str]:
         """Returns the large text of a cell, and the interval below it."""
-        return layout.lines(cell)
+        return layout.cell_lines(cell)
 
 
 class _PartWriter:
     """The methods of a table's part that the template calls."""
 
-    def __init__(self, table: Table, part: layout.Part) -> None:
-        self.characters = layout.characters(table, part)
+    def __init__(self, table: Table, part: layout.ColumnNumbers) -> None:
+        self.characters = layout.width_in_characters(table, part)
         self.rows = [[row[number] for number in part] for row in table.rows]
         self._table = table
         self._columns = [table.columns[number] for number in part]
@@ -280,23 +292,26 @@ class _PartWriter:
         return [upper, lower]
 
     def classes(self, column: int, cell: Cell) -> str:
+        """Returns the CSS classes of a cell."""
         names: list[str] = [self._columns[column].align]
         if cell.tone != "plain":
             names.append(cell.tone)
         if column in self._starts:
             names.append("group")
-        if layout.longest_line(layout.lines(cell)[0]) > layout.LONG:
+        if layout.longest_line(layout.cell_lines(cell)[0]) > layout.LONG_LINE:
             names.append("long")
         if "\n" in cell.text:
             names.append("lines")
         return " ".join(names)
 
     def begins_section(self, row: int) -> bool:
+        """Returns whether a line is drawn above this row."""
         return row in self._table.sections
 
 
 @cache
 def _environment() -> Environment:
+    """Returns the Jinja environment with the report's templates."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -305,7 +320,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals.update(signs=SIGNS, place_of=player_pages.place_of)
+    environment.globals.update(signs=TONE_SIGNS, player_address=player_pages.player_address)
     environment.filters.update(titled=markup.title_html, untitled=markup.plain_title)
     environment.tests["text"] = lambda block: isinstance(block, Text)
     environment.tests["table"] = lambda block: isinstance(block, Table)
@@ -316,8 +331,8 @@ def charts_script() -> str:
     """Returns the script with Vega, Vega-Lite, Vega-Embed and the
     code that draws a page's charts.
     """
-    ours = (TEMPLATES / "charts.js").read_text()
-    return f"{vega_script()}\n(() => {{\n{ours}}})();\n"
+    page_script = (TEMPLATES / "charts.js").read_text()
+    return f"{vega_script()}\n(() => {{\n{page_script}}})();\n"
 
 
 def vega_script() -> str:
@@ -333,23 +348,23 @@ def vega_bundle() -> str:
 
     `vegaEmbed` with `ast: true` needs no compiled code.
     """
-    return bundle("vega", "Object.assign(globalThis, { vega, vegaLite, vegaEmbed });\n")
+    return bundle_script("vega", "Object.assign(globalThis, { vega, vegaLite, vegaEmbed });\n")
 
 
-def bundle(name: str, ours: str) -> str:
+def bundle_script(name: str, page_script: str) -> str:
     """Returns a bundle of Vega, Vega-Lite, Vega-Embed and a script of schedlab that uses them.
 
     Bundling takes seconds. The result is cached under a hash of its inputs.
     """
-    made_of = f"{version('vl-convert-python')} {VEGA_LITE} {ours}"
-    key = hashlib.sha256(made_of.encode()).hexdigest()[:16]
-    cache_file = in_caches(f"{name}-{key}.js")
+    bundle_inputs = f"{version('vl-convert-python')} {VEGA_LITE} {page_script}"
+    key = hashlib.sha256(bundle_inputs.encode()).hexdigest()[:16]
+    cache_file = find_in_caches(f"{name}-{key}.js")
     try:
         return cache_file.read_text()
     except OSError:
-        script = str(chart_library().javascript_bundle(ours, vl_version=VEGA_LITE))
+        script = str(import_chart_library().javascript_bundle(page_script, vl_version=VEGA_LITE))
         with suppress(OSError):  # an unwritable cache is not an error
             cache_file.parent.mkdir(parents=True, exist_ok=True)
-            with written(cache_file) as new:
-                new.write_text(script)
+            with atomic_write(cache_file) as new_file:
+                new_file.write_text(script)
         return script

@@ -11,57 +11,65 @@ import polars as pl
 
 from schedlab.analysis.comparison.suites import Suite
 from schedlab.base.display.markdown import code, literal
-from schedlab.base.display.numbers import counted
-from schedlab.report.findings import Finding, contenders, contests, findings
-from schedlab.report.headlines import headlines, strip
-from schedlab.report.markup import TRIAL
+from schedlab.base.display.numbers import format_count
+from schedlab.report.findings import Finding, compute_findings, rankable_suites, widely_run_policies
+from schedlab.report.headlines import goals_chart, headline_charts
+from schedlab.report.markup import TRIAL_PREFIX
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text, Trial
-from schedlab.report.numbering import MEANINGS, SIGNS
+from schedlab.report.numbering import TONE_MEANINGS, TONE_SIGNS
 from schedlab.report.policy_labels import policy_label
-from schedlab.report.trials import of_suite
-from schedlab.report.wording import cpus, is_repeatable, listed, message, prose, provenance, ranges
-from schedlab.runs.collection import Collection, Repeated, Setup, StoredRun
+from schedlab.report.trials import trial_of_suite
+from schedlab.report.wording import (
+    cpus_text,
+    is_repeatable,
+    listed,
+    provenance_text,
+    ranges_text,
+    read_prose,
+    run_message,
+)
+from schedlab.runs.collection import Collection, ConfigurationRuns, Setup, StoredRun
 from schedlab.studies.experiments import EXPERIMENTS
-from schedlab.studies.proposals import is_of_proposals
+from schedlab.studies.proposals import is_proposal_label
 
-NAME = "index"
+PAGE_NAME = "index"
 
 
-def page(collection: Collection, suites: Sequence[Suite]) -> Page:
+def make_page(collection: Collection, suites: Sequence[Suite]) -> Page:
     """Returns the first page of a report of these runs. `suites`: the suites that compare them."""
     failed = [run for run in collection if not run.succeeded]
-    statements = findings(suites)
-    trials = dict(_trials(collection, statements))
+    statements = compute_findings(suites)
+    trials = dict(_finding_trials(collection, statements))
     return Page(
-        name=NAME,
+        name=PAGE_NAME,
         title="Which scheduler for what",
-        lead=_lead(collection, failed),
+        lead=_summarize(collection, failed),
         sections=(
-            _findings(statements, trials, suites),
-            Section("What was run", (_table(collection),)),
-            Section("What failed", (_failures(failed),)),
-            Section("How to read the tables", (Text(_guide(collection)),)),
+            _findings_section(statements, trials, suites),
+            Section("What was run", (_runs_table(collection),)),
+            Section("What failed", (_failures_text(failed),)),
+            Section("How to read the tables", (Text(_guide_text(collection)),)),
         ),
         trials=trials,
     )
 
 
-def _findings(
+def _findings_section(
     statements: Sequence[Finding], trials: Mapping[str, Trial], suites: Sequence[Suite]
 ) -> Section:
     """Returns the differences; below them, what is settled and how to read the charts."""
     if not statements:
-        return Section("Findings", (Text(prose("nothing-found"), "note"),))
+        return Section("Findings", (Text(read_prose("nothing-found"), "note"),))
     text = "\n".join(
-        f"- {_finding(one, trials)}" for one in statements if one.measure
-    ) + _trial_note(trials)
-    picture = strip(suites)
-    baseline = literal(policy_label(contenders(contests(suites))[0]))
+        f"- {_finding_markdown(one, trials)}" for one in statements if one.measure
+    ) + _trials_note(trials)
+    picture = goals_chart(suites)
+    baseline = literal(policy_label(widely_run_policies(rankable_suites(suites))[0]))
     none = f"No policy is significantly better than {baseline} in a metric that tasks notice."
     rest = "\n\n".join(one.text for one in statements if not one.measure)
     settled: tuple[Block, ...] = (Text(rest), *((picture,) if picture else ()))
-    guide = Text(prose("read-charts", baseline=baseline))
-    charts = tuple(headlines(suites))
+    guide = Text(read_prose("read-charts", baseline=baseline))
+    charts = tuple(headline_charts(suites))
     return Section(
         "Findings",
         (Text(text or none, "note"),),
@@ -73,24 +81,26 @@ def _findings(
     )
 
 
-def _trials(collection: Collection, statements: Sequence[Finding]) -> Iterator[tuple[str, Trial]]:
+def _finding_trials(
+    collection: Collection, statements: Sequence[Finding]
+) -> Iterator[tuple[str, Trial]]:
     """Yields for each finding a trial of its two policies."""
     for finding in statements:
         if finding.suite and finding.measure:
-            trial = of_suite(collection, finding.suite, finding.policies)
+            trial = trial_of_suite(collection, finding.suite, finding.policies)
             if trial:
                 yield finding.measure.name, trial
 
 
-def _finding(finding: Finding, trials: Mapping[str, Trial]) -> str:
+def _finding_markdown(finding: Finding, trials: Mapping[str, Trial]) -> str:
     """Returns a finding's sentence, and a link to its trial."""
     name = finding.measure.name if finding.measure else ""
     if name not in trials:
         return finding.text
-    return f"{finding.text} [Try it]({TRIAL}{name})"
+    return f"{finding.text} [Try it]({TRIAL_PREFIX}{name})"
 
 
-def _trial_note(trials: Mapping[str, Trial]) -> str:
+def _trials_note(trials: Mapping[str, Trial]) -> str:
     """Returns the note on the links to trials. It is a separate line, which other formats omit."""
     if not trials:
         return ""
@@ -98,18 +108,19 @@ def _trial_note(trials: Mapping[str, Trial]) -> str:
         list(dict.fromkeys(trial.differs for trial in trials.values() if trial.differs))
     )
     note = f" Its runs differ in: {differs}." if differs else ""
-    link = f"[Try it]({TRIAL}{next(iter(trials))})"
+    link = f"[Try it]({TRIAL_PREFIX}{next(iter(trials))})"
     return f"\n\n{link} opens both policies in a page that needs no installation.{note}"
 
 
-def _lead(collection: Collection, failed: Sequence[StoredRun]) -> str:
+def _summarize(collection: Collection, failed: Sequence[StoredRun]) -> str:
+    """Returns the page's introduction: the numbers of runs, policies, workloads and failures."""
     setups = collection.repeated
-    policies = counted(count_policies(setups), "policy", "policies")
-    workloads = counted(len({setup.experiment for setup in setups}), "workload")
-    ending = f"**{counted(len(failed), 'run')} failed.**" if failed else "None failed."
+    policies = format_count(count_policies(setups), "policy", "policies")
+    workloads = format_count(len({setup.experiment for setup in setups}), "workload")
+    ending = f"**{format_count(len(failed), 'run')} failed.**" if failed else "None failed."
     return (
-        f"{counted(len(collection), 'run')} of {workloads} under {policies} on"
-        f" {cpus(setup.cpus for setup in setups)}. {ending} A policy or preset counts once, for"
+        f"{format_count(len(collection), 'run')} of {workloads} under {policies} on"
+        f" {cpus_text(setup.cpus for setup in setups)}. {ending} A policy or preset counts once, for"
         " all values of its tunables."
     )
 
@@ -119,13 +130,13 @@ def count_policies(setups: Iterable[Setup]) -> int:
     return len({setup.policy_title.partition(" ")[0] for setup in setups})
 
 
-def _table(collection: Collection) -> Table:
+def _runs_table(collection: Collection) -> Table:
     """Returns a table with a row for each study, one for all proposals,
     and one for each other workload.
     """
-    together: dict[str, list[Repeated]] = {}
+    setups_by_heading: dict[str, list[ConfigurationRuns]] = {}
     for setup, repeated in collection.repeated.items():
-        together.setdefault(_origin(setup.experiment), []).append(repeated)
+        setups_by_heading.setdefault(_index_heading(setup.experiment), []).append(repeated)
     return Table(
         name="what-was-run",
         title="What was run",
@@ -139,7 +150,7 @@ def _table(collection: Collection) -> Table:
             Column("runs"),
             Column("failed"),
         ),
-        rows=tuple(_row(name, setups) for name, setups in together.items()),
+        rows=tuple(_configuration_row(name, setups) for name, setups in setups_by_heading.items()),
         data=pl.DataFrame(
             [
                 {
@@ -152,7 +163,7 @@ def _table(collection: Collection) -> Table:
                     "runs": len(setup.runs),
                     "failed": len(setup.failed),
                 }
-                for name, setups in together.items()
+                for name, setups in setups_by_heading.items()
                 for setup in setups
             ]
         ),
@@ -160,14 +171,18 @@ def _table(collection: Collection) -> Table:
     )
 
 
-def _origin(experiment: str) -> str:
-    known = EXPERIMENTS.get(experiment)
-    if is_of_proposals(experiment):
+def _index_heading(experiment: str) -> str:
+    """Returns the heading of an experiment in the index: its study, the proposals, or its own
+    name.
+    """
+    known_experiment = EXPERIMENTS.get(experiment)
+    if is_proposal_label(experiment):
         return "Proposals of the studies"
-    return f"Study {known.study}" if known else experiment
+    return f"Study {known_experiment.study}" if known_experiment else experiment
 
 
-def _row(name: str, setups: Sequence[Repeated]) -> Row:
+def _configuration_row(name: str, setups: Sequence[ConfigurationRuns]) -> Row:
+    """Returns the row of a study or workload: configurations, policies, CPUs and runs."""
     runs = [run for setup in setups for run in setup.runs]
     failed = sum(not run.succeeded for run in runs)
     machines = sorted(
@@ -179,7 +194,7 @@ def _row(name: str, setups: Sequence[Repeated]) -> Row:
         Cell(name),
         Cell(str(len({setup.setup.experiment for setup in setups}))),
         Cell(str(count_policies(setup.setup for setup in setups))),
-        Cell(ranges(setup.setup.cpus for setup in setups)),
+        Cell(ranges_text(setup.setup.cpus for setup in setups)),
         Cell(seeds),
         Cell(listed(machines)),
         Cell(f"{len(runs):,}"),
@@ -187,13 +202,14 @@ def _row(name: str, setups: Sequence[Repeated]) -> Row:
     )
 
 
-def _failures(failed: Sequence[StoredRun]) -> Text:
+def _failures_text(failed: Sequence[StoredRun]) -> Text:
+    """Returns the note on failed runs."""
     if not failed:
         return Text("No run failed.")
     lines = [
         f"- {literal(run.setup.experiment)}, {literal(run.setup.policy_title)},"
-        f" {cpus([run.setup.cpus])}, seed {run.seed}: **{literal(run.status)}**,"
-        f" {code(message(run).splitlines()[0])}"
+        f" {cpus_text([run.setup.cpus])}, seed {run.seed}: **{literal(run.status)}**,"
+        f" {code(run_message(run).splitlines()[0])}"
         for run in failed
     ]
     return Text(
@@ -203,7 +219,8 @@ def _failures(failed: Sequence[StoredRun]) -> Text:
     )
 
 
-def _guide(collection: Collection) -> str:
-    signs = listed([f"{sign} {MEANINGS[tone]}" for tone, sign in SIGNS.items()])
+def _guide_text(collection: Collection) -> str:
+    """Returns the text that explains signs, intervals and provenance."""
+    signs = listed([f"{sign} {TONE_MEANINGS[tone]}" for tone, sign in TONE_SIGNS.items()])
     setups = list(collection.repeated.values())
-    return prose("guide", signs=signs, provenance=provenance(setups))
+    return read_prose("guide", signs=signs, provenance=provenance_text(setups))

@@ -8,30 +8,34 @@ from pathlib import Path
 
 from schedlab.base.display.markdown import literal
 from schedlab.report import files
-from schedlab.report.layout import fitted, heading
+from schedlab.report.layout import column_heading, fit_table
 from schedlab.report.markup import title_markdown, without_html, without_trials
 from schedlab.report.model import Block, Cell, Chart, Page, Report, Section, Table, Text
-from schedlab.report.numbering import SIGNS, Numbering, numbered_notes, used_tones
+from schedlab.report.numbering import TONE_SIGNS, Numbering, number_notes, used_tones
 
-DOCUMENT = "report.md"
+DOCUMENT_FILE = "report.md"
 
 
 def write_document(report: Report, folder: Path) -> Path:
     """Writes the document next to the existing `files`."""
-    place = folder / DOCUMENT
-    place.write_text(_Document(report).text())
-    return place
+    path = folder / DOCUMENT_FILE
+    path.write_text(_Document(report).text())
+    return path
 
 
 class _Document:
+    """Writes a report as one Markdown document."""
+
     def __init__(self, report: Report) -> None:
         self.report = report
         self.numbering = Numbering(report)
 
     def text(self) -> str:
+        """Returns the whole document."""
         return "\n\n".join(part for part in self._parts() if part) + "\n"
 
     def _parts(self) -> Iterator[str]:
+        """Yields the parts of the document, which blank lines separate."""
         yield f"# {title_markdown(self.report.title)}"
         for page in self.report.pages:
             yield from self._page(page)
@@ -41,6 +45,7 @@ class _Document:
         )
 
     def _page(self, page: Page) -> Iterator[str]:
+        """Yields the parts of a page."""
         yield f"{_anchor(page.name)}\n\n## {title_markdown(page.title)}"
         yield self._markdown(page.lead)
         menu = self.report.menu
@@ -52,6 +57,7 @@ class _Document:
             yield from self._section(section, 3)
 
     def _section(self, section: Section, level: int) -> Iterator[str]:
+        """Yields the parts of a section. `level`: the level of its heading."""
         yield f"{'#' * level} {title_markdown(section.title)}" if section.title else ""
         for block in section.blocks:
             yield from self._block(block)
@@ -59,23 +65,25 @@ class _Document:
             yield from self._section(below, min(level + 1, 6))
 
     def _block(self, block: Block) -> Iterator[str]:
+        """Yields the parts of a text, table or chart."""
         if isinstance(block, Text):
             text = self._markdown(block.markdown)
-            yield text if block.tone == "plain" else _quoted(text)
+            yield text if block.tone == "plain" else _quote_text(text)
             return
         yield _anchor(block.name)
         for shown in block.on_paper if isinstance(block, Chart) else (block,):
             yield from self._figure(shown)
 
     def _figure(self, block: Table | Chart) -> Iterator[str]:
+        """Yields the label, the content and the files of a table or chart."""
         yield f"**{self.numbering.labels[block.name]}.** {title_markdown(block.title)}"
         if isinstance(block, Table):
-            yield self._table(fitted(block))
+            yield self._table(fit_table(block))
         else:
-            address = f"{files.FOLDER}/{block.name}.svg"
+            address = f"{files.FILES_FOLDER}/{block.name}.svg"
             yield f"![{literal(block.description)}]({address})"
         yield self._markdown(block.caption)
-        yield _files_of(block)
+        yield _file_links(block)
 
     def _markdown(self, text: str) -> str:
         """Returns text unchanged: anchors have the names of their
@@ -84,15 +92,16 @@ class _Document:
         return without_html(without_trials(text))
 
     def _table(self, table: Table) -> str:
-        notes = numbered_notes(table)
+        """Returns a table in Markdown."""
+        notes = number_notes(table)
         lines = [
-            _line(title_markdown(heading(column)) for column in table.columns),
-            _line("---" if column.align == "left" else "---:" for column in table.columns),
+            _table_line(title_markdown(column_heading(column)) for column in table.columns),
+            _table_line("---" if column.align == "left" else "---:" for column in table.columns),
         ]
         for number, row in enumerate(table.rows):
             if number in table.sections:
-                lines.append(_line("" for _ in table.columns))
-            lines.append(_line(_cell(cell, table.name, notes) for cell in row))
+                lines.append(_table_line("" for _ in table.columns))
+            lines.append(_table_line(_cell_markdown(cell, table.name, notes) for cell in row))
         parts = ["\n".join(lines)]
         tones = used_tones(table)
         if tones:
@@ -105,32 +114,38 @@ class _Document:
 
 
 def _anchor(name: str) -> str:
+    """Returns an HTML anchor to which links to the name lead."""
     return f'<a id="{name}"></a>'
 
 
-def _cell(cell: Cell, table: str, notes: dict[str, int]) -> str:
+def _cell_markdown(cell: Cell, table: str, notes: dict[str, int]) -> str:
+    """Returns a cell in Markdown, with its sign and the number of its note."""
     text = literal(cell.text)
     text = f"[{text}]({cell.link})" if cell.link else text
-    sign = f"{SIGNS[cell.tone]} " if cell.tone in SIGNS else ""
+    sign = f"{TONE_SIGNS[cell.tone]} " if cell.tone in TONE_SIGNS else ""
     mark = f"[^{table}-{notes[cell.why]}]" if cell.why else ""
     return f"{sign}{text}{mark}"
 
 
-def _line(cells: Iterable[str]) -> str:
+def _table_line(cells: Iterable[str]) -> str:
+    """Returns a line of a Markdown table."""
     return f"| {' | '.join(cells)} |"
 
 
 def _one_line(text: str) -> str:
+    """Returns the text on one line."""
     return " ".join(text.split())
 
 
-def _quoted(text: str) -> str:
+def _quote_text(text: str) -> str:
+    """Returns the text as a Markdown quotation."""
     return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
 
 
-def _files_of(block: Table | Chart) -> str:
-    kinds: Sequence[str] = files.DATA
+def _file_links(block: Table | Chart) -> str:
+    """Returns links to the files of a table or chart."""
+    kinds: Sequence[str] = files.DATA_KINDS
     if isinstance(block, Chart):
-        kinds = (*files.PICTURES, *files.DATA)
-    links = (f"[{kind.upper()}]({files.FOLDER}/{block.name}.{kind})" for kind in kinds)
+        kinds = (*files.PICTURE_KINDS, *files.DATA_KINDS)
+    links = (f"[{kind.upper()}]({files.FILES_FOLDER}/{block.name}.{kind})" for kind in kinds)
     return " · ".join(links)

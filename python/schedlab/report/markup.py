@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Converts Markdown in reports to HTML (schedlab.base.display.markdown escapes any text)."""
+"""Converts Markdown in reports to HTML. To escape text, use schedlab.base.display.markdown."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from markupsafe import Markup, escape
 
 from schedlab.base.display.markdown import TICKS, code, escaped, literal
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_FENCE_PATTERN = re.compile(r" {0,3}(`{3,}|~{3,})")
 
-TRIAL = "try:"
+TRIAL_PREFIX = "try:"
 """Prefix of the target of a link to a trial."""
-OPEN = "Open it in the page"
+OPEN_TRIAL_TEXT = "Open it in the page"
 """The text of a caption's link to a trial. More text may follow."""
-_TRIALS = re.compile(rf" *\[{OPEN}\]\({TRIAL}[^()\s]*\)\.| *\[[^\[\]]*\]\({TRIAL}[^()\s]*\)[^\n]*")
+_TRIAL_LINKS = re.compile(
+    rf" *\[{OPEN_TRIAL_TEXT}\]\({TRIAL_PREFIX}[^()\s]*\)\."
+    rf"| *\[[^\[\]]*\]\({TRIAL_PREFIX}[^()\s]*\)[^\n]*"
+)
 
-Resolve = Callable[[str], str]
+ResolveLink = Callable[[str], str]
 """Returns the address of a link, given its target."""
 
 
@@ -50,26 +53,27 @@ def title_markdown(title: str) -> str:
     return "".join(code(part) if number % 2 else escaped(part) for number, part in enumerate(parts))
 
 
-def _parser() -> MarkdownIt:
+def _make_parser() -> MarkdownIt:
+    """Returns a parser of Markdown without pictures."""
     # Pictures would be fetched from other hosts. The pictures of a report are charts.
     parser = MarkdownIt("commonmark", {"html": False, "typographer": False})
     return parser.enable("table").disable("image")
 
 
-_PARSER = _parser()
+_PARSER = _make_parser()
 
 
-def to_html(markdown: str, resolve: Resolve = str) -> str:
+def to_html(markdown: str, resolve: ResolveLink = str) -> str:
     """Returns HTML of paragraphs. HTML in the text is escaped."""
     return _render(_PARSER.parse(markdown), resolve)
 
 
-def to_inline_html(markdown: str, resolve: Resolve = str) -> str:
+def to_inline_html(markdown: str, resolve: ResolveLink = str) -> str:
     """Returns HTML of one line of text, without a paragraph element."""
     return _render(_PARSER.parseInline(markdown), resolve)
 
 
-def tokens(markdown: str) -> Iterator[Token]:
+def inline_tokens(markdown: str) -> Iterator[Token]:
     """Yields the parts of one line of text: text, code, and the limits of emphasis."""
     return (child for token in _PARSER.parseInline(markdown) for child in token.children or [])
 
@@ -78,10 +82,11 @@ def without_trials(markdown: str) -> str:
     """Returns a text without its links to trials and the rest of their
     lines, for formats without the page.
     """
-    return _TRIALS.sub("", markdown)
+    return _TRIAL_LINKS.sub("", markdown)
 
 
-def _render(tokens: list[Token], resolve: Resolve) -> str:
+def _render(tokens: list[Token], resolve: ResolveLink) -> str:
+    """Converts parsed Markdown to HTML, with the addresses of links resolved."""
     for token in tokens:
         for child in token.children or []:
             if child.type == "link_open":
@@ -95,7 +100,7 @@ def without_html(markdown: str) -> str:
     lines = []
     fence = ""
     for line in markdown.split("\n"):
-        match = _FENCE.match(line)
+        match = _FENCE_PATTERN.match(line)
         if fence:
             if match and match[1].startswith(fence) and not line.strip().strip(fence[0]):
                 fence = ""
@@ -110,23 +115,23 @@ def without_html(markdown: str) -> str:
 
 def _escape_outside_code(line: str) -> str:
     """Adds a backslash before HTML or a picture outside of code, unless there is one."""
-    escaped, place = "", 0
-    while place < len(line):
-        if line[place] == "\\":
-            escaped += line[place : place + 2]
-            place += 2
-        elif line[place] == "`":
-            end = _end_of_code(line, place)
-            escaped += line[place:end]
-            place = end
+    escaped, index = "", 0
+    while index < len(line):
+        if line[index] == "\\":
+            escaped += line[index : index + 2]
+            index += 2
+        elif line[index] == "`":
+            end = _find_code_end(line, index)
+            escaped += line[index:end]
+            index = end
         else:
-            begins = line[place] == "<" or line.startswith("![", place)
-            escaped += f"\\{line[place]}" if begins else line[place]
-            place += 1
+            begins = line[index] == "<" or line.startswith("![", index)
+            escaped += f"\\{line[index]}" if begins else line[index]
+            index += 1
     return escaped
 
 
-def _end_of_code(line: str, begin: int) -> int:
+def _find_code_end(line: str, begin: int) -> int:
     """Returns the position after the code span that begins here, or
     after backquotes without a match.
     """

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from schedlab.report.model import Chart, Page, Report, Table, Tone
 
-SIGNS: dict[Tone, str] = {"good": "✓", "bad": "≠", "failed": "✕"}
+TONE_SIGNS: dict[Tone, str] = {"good": "✓", "bad": "≠", "failed": "✕"}
 """Signs before a cell's text."""
-MEANINGS: dict[Tone, str] = {
+TONE_MEANINGS: dict[Tone, str] = {
     "good": "near its ideal",
     "bad": "off its ideal",
     "failed": "a run failed",
@@ -18,13 +18,15 @@ MEANINGS: dict[Tone, str] = {
 
 def used_tones(table: Table) -> dict[str, str]:
     """Returns sign and meaning of each tone with a sign that the table uses, in a fixed order."""
-    used = {cell.tone for row in table.rows for cell in row}
-    return {SIGNS[tone]: meaning(table, tone) for tone in SIGNS if tone in used}
+    table_tones = {cell.tone for row in table.rows for cell in row}
+    return {
+        TONE_SIGNS[tone]: tone_meaning(table, tone) for tone in TONE_SIGNS if tone in table_tones
+    }
 
 
-def meaning(table: Table, tone: Tone) -> str:
+def tone_meaning(table: Table, tone: Tone) -> str:
     """Returns the meaning of a tone in this table."""
-    return table.meanings.get(tone, MEANINGS[tone])
+    return table.meanings.get(tone, TONE_MEANINGS[tone])
 
 
 class Numbering:
@@ -58,7 +60,7 @@ class Numbering:
         return self._pages.get(name)
 
 
-def numbered_notes(table: Table) -> dict[str, int]:
+def number_notes(table: Table) -> dict[str, int]:
     """Returns the footnotes of a table's cells in reading order. Equal texts share one number."""
     words = (cell.why for row in table.rows for cell in row if cell.why)
     return {why: number for number, why in enumerate(dict.fromkeys(words), start=1)}

@@ -13,45 +13,45 @@ from pathlib import Path
 from schedlab.base.files import replacement
 from schedlab.runs import results
 
-MARK = "report.json"
+REPORT_FILE = "report.json"
 """The file in each report that lists its content."""
 
 
-def findings_in(report: Path) -> list[str]:
+def read_findings(report: Path) -> list[str]:
     """Returns the findings of the report in this folder, in Markdown."""
-    texts: list[str] = json.loads((report / MARK).read_text(encoding="utf-8"))["findings"]
+    texts: list[str] = json.loads((report / REPORT_FILE).read_text(encoding="utf-8"))["findings"]
     return texts
 
 
-def check_place(place: Path) -> None:
+def check_report_path(path: Path) -> None:
     """Raises WrongUsage if the path exists and is not an unmodified report."""
-    replacement.check_folder("out", place)
+    replacement.check_folder("out", path)
 
 
 @contextmanager
-def report_folder(place: Path) -> Iterator[Path]:
-    """Gives a folder to fill. After the block it becomes `place`, and replaces an earlier report.
+def report_folder(path: Path) -> Iterator[Path]:
+    """Gives a folder to fill. After the block it becomes `path`, and replaces an earlier report.
 
-    If the block raises, nothing changes. Raises WrongUsage as `check_place` does.
+    If the block raises, nothing changes. Raises WrongUsage as `check_report_path` does.
     """
-    place = place.resolve()  # a link is kept, its target replaced
-    check_place(place)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    attic = Path(
-        tempfile.mkdtemp(dir=place.parent, prefix=f"{results.UNFINISHED}{place.name}-old-")
+    path = path.resolve()  # a link is kept, its target replaced
+    check_report_path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    old_folder = Path(
+        tempfile.mkdtemp(dir=path.parent, prefix=f"{results.UNFINISHED_PREFIX}{path.name}-old-")
     )
-    old = attic / "report"
+    old = old_folder / "report"
     try:
-        with results.new_folder(place) as folder:
+        with results.create_run_folder(path) as folder:
             yield folder
-            check_place(place)  # checked again, since the block took time
-            if place.exists():
-                os.rename(place, old)
+            check_report_path(path)  # checked again, since the block took time
+            if path.exists():
+                os.rename(path, old)
     except BaseException:
-        if old.exists() and not place.exists():
-            os.rename(old, place)
+        if old.exists() and not path.exists():
+            os.rename(old, path)
         raise
     finally:
         replacement.remove(old)
         with suppress(OSError):  # a file that was added at the last moment stays
-            attic.rmdir()
+            old_folder.rmdir()

@@ -26,41 +26,41 @@ from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.report.markup import to_inline_html
 from schedlab.report.model import Recording, Report, Table, Trial
 
-FOLDER = "play"
-PERFETTO = "https://ui.perfetto.dev"
+PLAYER_FOLDER = "play"
+PERFETTO_ADDRESS = "https://ui.perfetto.dev"
 _TEMPLATES = Path(__file__).parent / "templates"
-_COMPRESSION = 6
+_COMPRESSION_LEVEL = 6
 """The level of gzip. Level 9 takes six times as long and saves one percent."""
-_PACE = 0.1
+_TRIAL_SPEED = 0.1
 """Speed of a trial: simulated seconds per second of real time, so that ten ticks take a second."""
 
 
-def place_of(recording: Recording) -> str:
+def player_address(recording: Recording) -> str:
     """Returns the address of the page that plays a recording, as seen from the report's pages."""
-    return f"{FOLDER}/{recording.name}.html"
+    return f"{PLAYER_FOLDER}/{recording.name}.html"
 
 
-def perfetto_of(recording: Recording) -> str:
+def perfetto_address(recording: Recording) -> str:
     """Returns the address of the gzipped trace for ui.perfetto.dev."""
-    return f"{FOLDER}/{recording.name}.perfetto-trace.gz"
+    return f"{PLAYER_FOLDER}/{recording.name}.perfetto-trace.gz"
 
 
-def address_of(trial: Trial) -> str:
+def trial_address(trial: Trial) -> str:
     """Returns the address of a trial, as seen from the report's pages,
     in the form of `page/link.js`.
     """
     parts = [("policy", policy) for policy in trial.policies]
-    parts += [("cpus", str(trial.cpus)), ("seed", str(trial.seed)), ("pace", str(_PACE))]
+    parts += [("cpus", str(trial.cpus)), ("seed", str(trial.seed)), ("pace", str(_TRIAL_SPEED))]
     parts += [("workload", trial.workload)] if trial.workload else []
     parts += [("text", trial.text)] if trial.text else []
     return f"{PAGE.name}#{urlencode(parts)}"
 
 
-def write(report: Report, folder: Path) -> None:
+def write_player_pages(report: Report, folder: Path) -> None:
     """Writes the players of recordings and the page for trials;
     nothing if the report has neither.
     """
-    recordings = list(_recordings(report))
+    recordings = list(_linked_recordings(report))
     if not recordings and not any(page.trials for page in report.pages):
         return
     try:
@@ -70,7 +70,7 @@ def write(report: Report, folder: Path) -> None:
             f"{PAGE}: {error.strerror}; reports need it to play runs; run ./schedlab page"
         ) from None
     if recordings:
-        (folder / FOLDER).mkdir()
+        (folder / PLAYER_FOLDER).mkdir()
     script = (_TEMPLATES / "play.js").read_text()
     script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     template = Template(
@@ -81,18 +81,18 @@ def write(report: Report, folder: Path) -> None:
     )
     for recording in recordings:
         if recording.is_sound:
-            _write_for_perfetto(recording.trace, folder / perfetto_of(recording))
-        packed = gzip.compress(recording.trace.read_bytes(), _COMPRESSION, mtime=0)
+            _write_for_perfetto(recording.trace, folder / perfetto_address(recording))
+        packed = gzip.compress(recording.trace.read_bytes(), _COMPRESSION_LEVEL, mtime=0)
         content = {
             "title": recording.title,
             "policy": recording.policy,
             "trace": base64.b64encode(packed).decode(),
         }
-        (folder / place_of(recording)).write_text(
+        (folder / player_address(recording)).write_text(
             template.render(
                 title=recording.title,
                 name=recording.name,
-                for_perfetto=recording.is_sound and Path(perfetto_of(recording)).name,
+                for_perfetto=recording.is_sound and Path(perfetto_address(recording)).name,
                 more=[(Markup(to_inline_html(what)), words) for what, words in recording.more],
                 page=PAGE.name,
                 told=json_in_script(content),
@@ -109,11 +109,12 @@ def _write_for_perfetto(trace: Path, file: Path) -> None:
         traces.export(traces.read(trace), plain, "perfetto")
     except SchedlabError:
         return
-    file.write_bytes(gzip.compress(plain.read_bytes(), _COMPRESSION, mtime=0))
+    file.write_bytes(gzip.compress(plain.read_bytes(), _COMPRESSION_LEVEL, mtime=0))
     plain.unlink()
 
 
-def _recordings(report: Report) -> Iterator[Recording]:
+def _linked_recordings(report: Report) -> Iterator[Recording]:
+    """Yields the recordings to which the report's tables link."""
     for page in report.pages:
         for block in page.blocks():
             if isinstance(block, Table):

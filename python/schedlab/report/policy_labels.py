@@ -8,7 +8,7 @@ from functools import cache
 from schedlab.paths import ROOT
 from schedlab.studies.study import read_yaml
 
-LABELS = ROOT / "policies" / "labels.yaml"
+LABELS_FILE = ROOT / "policies" / "labels.yaml"
 
 
 def policy_label(title: str) -> str:
@@ -16,20 +16,21 @@ def policy_label(title: str) -> str:
 
     A title without a label takes the label of its preset or policy, with the rest in brackets.
     """
-    labels = _labels()
+    labels = _read_labels()
     choice, _, settings = title.partition(" ")
     name, _, preset = choice.partition(":")
     if title in labels:
         return labels[title]
     if name not in labels:
         return title
-    rest = [] if choice in labels else [preset]
-    rest += [setting.replace("=", " ") for setting in settings.split(",") if setting]
-    known = labels.get(choice, labels[name])
-    return f"{known} ({', '.join(rest)})" if rest else known
+    details = [] if choice in labels else [preset]
+    details += [setting.replace("=", " ") for setting in settings.split(",") if setting]
+    base_label = labels.get(choice, labels[name])
+    return f"{base_label} ({', '.join(details)})" if details else base_label
 
 
 @cache
-def _labels() -> dict[str, str]:
-    labels: dict[str, str] = read_yaml(LABELS)
+def _read_labels() -> dict[str, str]:
+    """Returns the labels by the policy's title."""
+    labels: dict[str, str] = read_yaml(LABELS_FILE)
     return labels

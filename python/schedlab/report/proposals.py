@@ -8,26 +8,26 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from schedlab.analysis.comparison.formatting import in_column
-from schedlab.analysis.comparison.measures import measure_of
+from schedlab.analysis.comparison.formatting import estimate_in_column
+from schedlab.analysis.comparison.measures import make_measure
 from schedlab.analysis.comparison.statistics import Difference, difference
-from schedlab.base.display.numbers import Quantity, fitting
+from schedlab.base.display.numbers import Quantity, with_fitting_unit
 from schedlab.base.toolchain.policies import parse_setting
 from schedlab.report.model import Cell, Column, Page, Row, Section, Table, Text, Tone
-from schedlab.report.studies.queries import of_rows
-from schedlab.report.study_tables import NOT_RUN, Measured, measure
-from schedlab.report.wording import prose
-from schedlab.runs.collection import Collection, Repeated
-from schedlab.studies.proposals import Proposal, Test, is_of_proposals, proposals
+from schedlab.report.studies.queries import evaluate_per_run
+from schedlab.report.study_tables import NOT_RUN, Measurement, measure_seeds
+from schedlab.report.wording import read_prose
+from schedlab.runs.collection import Collection, ConfigurationRuns
+from schedlab.studies.proposals import Proposal, Test, is_proposal_label, read_proposals
 
-NAME = "proposals"
-LEAST = 0.01
+PAGE_NAME = "proposals"
+NOTABLE_CHANGE = 0.01
 """Smallest effect that is reported, as a fraction of the value without the proposal.
 
 Smaller effects are not reported, even if significant.
 """
 _TONES: dict[str, Tone] = {"helps": "good", "harms": "bad", "does nothing": "muted"}
-_COLUMNS = (
+_TABLE_COLUMNS = (
     Column("#"),
     *(Column(title, align="left") for title in ("study", "proposal", "test", "verdict")),
     Column("change, %"),
@@ -40,13 +40,13 @@ _MEANINGS: dict[Tone, str] = {"good": "better with it", "bad": "worse with it"}
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ProposalOutcome:
     """The result of a test: the measurements without and with the proposal, paired by seed."""
 
     proposal: Proposal
     test: Test
-    off: Measured
-    on: Measured
+    off: Measurement
+    on: Measurement
 
     @property
     def was_run(self) -> bool:
@@ -66,48 +66,51 @@ class Outcome:
         change = self.change
         if change is None:
             return self.on.missing if self.off.values else self.off.missing
-        least = LEAST * abs(change.before.mean)
+        notable_change = NOTABLE_CHANGE * abs(change.before.mean)
         sign = 1 if self.test.better == "higher" else -1
         low, high = sorted((sign * change.low, sign * change.high))
-        if low > 0 and sign * change.change >= least:
+        if low > 0 and sign * change.change >= notable_change:
             return "helps"
-        if high < 0 and -sign * change.change >= least:
+        if high < 0 and -sign * change.change >= notable_change:
             return "harms"
-        small = max(abs(low), abs(high)) < 5 * least
-        return "does nothing" if small else "not significant"
+        is_small = max(abs(low), abs(high)) < 5 * notable_change
+        return "does nothing" if is_small else "not significant"
 
 
-def page(collection: Collection) -> Page | None:
+def make_page(collection: Collection) -> Page | None:
     """Returns the page, or None if no test of a proposal was run."""
-    runs = Collection(run for run in collection if is_of_proposals(run.setup.experiment))
+    runs = collection.of([run for run in collection if is_proposal_label(run.setup.experiment)])
     if not len(runs):
         return None
-    every = list(outcomes(runs))
-    tested = [outcome for outcome in every if outcome.was_run]
+    all_outcomes = list(find_outcomes(runs))
+    run_outcomes = [outcome for outcome in all_outcomes if outcome.was_run]
     return Page(
-        NAME,
+        PAGE_NAME,
         "What the studies proposed",
-        _lead(tested, len(every) - len(tested)),
+        _summarize(run_outcomes, len(all_outcomes) - len(run_outcomes)),
         (
-            Section("All tests", (_table(tested),)),
-            Section("How to read it", (Text(prose("proposals")),)),
+            Section("All tests", (_outcomes_table(run_outcomes),)),
+            Section("How to read it", (Text(read_prose("proposals")),)),
         ),
     )
 
 
-def outcomes(collection: Collection) -> Iterator[Outcome]:
+def find_outcomes(collection: Collection) -> Iterator[ProposalOutcome]:
     """Yields all tests of the studies with at least one run."""
-    run = {run.setup.experiment for run in collection}
-    shown = {
-        proposal.study for proposal in proposals() if run & {test.label for test in proposal.tests}
+    run_labels = {run_labels.setup.experiment for run_labels in collection}
+    shown_studies = {
+        proposal.study
+        for proposal in read_proposals()
+        if run_labels & {test.label for test in proposal.tests}
     }
-    for proposal in proposals(shown) if shown else ():
+    for proposal in read_proposals(shown_studies) if shown_studies else ():
         for test in proposal.tests:
-            off, on = (_measured(collection, test, policy) for policy in (test.off, test.on))
-            yield Outcome(proposal, test, off, on)
+            off, on = (_measure_test(collection, test, policy) for policy in (test.off, test.on))
+            yield ProposalOutcome(proposal, test, off, on)
 
 
-def _measured(collection: Collection, test: Test, policy: str) -> Measured:
+def _measure_test(collection: Collection, test: Test, policy: str) -> Measurement:
+    """Returns the metric of a test under a policy, for all seeds."""
     rows = collection.groups if test.group else collection.summary
     if len(rows):
         rows = rows.filter(pl.col("experiment") == test.label)
@@ -117,35 +120,46 @@ def _measured(collection: Collection, test: Test, policy: str) -> Measured:
     value = pl.col(first).first()
     if second:
         value = value / pl.col(second).first()
-    return measure(_setup(collection, test, policy), of_rows(collection, rows, value))
+    return measure_seeds(
+        _test_configuration(collection, test, policy), evaluate_per_run(collection, rows, value)
+    )
 
 
-def _setup(collection: Collection, test: Test, policy: str) -> Repeated | None:
+def _test_configuration(
+    collection: Collection, test: Test, policy: str
+) -> ConfigurationRuns | None:
+    """Returns the runs of a test under a policy, or None if there are none."""
     name, *settings = policy.split()
     setting_values = dict(parse_setting(setting) for setting in settings)
     setups = collection.select(experiment=test.label, policy=name, cpus=int(test.cpus))
     return next((setup for setup in setups if dict(setup.setup.settings) == setting_values), None)
 
 
-def _lead(outcomes: list[Outcome], not_run: int) -> str:
+def _summarize(outcomes: list[ProposalOutcome], not_run: int) -> str:
+    """Returns the page's introduction: how many proposals help, harm or do nothing."""
     words = ("helps", "harms", "does nothing", "not significant")
     counts = {word: sum(outcome.verdict == word for outcome in outcomes) for word in words}
-    left = len(outcomes) - sum(counts.values())
-    built = len({(outcome.proposal.study, outcome.proposal.name) for outcome in outcomes})
+    undecided_count = len(outcomes) - sum(counts.values())
+    proposal_count = len({(outcome.proposal.study, outcome.proposal.name) for outcome in outcomes})
     return (
-        f"{len(outcomes)} tests of {built} proposals, single or combined:"
+        f"{len(outcomes)} tests of {proposal_count} proposals, single or combined:"
         f" {counts['helps']} help, {counts['harms']} harm, {counts['does nothing']} do nothing, and"
         f" {counts['not significant']} are not significant."
-        + (f" {left} failed, or ran only with or only without the proposal." if left else "")
+        + (
+            f" {undecided_count} failed, or ran only with or only without the proposal."
+            if undecided_count
+            else ""
+        )
         + (f" {not_run} others were not run." if not_run else "")
     )
 
 
-def _table(outcomes: list[Outcome]) -> Table:
+def _outcomes_table(outcomes: list[ProposalOutcome]) -> Table:
+    """Returns the table with a row for each test."""
     shown = {outcome.proposal.study for outcome in outcomes}
-    missing = [proposal for proposal in proposals(shown) if proposal.missing]
+    missing = [proposal for proposal in read_proposals(shown) if proposal.missing]
     rows = [
-        *(_row(outcome) for outcome in outcomes),
+        *(_outcome_row(outcome) for outcome in outcomes),
         *(_missing_row(proposal) for proposal in missing),
     ]
     data = pl.DataFrame(
@@ -170,9 +184,9 @@ def _table(outcomes: list[Outcome]) -> Table:
         ]
     )
     return Table(
-        f"{NAME}-one-by-one",
+        f"{PAGE_NAME}-one-by-one",
         "Results without and with each proposal",
-        _COLUMNS,
+        _TABLE_COLUMNS,
         tuple((Cell(str(number)), *row) for number, row in enumerate(rows, start=1)),
         data,
         "Less is better, except for rows with ↑. In brackets: the 95 % interval.",
@@ -180,44 +194,50 @@ def _table(outcomes: list[Outcome]) -> Table:
     )
 
 
-def _row(outcome: Outcome) -> Row:
+def _outcome_row(outcome: ProposalOutcome) -> Row:
+    """Returns the row of a test with results."""
     test, change = outcome.test, outcome.change
-    quantity = measure_of("", "", test.column, test.better, "").quantity
+    quantity = make_measure("", "", test.column, test.better, "").quantity
     if change:
-        quantity = fitting(quantity, max(change.before.mean, change.after.mean))
+        quantity = with_fitting_unit(quantity, max(change.before.mean, change.after.mean))
     unit = f", {quantity.unit}" if quantity.unit else ""
     cpus = "" if test.cpus == "1" else f", {test.cpus} CPUs"
     return (
-        *_place(outcome.proposal),
+        *_proposal_cells(outcome.proposal),
         Cell(f"{'↑ ' if test.better == 'higher' else ''}{test.shows}{cpus}{unit}"),
         Cell(outcome.verdict, _TONES.get(outcome.verdict, "plain")),
-        Cell(_percent(change)),
-        _value(outcome.off, quantity),
-        _value(outcome.on, quantity),
+        Cell(_change_text(change)),
+        _measured_cell(outcome.off, quantity),
+        _measured_cell(outcome.on, quantity),
         Cell(test.off),
         Cell(test.on),
     )
 
 
-def _place(proposal: Proposal) -> tuple[Cell, Cell]:
-    """Returns two plain-text cells: code spans are not marked."""
+def _proposal_cells(proposal: Proposal) -> tuple[Cell, Cell]:
+    """Returns the cells for the study and the proposal, as plain text: code
+    spans are not marked.
+    """
     place = f"{proposal.study}, {proposal.place}"
     return Cell(place), Cell(proposal.proposes.replace("`", ""))
 
 
 def _missing_row(proposal: Proposal) -> Row:
+    """Returns the row of a proposal without runs."""
     verdict, _, why = proposal.missing.replace("`", "").partition(": ")
     cells = (Cell(text or "–", "muted") for text in (why, verdict))
-    return (*_place(proposal), *cells, *([Cell("–", "muted")] * 5))
+    return (*_proposal_cells(proposal), *cells, *([Cell("–", "muted")] * 5))
 
 
-def _value(side: Measured, quantity: Quantity) -> Cell:
+def _measured_cell(side: Measurement, quantity: Quantity) -> Cell:
+    """Returns the cell of a measurement, or the reason why it is missing."""
     if side.estimate is None:
-        return Cell(side.missing, "failed" if side.failed else "muted", side.why)
-    return Cell(in_column(side.estimate, quantity))
+        return Cell(side.missing, "failed" if side.has_failed else "muted", side.why)
+    return Cell(estimate_in_column(side.estimate, quantity))
 
 
-def _percent(change: Difference | None) -> str:
+def _change_text(change: Difference | None) -> str:
+    """Returns a change in percent; a dash for None."""
     if change is None or not change.before.mean:
         return "–"
     scale = 100 / change.before.mean

@@ -10,7 +10,7 @@ from functools import partial
 import polars as pl
 
 from schedlab.base.display.markdown import code, listing, literal
-from schedlab.base.display.numbers import NOTHING, counted, host_time
+from schedlab.base.display.numbers import NO_VALUE, format_count, host_time
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.report import player_pages, trials
 from schedlab.report.model import (
@@ -23,24 +23,24 @@ from schedlab.report.model import (
     Table,
     Text,
 )
-from schedlab.report.wait_reasons import explanations
-from schedlab.report.wording import cpus, is_repeatable, message, prose, ranges
+from schedlab.report.wait_reasons import explain_waits
+from schedlab.report.wording import cpus_text, is_repeatable, ranges_text, read_prose, run_message
 from schedlab.report.workload_charts import workload_charts
 from schedlab.report.workload_tables import (
     Workload,
+    find_workloads,
     groups_table,
     metrics_table,
     processes_table,
-    workloads,
 )
 from schedlab.runs import collection as runs
 from schedlab.runs.collection import Collection, StoredRun
-from schedlab.runs.repeat_commands import command_of, commands
+from schedlab.runs.repeat_commands import repeat_command, repeat_commands
 from schedlab.studies.experiment import Experiment
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.workload.changes import workload_title
 
-PLAYED_BYTES = 64 << 20
+PLAYABLE_BYTES_MAX = 64 << 20
 """Maximum size of the traces that a report includes for playing; some 15 MB compressed."""
 _CAPTION = (
     "*Took* is time of the host and independent of the scheduler. On HTML pages, a workload with"
@@ -49,24 +49,24 @@ _CAPTION = (
     " click on a folder shows the commands that open its trace in the monitor or in Perfetto, or"
     " repeat the run. Playable runs also have a trace for Perfetto. If a web server serves these"
     " pages, a click on *Perfetto* opens the trace there; otherwise it saves the file, which"
-    f" [ui.perfetto.dev]({player_pages.PERFETTO}) opens."
+    f" [ui.perfetto.dev]({player_pages.PERFETTO_ADDRESS}) opens."
 )
-NAME = "runs"
-_DRAWN = 6
+PAGE_NAME = "runs"
+_DRAWN_WORKLOADS_MAX = 6
 """Number of workloads whose pages have charts. Charts of studies are on the studies' pages."""
 
 
-def page(collection: Collection) -> Page:
+def make_page(collection: Collection) -> Page:
     """Returns the page of all runs: failures, workloads and the list."""
     failed = [run for run in collection if not run.succeeded]
     return Page(
-        name=NAME,
+        name=PAGE_NAME,
         title="All runs",
-        lead=_lead(collection, failed),
+        lead=_summarize(collection, failed),
         sections=(
-            *([_failures(failed)] if failed else []),
-            Section("Workloads", (_workloads(workloads(collection)),)),
-            Section("List of runs", (_list(collection),)),
+            *([_failures_section(failed)] if failed else []),
+            Section("Workloads", (_workloads_table(find_workloads(collection)),)),
+            Section("List of runs", (_run_table(collection),)),
         ),
     )
 
@@ -76,33 +76,36 @@ def workload_makers(collection: Collection) -> dict[str, Callable[[], Page]]:
 
     A page has the results under each policy, and the commands that repeat the runs.
     """
-    all_workloads = workloads(collection)
-    drawn = [
+    all_workloads = find_workloads(collection)
+    drawn_workloads = [
         workload for workload in all_workloads if workload.first.experiment not in EXPERIMENTS
-    ][:_DRAWN]
+    ][:_DRAWN_WORKLOADS_MAX]
     return {
-        page_name(workload): partial(_workload, collection, workload, workload in drawn)
+        workload_page_name(workload): partial(
+            _workload_page, collection, workload, workload in drawn_workloads
+        )
         for workload in all_workloads
     }
 
 
-def _lead(collection: Collection, failed: Sequence[StoredRun]) -> str:
+def _summarize(collection: Collection, failed: Sequence[StoredRun]) -> str:
+    """Returns the page's introduction: the numbers of runs, workloads and failures."""
     setups = collection.repeated
-    count = counted(len({setup.experiment for setup in setups}), "workload")
+    count = format_count(len({setup.experiment for setup in setups}), "workload")
     several = any(len(setup.runs) > 1 for setup in setups.values())
     seeds = (
         "A mean is followed by its 95 % interval over seeds. Runs of one configuration differ only in their seeds."
         if several
         else "Each configuration ran with one seed, so there are no intervals."
     )
-    ending = f" {counted(len(failed), 'run')} did not succeed." if failed else ""
+    ending = f" {format_count(len(failed), 'run')} did not succeed." if failed else ""
     return (
-        f"The measurements of {counted(len(collection), 'run')} of {count}, all with the same"
+        f"The measurements of {format_count(len(collection), 'run')} of {count}, all with the same"
         f" definitions.{ending} {seeds}"
     )
 
 
-def _workloads(workloads: Sequence[Workload]) -> Table:
+def _workloads_table(workloads: Sequence[Workload]) -> Table:
     """Returns a table with a row per workload, linked to its page."""
     return Table(
         name="all-workloads",
@@ -116,17 +119,17 @@ def _workloads(workloads: Sequence[Workload]) -> Table:
             Column("runs"),
             Column("failed"),
         ),
-        rows=tuple(_overview(workload) for workload in workloads),
+        rows=tuple(_workload_row(workload) for workload in workloads),
         data=pl.DataFrame(
             [
                 {
                     "workload": workload.title,
-                    "study": study.study if (study := _study(workload)) else None,
+                    "study": study.study if (study := _experiment_of(workload)) else None,
                     "machine": workload.first.machine,
-                    "policies": len(_policies(workload)),
+                    "policies": len(_policy_titles(workload)),
                     "runs": sum(len(setup.runs) for setup in workload.setups),
                     "failed": sum(len(setup.failed) for setup in workload.setups),
-                    "page": page_name(workload),
+                    "page": workload_page_name(workload),
                 }
                 for workload in workloads
             ],
@@ -137,84 +140,88 @@ def _workloads(workloads: Sequence[Workload]) -> Table:
     )
 
 
-def _overview(workload: Workload) -> Row:
-    study = _study(workload)
+def _workload_row(workload: Workload) -> Row:
+    """Returns the row of a workload in the table of workloads."""
+    study = _experiment_of(workload)
     failed = sum(len(setup.failed) for setup in workload.setups)
     return (
-        Cell(workload.title, link=f"#{page_name(workload)}"),
-        Cell(str(study.study) if study else NOTHING),
+        Cell(workload.title, link=f"#{workload_page_name(workload)}"),
+        Cell(str(study.study) if study else NO_VALUE),
         Cell(workload.first.machine),
-        Cell(str(len(_policies(workload)))),
-        Cell(ranges(setup.setup.cpus for setup in workload.setups)),
+        Cell(str(len(_policy_titles(workload)))),
+        Cell(ranges_text(setup.setup.cpus for setup in workload.setups)),
         Cell(f"{sum(len(setup.runs) for setup in workload.setups):,}"),
         Cell(str(failed), "failed" if failed else "muted"),
     )
 
 
-def _study(workload: Workload) -> Experiment | None:
+def _experiment_of(workload: Workload) -> Experiment | None:
     """Returns the study's experiment with this workload, or None."""
     return EXPERIMENTS.get(workload.first.experiment)
 
 
-def _policies(workload: Workload) -> set[str]:
+def _policy_titles(workload: Workload) -> set[str]:
+    """Returns the titles of the policies that ran the workload."""
     return {setup.setup.policy_title for setup in workload.setups}
 
 
-def page_name(workload: Workload) -> str:
+def workload_page_name(workload: Workload) -> str:
+    """Returns the name of a workload's page."""
     return f"workload-{workload.stem}"
 
 
-def _workload(collection: Collection, workload: Workload, drawn: bool) -> Page:
-    why, links = explanations(workload) if drawn else ((), {})
+def _workload_page(collection: Collection, workload: Workload, has_charts: bool) -> Page:
+    """Returns the page of a workload. `has_charts`: includes charts and the reasons for waits."""
+    wait_blocks, links = explain_waits(workload) if has_charts else ((), {})
     sections = {
         "Metrics": (metrics_table(collection, workload, links),),
         "Groups": (groups_table(collection, workload),),
-        "Pictures": workload_charts(collection, workload, links) if drawn else (),
-        "Why they waited": why,
+        "Pictures": workload_charts(collection, workload, links) if has_charts else (),
+        "Why they waited": wait_blocks,
         "Processes": (processes_table(collection, workload),),
-        "Again": (_again(workload),),
+        "Again": (_repeat_commands(workload),),
     }
-    trial = trials.of_setups(workload.setups)
+    trial = trials.trial_of_setups(workload.setups)
     return Page(
-        name=page_name(workload),
+        name=workload_page_name(workload),
         title=workload.title,
-        lead=_described(workload),
+        lead=_describe_workload(workload),
         sections=tuple(
             Section(title, blocks)
-            for title, made in sections.items()
-            if (blocks := tuple(block for block in made if block is not None))
+            for title, blocks_or_none in sections.items()
+            if (blocks := tuple(block for block in blocks_or_none if block is not None))
         ),
-        above=NAME,
-        trials={trials.NAME: trial} if trial else {},
+        above=PAGE_NAME,
+        trials={trials.PAGE_TRIAL: trial} if trial else {},
     )
 
 
-def _again(workload: Workload) -> Text | None:
+def _repeat_commands(workload: Workload) -> Text | None:
     """Returns the commands that repeat the runs, or None if there are none."""
-    command_lines = commands(run.manifest for setup in workload.setups for run in setup.runs)
+    command_lines = repeat_commands(run.manifest for setup in workload.setups for run in setup.runs)
     if not command_lines:
         return None
-    return Text(f"{prose('again')}\n\n{listing(chr(10).join(command_lines))}")
+    return Text(f"{read_prose('again')}\n\n{listing(chr(10).join(command_lines))}")
 
 
-def _described(workload: Workload) -> str:
+def _describe_workload(workload: Workload) -> str:
     """Returns a description of the workload, and where to read more."""
     setups = workload.setups
     command = code(workload_title(setups[0].runs[0].manifest))
-    policies = counted(len(_policies(workload)), "policy", "policies")
-    extent = counted(sum(len(setup.runs) for setup in setups), "run")
-    numbers = cpus(setup.setup.cpus for setup in setups)
-    known = _study(workload)
+    policies = format_count(len(_policy_titles(workload)), "policy", "policies")
+    extent = format_count(sum(len(setup.runs) for setup in setups), "run")
+    numbers = cpus_text(setup.setup.cpus for setup in setups)
+    known = _experiment_of(workload)
     study = f" Of study {known.study}: {literal(known.title)}." if known else ""
     return f"{command}, {policies} on {numbers}, {extent}.{study}"
 
 
-def _failures(failed: Sequence[StoredRun]) -> Section:
+def _failures_section(failed: Sequence[StoredRun]) -> Section:
     """Returns a section with each failed run and its message."""
     blocks = [
         Text(
-            f"**{literal(_title(run))}**: {literal(run.status)}, in {code(str(run.folder))}\n\n"
-            + listing(message(run)),
+            f"**{literal(_run_title(run))}**: {literal(run.status)}, in {code(str(run.folder))}\n\n"
+            + listing(run_message(run)),
             "warning",
         )
         for run in failed
@@ -222,12 +229,13 @@ def _failures(failed: Sequence[StoredRun]) -> Section:
     return Section("What failed", tuple(blocks))
 
 
-def _title(run: StoredRun) -> str:
+def _run_title(run: StoredRun) -> str:
+    """Returns a run's title: workload, policy, CPUs and seed."""
     setup = run.setup
-    return f"{setup.experiment}, {setup.policy_title}, {cpus([setup.cpus])}, seed {run.seed}"
+    return f"{setup.experiment}, {setup.policy_title}, {cpus_text([setup.cpus])}, seed {run.seed}"
 
 
-def recordings(collection: Collection) -> dict[int, Recording]:
+def choose_recordings(collection: Collection) -> dict[int, Recording]:
     """Returns recordings by the number of the run, up to PLAYED_BYTES of traces.
 
     The first run of each configuration has priority.
@@ -235,23 +243,29 @@ def recordings(collection: Collection) -> dict[int, Recording]:
     with_trace = {
         number: run for number, run in enumerate(collection) if (run.folder / TRACE_FILE).is_file()
     }
-    firsts = {run.setup: number for number, run in reversed(with_trace.items())}
-    chosen: dict[int, Recording] = {}
-    left = PLAYED_BYTES
-    for number in dict.fromkeys((*sorted(firsts.values()), *with_trace)):
+    first_runs = {run.setup: number for number, run in reversed(with_trace.items())}
+    recordings_by_run: dict[int, Recording] = {}
+    bytes_left = PLAYABLE_BYTES_MAX
+    for number in dict.fromkeys((*sorted(first_runs.values()), *with_trace)):
         run = with_trace[number]
         trace = run.folder / TRACE_FILE
-        if trace.stat().st_size <= left:
-            left -= trace.stat().st_size
-            title = f"{_title(run)}, recorded"
-            chosen[number] = Recording(
-                f"run-{number + 1}", title, run.setup.policy, trace, _more(run), run.succeeded
+        if trace.stat().st_size <= bytes_left:
+            bytes_left -= trace.stat().st_size
+            title = f"{_run_title(run)}, recorded"
+            recordings_by_run[number] = Recording(
+                f"run-{number + 1}",
+                title,
+                run.setup.policy,
+                trace,
+                _run_actions(run),
+                run.succeeded,
             )
-    return chosen
+    return recordings_by_run
 
 
-def _list(collection: Collection) -> Table:
-    played = recordings(collection)
+def _run_table(collection: Collection) -> Table:
+    """Returns the table of all runs."""
+    playable_runs = choose_recordings(collection)
     columns = ("workload", "policy", "CPUs", "seed", "machine", "status", "took", "folder")
     return Table(
         name="all-runs",
@@ -260,13 +274,15 @@ def _list(collection: Collection) -> Table:
             Column(title, align="right" if title in ("CPUs", "seed", "took") else "left")
             for title in columns
         ),
-        rows=tuple(_listed(run, played.get(number)) for number, run in enumerate(collection)),
+        rows=tuple(
+            _run_row(run, playable_runs.get(number)) for number, run in enumerate(collection)
+        ),
         data=pl.DataFrame(
             [
                 {
                     **runs.identity(run),
                     "workload": workload_title(run.manifest),
-                    "message": message(run),
+                    "message": run_message(run),
                     "host_seconds": run.manifest.get("host_seconds"),
                     "folder": str(run.folder),
                 }
@@ -279,12 +295,13 @@ def _list(collection: Collection) -> Table:
     )
 
 
-def _listed(run: StoredRun, recording: Recording | None) -> Row:
+def _run_row(run: StoredRun, recording: Recording | None) -> Row:
+    """Returns the row of a run in the table of all runs."""
     setup = run.setup
     seconds = run.manifest.get("host_seconds")
     status = Cell("success")
     if not run.succeeded:
-        status = Cell(run.status, "failed", literal(message(run).partition("\n")[0]))
+        status = Cell(run.status, "failed", literal(run_message(run).partition("\n")[0]))
     return (
         Cell(setup.experiment, recording=recording),
         Cell(setup.policy_title),
@@ -292,19 +309,19 @@ def _listed(run: StoredRun, recording: Recording | None) -> Row:
         Cell(str(run.seed)),
         Cell(setup.machine if is_repeatable(run) else f"{setup.machine} (not repeatable)"),
         status,
-        Cell(NOTHING if seconds is None else host_time(seconds), "muted", rank=seconds),
-        Cell(run.folder.name, "muted", more=_more(run, recording)),
+        Cell(NO_VALUE if seconds is None else host_time(seconds), "muted", rank=seconds),
+        Cell(run.folder.name, "muted", more=_run_actions(run, recording)),
     )
 
 
-def _more(run: StoredRun, recording: Recording | None = None) -> tuple[tuple[str, str], ...]:
+def _run_actions(run: StoredRun, recording: Recording | None = None) -> tuple[tuple[str, str], ...]:
     """Returns the actions that a reader can take with a run: descriptions, each with a command or the trace's path.
 
     If the report contains the recording, its trace for Perfetto is in the report, too.
     """
-    has_recording = recording and recording.is_sound and player_pages.perfetto_of(recording)
-    perfetto = has_recording or player_pages.PERFETTO
-    again = command_of(run.manifest)
+    has_recording = recording and recording.is_sound and player_pages.perfetto_address(recording)
+    perfetto = has_recording or player_pages.PERFETTO_ADDRESS
+    again = repeat_command(run.manifest)
     lines = [("run", again)] if again else []
     if (run.folder / TRACE_FILE).is_file():
         folder = str(run.folder)

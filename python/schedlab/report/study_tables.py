@@ -17,36 +17,35 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
-from schedlab.analysis.comparison.formatting import in_column
-from schedlab.analysis.comparison.statistics import Estimate, Within, estimate
-from schedlab.base.display.numbers import NOTHING
+from schedlab.analysis.comparison.formatting import estimate_in_column
+from schedlab.analysis.comparison.statistics import Estimate, ValueRange, estimate
+from schedlab.base.display.numbers import NO_VALUE
 from schedlab.report.model import Cell, Column, Row, Table, Tone
 from schedlab.studies.agreement import is_near, tolerance
 from schedlab.studies.causes import Cause, cause_of
 
 if TYPE_CHECKING:
-    from schedlab.runs.collection import Repeated, StoredRun
+    from schedlab.runs.collection import ConfigurationRuns, StoredRun
     from schedlab.studies import Figure
 
 NOT_RUN = "not run"
 NOT_EXPLAINED = "This difference from the study is not explained."
-GAVE_A_CONSTANT = "The costs are derived from this cell, so it agrees by definition."
+COSTS_DERIVED_FROM_CELL = "The costs are derived from this cell, so it agrees by definition."
 REST_NOT_EXPLAINED = "The rest of the difference is not explained."
 EXPLAINED_BY_COSTS = (
-    "Operations are slower on the study's machine. With its costs the value is near: see *study"
-    " costs*."
+    "With the study costs, in which operations are slower, the value is near: see *study costs*."
 )
 
-Numbers = Mapping[Path, float]
+NumbersByRun = Mapping[Path, float]
 """The measured number of each run, by folder. Runs without a number are missing."""
 
 
-class NotMeasured(Exception):
+class NoMeasurement(Exception):
     """Raised if a text needs a number that the runs do not have. The message names the reason."""
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """A measurement under one configuration: a number for each seed, or the reason why numbers are missing."""
 
     values: tuple[float, ...] = ()
@@ -54,8 +53,8 @@ class Measured:
     """The text of a cell without values."""
     why: str = ""
     """Markdown: how the runs failed."""
-    failed: bool = False
-    within: Within = (0, math.inf)
+    has_failed: bool = False
+    within: ValueRange = (0, math.inf)
     """Range of possible values, which limits the interval."""
     runs: tuple[float | None, ...] = ()
     """For charts: the number of each run, or None if it failed or has none."""
@@ -74,14 +73,14 @@ class Measured:
     def value(self) -> float:
         """Returns the mean. Raises NotMeasured if there is none."""
         if self.estimate is None:
-            raise NotMeasured("no such value" if self.missing == NOTHING else self.missing)
+            raise NoMeasurement("no such value" if self.missing == NO_VALUE else self.missing)
         return self.estimate.mean
 
     def __format__(self, spec: str) -> str:
         """Returns the mean, for texts: `f"{measured:.1f}"`. Raises NotMeasured if there is none."""
         return format(self.value, spec)
 
-    def record(self) -> dict[str, float | int | str | None]:
+    def table_record(self) -> dict[str, float | int | str | None]:
         """Returns the columns of the data behind a table."""
         mean = self.estimate
         return {
@@ -92,33 +91,36 @@ class Measured:
             "missing": None if mean else self.missing,
         }
 
-    def text(self, decimals: int) -> str:
+    def format_interval(self, decimals: int) -> str:
         """`86.0 [85.1, 86.9]`, or `not run`."""
         if self.estimate is None:
             return self.missing
-        return in_column(self.estimate, decimals=decimals)
+        return estimate_in_column(self.estimate, decimals=decimals)
 
 
-def measure(
-    repeated: Repeated | None, numbers: Numbers, within: Within = (0, math.inf)
-) -> Measured:
+def measure_seeds(
+    repeated: ConfigurationRuns | None, numbers: NumbersByRun, within: ValueRange = (0, math.inf)
+) -> Measurement:
     """Returns the measurement of all seeds of a configuration.
 
     It has no values if a run has no number.
     """
     if repeated is None:
-        return Measured()
+        return Measurement()
     runs = tuple(numbers.get(run.folder) if run.succeeded else None for run in repeated.runs)
     if repeated.failed:
-        how = f"failed ({len(repeated.failed)} of {len(repeated.runs)})"
-        return Measured((), how, _failures(repeated.failed), failed=True, runs=runs)
+        failure_text = f"failed ({len(repeated.failed)} of {len(repeated.runs)})"
+        return Measurement(
+            (), failure_text, _failures_text(repeated.failed), has_failed=True, runs=runs
+        )
     values = tuple(run for run in runs if run is not None)
     if len(values) < len(runs):
-        return Measured((), NOTHING, "The run succeeded, but has no such value.", runs=runs)
-    return Measured(values, within=within, runs=runs)
+        return Measurement((), NO_VALUE, "The run succeeded, but has no such value.", runs=runs)
+    return Measurement(values, within=within, runs=runs)
 
 
-def _failures(failed: Iterable[StoredRun]) -> str:
+def _failures_text(failed: Iterable[StoredRun]) -> str:
+    """Returns in words how runs failed."""
     reasons = {
         f"seed {run.seed}: {run.status}"
         + (f", {message}" if (message := str(run.manifest.get("message", "")).strip()) else "")
@@ -127,8 +129,10 @@ def _failures(failed: Iterable[StoredRun]) -> str:
     return "; ".join(sorted(reasons))
 
 
-Kind = Literal["expected", "published", "rerun", "measured", "difference", "study_costs", "ideal"]
-_TITLES: Mapping[Kind, str] = {
+ColumnKind = Literal[
+    "expected", "published", "rerun", "measured", "difference", "study_costs", "ideal"
+]
+_COLUMN_TITLES: Mapping[ColumnKind, str] = {
     "expected": "expected",
     "published": "published",
     "rerun": "rerun",
@@ -140,23 +144,23 @@ _TITLES: Mapping[Kind, str] = {
 """The titles of the columns, in their order."""
 
 
-_ALSO_THEIRS: Mapping[Tone, str] = {
+_MEANINGS_WITH_STUDY_COSTS: Mapping[Tone, str] = {
     "good": "near its ideal; study costs: near the published value",
     "bad": "off its ideal; study costs: off the published value",
 }
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FigureComparison:
     """One figure of a study with the measured value and the ideal."""
 
     published: Figure | None = None
-    measured: Measured | None = None
+    measured: Measurement | None = None
     """None if no measurement corresponds to the figure.
 
     A measurement that was not run is a Measured without values.
     """
-    study_costs: Measured | None = None
+    study_costs: Measurement | None = None
     """The measurement with the study costs."""
     costs_run: str = ""
     """The experiment that measured with the study costs."""
@@ -167,9 +171,9 @@ class Comparison:
     """The value of the study's own programs in a rerun."""
     decimals: int = 1
     """Decimals of measured figures and the ideal. Published figures are as printed."""
-    near: float | None = None
+    near_distance: float | None = None
     """Maximum distance from the ideal for the tone `good`; larger distances are `bad`. None: no tone."""
-    counted: bool = True
+    is_counted: bool = True
     """False if agreement has no meaning: the published figure measures no scheduler, or defined a constant."""
     shows_ideal: bool = True
     """False if the ideal only determines the tone, and another column shows it."""
@@ -178,35 +182,37 @@ class Comparison:
 
     Empty: no column.
     """
-    notes: Mapping[Kind, str] = field(default_factory=dict)
+    notes: Mapping[ColumnKind, str] = field(default_factory=dict)
     """Footnotes, in Markdown."""
 
-    def has(self, kind: Kind) -> bool:
+    def has_column(self, kind: ColumnKind) -> bool:
         """Returns whether the column has content."""
         if kind == "difference":
             return bool(self.differs)
         return getattr(self, kind) is not None and (kind != "ideal" or self.shows_ideal)
 
-    def cell(self, kind: Kind) -> Cell:
+    def column_cell(self, kind: ColumnKind) -> Cell:
         """Returns the cell of that column."""
-        why = self.notes.get(kind, "") or self._reason(kind)
+        why = self.notes.get(kind, "") or self._difference_reason(kind)
         if kind == "measured":
-            return self._measured(self.measured, self.ideal, self.near, why)
+            return self._measured_cell(self.measured, self.ideal, self.near_distance, why)
         if kind == "study_costs":
-            return self._measured(self.study_costs, _value(self.published), self.tolerance, why)
+            return self._measured_cell(
+                self.study_costs, _figure_value(self.published), self.tolerance, why
+            )
         if kind == "difference":
-            return Cell(self._difference(), "muted", why)
+            return Cell(self._difference_text(), "muted", why)
         if kind == "ideal":
-            text = NOTHING if self.ideal is None else f"{self.ideal:.{self.decimals}f}"
+            text = NO_VALUE if self.ideal is None else f"{self.ideal:.{self.decimals}f}"
             return Cell(text, "muted", why)
         figure: Figure | None = getattr(self, kind)
         tone: Tone = "plain" if kind == "published" else "muted"
-        return Cell(figure.text if figure else NOTHING, tone, why)
+        return Cell(figure.text if figure else NO_VALUE, tone, why)
 
-    def _reason(self, kind: Kind) -> str:
+    def _difference_reason(self, kind: ColumnKind) -> str:
         """Returns why a measured value is not near the published one, if the runs show it."""
-        ours = {"measured": self.measured, "study_costs": self.study_costs}.get(kind)
-        if not self._is_off(ours):
+        measured = {"measured": self.measured, "study_costs": self.study_costs}.get(kind)
+        if not self._is_off(measured):
             return ""
         if kind != "measured" or not self.study_costs or self.study_costs.mean is None:
             return NOT_EXPLAINED
@@ -220,54 +226,67 @@ class Comparison:
         """Returns the cause that explains the published value, if a run shows one."""
         return cause_of(self.published) if self.published else None
 
-    def _is_off(self, ours: Measured | None) -> bool:
+    def _is_off(self, measured: Measurement | None) -> bool:
         """Returns True if a value was measured that is not near the published one."""
         if (
-            ours is None
-            or ours.mean is None
+            measured is None
+            or measured.mean is None
             or self.published is None
-            or not self.published.finished
+            or not self.published.is_number
         ):
             return False
-        return self.counted and not is_near(self.published, ours.mean)
+        return self.is_counted and not is_near(self.published, measured.mean)
 
     @property
     def tolerance(self) -> float | None:
         """Returns how far a value near the published figure may be
         from it, or None without a figure.
         """
-        return tolerance(self.published) if self.published and self.published.finished else None
+        return tolerance(self.published) if self.published and self.published.is_number else None
 
-    def _difference(self) -> str:
+    def _difference_text(self) -> str:
+        """Returns the difference of the measured from the published value, in words."""
         mean = self.measured.mean if self.measured else None
-        theirs = _value(self.published)
-        if mean is None or theirs is None or not self.differs:
-            return NOTHING
+        published_value = _figure_value(self.published)
+        if mean is None or published_value is None or not self.differs:
+            return NO_VALUE
         if self.differs == "percent":
-            return _signed(100 * (mean / theirs - 1), 0) + " %" if theirs else NOTHING
-        return _signed(mean - theirs, self.decimals)
+            return (
+                _signed_text(100 * (mean / published_value - 1), 0) + " %"
+                if published_value
+                else NO_VALUE
+            )
+        return _signed_text(mean - published_value, self.decimals)
 
-    def _measured(
-        self, ours: Measured | None, aim: float | None, near: float | None, why: str
+    def _measured_cell(
+        self, measured: Measurement | None, aim: float | None, near: float | None, why: str
     ) -> Cell:
-        if ours is None:
-            return Cell(NOTHING, "muted", why)
-        text = ours.text(self.decimals)
-        if ours.failed:
-            return Cell(text, "failed", ours.why)
-        if ours.mean is None:
-            return Cell(text, "muted", ours.why)
+        """Returns the cell of a measured value.
+
+        `aim`: the value it should be near; `near_distance`: the tolerance.
+        """
+        if measured is None:
+            return Cell(NO_VALUE, "muted", why)
+        text = measured.format_interval(self.decimals)
+        if measured.has_failed:
+            return Cell(text, "failed", measured.why)
+        if measured.mean is None:
+            return Cell(text, "muted", measured.why)
         if aim is None or near is None:
             return Cell(text, "plain", why)
-        return Cell(text, "good" if abs(ours.mean - aim) <= near else "bad", why)
+        return Cell(text, "good" if abs(measured.mean - aim) <= near else "bad", why)
 
-    def record(self) -> dict[str, float | int | str | None]:
+    def table_record(self) -> dict[str, float | int | str | None]:
         """Returns the columns of the data behind a table."""
         return {
-            "expected": _value(self.expected),
-            "published": _value(self.published),
-            "rerun": _value(self.rerun),
-            **(self.measured.record() if self.measured else dict.fromkeys(Measured().record())),
+            "expected": _figure_value(self.expected),
+            "published": _figure_value(self.published),
+            "rerun": _figure_value(self.rerun),
+            **(
+                self.measured.table_record()
+                if self.measured
+                else dict.fromkeys(Measurement().table_record())
+            ),
             "study_costs": self.study_costs.mean if self.study_costs else None,
             **self._cause_record(),
             "ideal": self.ideal,
@@ -284,42 +303,43 @@ class Comparison:
             before, after = cause.effects[published.column]
             return {
                 "cause": cause.name,
-                "cause_run": cause.run,
+                "cause_run": cause.experiment,
                 "cause_without": before,
                 "cause_with": after,
             }
-        explained = self._reason("measured") == EXPLAINED_BY_COSTS
+        is_explained = self._difference_reason("measured") == EXPLAINED_BY_COSTS
         return {
-            "cause": "study costs" if explained else None,
-            "cause_run": self.costs_run if explained else None,
-            "cause_without": self.measured.mean if explained and self.measured else None,
-            "cause_with": self.study_costs.mean if explained and self.study_costs else None,
+            "cause": "study costs" if is_explained else None,
+            "cause_run": self.costs_run if is_explained else None,
+            "cause_without": self.measured.mean if is_explained and self.measured else None,
+            "cause_with": self.study_costs.mean if is_explained and self.study_costs else None,
         }
 
 
-def _signed(number: float, decimals: int) -> str:
+def _signed_text(number: float, decimals: int) -> str:
     """Returns a number with its sign, unless it is rounded to 0."""
     rounded = round(number, decimals)
     return f"{rounded:+.{decimals}f}" if rounded else f"{0:.{decimals}f}"
 
 
-def _value(figure: Figure | None) -> float | None:
-    return figure.value if figure and figure.finished else None
+def _figure_value(figure: Figure | None) -> float | None:
+    """Returns the number of a published figure; None without one."""
+    return figure.value if figure and figure.is_number else None
 
 
 @dataclass(frozen=True)
-class Line:
+class ComparisonRow:
     """A row: its labels, and its comparisons by heading."""
 
     labels: tuple[str, ...]
-    parts: Mapping[str, Comparison]
+    comparisons: Mapping[str, FigureComparison]
 
 
 def compared_table(
     name: str,
     title: str,
     labels: Sequence[str],
-    lines: Sequence[Line],
+    lines: Sequence[ComparisonRow],
     caption: str = "",
 ) -> Table:
     """Returns a table with columns for the labels and the content of each
@@ -327,42 +347,46 @@ def compared_table(
 
     A repeated first label is printed once, and each new one has a line above it.
     """
-    kinds = {part: _kinds(lines, part) for part in dict.fromkeys(_parts(lines))}
+    kinds = {part: _column_kinds(lines, part) for part in dict.fromkeys(_distinct_headings(lines))}
     columns = [
         *(Column(label, align="left") for label in labels),
-        *(Column(_TITLES[kind], part) for part, kind_group in kinds.items() for kind in kind_group),
+        *(
+            Column(_COLUMN_TITLES[kind], part)
+            for part, kind_group in kinds.items()
+            for kind in kind_group
+        ),
     ]
-    shown, sections = label_cells([line.labels for line in lines])
+    label_rows, sections = make_label_cells([line.labels for line in lines])
     rows = [
         (
             *cells_of_labels,
             *(
-                line.parts.get(part, Comparison()).cell(kind)
+                line.comparisons.get(part, FigureComparison()).column_cell(kind)
                 for part, kind_group in kinds.items()
                 for kind in kind_group
             ),
         )
-        for cells_of_labels, line in zip(shown, lines, strict=True)
+        for cells_of_labels, line in zip(label_rows, lines, strict=True)
     ]
-    theirs = any(
+    has_study_costs = any(
         comparison.study_costs and comparison.published
         for line in lines
-        for comparison in line.parts.values()
+        for comparison in line.comparisons.values()
     )
     return Table(
         name,
         title,
         tuple(columns),
         tuple(rows),
-        _data(labels, lines),
+        _table_data(labels, lines),
         caption,
         sections,
-        _ALSO_THEIRS if theirs else {},
+        _MEANINGS_WITH_STUDY_COSTS if has_study_costs else {},
         keys=len(labels),
     )
 
 
-def label_cells(labels: Sequence[Sequence[str]]) -> tuple[list[Row], tuple[int, ...]]:
+def make_label_cells(labels: Sequence[Sequence[str]]) -> tuple[list[Row], tuple[int, ...]]:
     """Returns the label cells of rows, and the rows before which a line is drawn.
 
     A repeated first label is omitted. There are no lines if every row has a new one.
@@ -379,19 +403,24 @@ def label_cells(labels: Sequence[Sequence[str]]) -> tuple[list[Row], tuple[int, 
     return rows, tuple(starts[1:]) if len(starts) < len(labels) else ()
 
 
-def _parts(lines: Sequence[Line]) -> Iterable[str]:
-    return (part for line in lines for part in line.parts)
+def _distinct_headings(lines: Sequence[ComparisonRow]) -> Iterable[str]:
+    """Returns the distinct headings of the lines' comparisons, in order."""
+    return (part for line in lines for part in line.comparisons)
 
 
-def _kinds(lines: Sequence[Line], part: str) -> list[Kind]:
+def _column_kinds(lines: Sequence[ComparisonRow], part: str) -> list[ColumnKind]:
+    """Returns the columns that have content in any line of this part."""
     return [
         kind
-        for kind in _TITLES
-        if any(part in line.parts and line.parts[part].has(kind) for line in lines)
+        for kind in _COLUMN_TITLES
+        if any(
+            part in line.comparisons and line.comparisons[part].has_column(kind) for line in lines
+        )
     ]
 
 
-def _data(labels: Sequence[str], lines: Sequence[Line]) -> pl.DataFrame:
+def _table_data(labels: Sequence[str], lines: Sequence[ComparisonRow]) -> pl.DataFrame:
+    """Returns the data behind a table: a row for each comparison."""
     numbers = (
         "expected",
         "published",
@@ -406,9 +435,13 @@ def _data(labels: Sequence[str], lines: Sequence[Line]) -> pl.DataFrame:
     )
     return pl.DataFrame(
         [
-            {**dict(zip(labels, line.labels, strict=True)), "quantity": part, **comparison.record()}
+            {
+                **dict(zip(labels, line.labels, strict=True)),
+                "quantity": part,
+                **comparison.table_record(),
+            }
             for line in lines
-            for part, comparison in line.parts.items()
+            for part, comparison in line.comparisons.items()
         ],
         schema_overrides={
             **dict.fromkeys(numbers, pl.Float64),

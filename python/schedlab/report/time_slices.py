@@ -7,39 +7,52 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from schedlab.analysis.comparison.formatting import column_decimals, in_column
-from schedlab.analysis.comparison.measures import BY_NAME, Measure
+from schedlab.analysis.comparison.formatting import column_decimals, estimate_in_column
+from schedlab.analysis.comparison.measures import MEASURES_BY_NAME, Measure
 from schedlab.analysis.comparison.statistics import Estimate, estimate
 from schedlab.analysis.comparison.suites import Suite
-from schedlab.base.display.numbers import fitting, number_as_text, percent
+from schedlab.base.display.numbers import number_as_text, percent, with_fitting_unit
 from schedlab.report.model import Cell, Column, Section, Table, Text
+from schedlab.report.wording import cpus_text
 from schedlab.runs.collection import Collection
 
-TURNAROUND, RESPONSE, OVERHEAD = (BY_NAME[name] for name in ("turnaround", "response", "overhead"))
-_SHOWN = (TURNAROUND, RESPONSE, OVERHEAD)
-_ALIKE = 0.02
+TURNAROUND, RESPONSE, OVERHEAD = (
+    MEASURES_BY_NAME[name] for name in ("turnaround", "response", "overhead")
+)
+_METRICS = (TURNAROUND, RESPONSE, OVERHEAD)
+_RUNNING_TIME_SPREAD_MAX = 0.02
 """Maximum relative difference of the running times of tasks with equal work."""
 
 
-def section(collection: Collection, contest: Sequence[Suite]) -> Section | None:
+def time_slice_section(collection: Collection, rankable: Sequence[Suite]) -> Section | None:
     """Returns the section on the suite of equal CPU-bound tasks with
     the clearest result, or None.
     """
-    equal = _of_equal_work(collection)
-    fit = [suite for suite in contest if all(measure in suite.measures for measure in _SHOWN)]
-    fit = [suite for suite in fit if (suite.experiment, suite.cpus) in equal]
-    if not fit:
+    equal_tests = _equal_work_tests(collection)
+    suitable_suites = [
+        suite for suite in rankable if all(measure in suite.measures for measure in _METRICS)
+    ]
+    suitable_suites = [
+        suite for suite in suitable_suites if (suite.experiment, suite.cpus) in equal_tests
+    ]
+    if not suitable_suites:
         return None
-    suite = max(fit, key=lambda suite: suite.ratio(suite.order(TURNAROUND)[-1], TURNAROUND))
-    turns = _turns(collection, suite)
-    processes = equal[suite.experiment, suite.cpus]
+    suite = max(
+        suitable_suites,
+        key=lambda suite: suite.ratio(suite.policies_by_mean(TURNAROUND)[-1], TURNAROUND),
+    )
+    slices = _slice_lengths(collection, suite)
+    processes = equal_tests[suite.experiment, suite.cpus]
     return Section(
         "Why: the length of time slices",
-        (Text(_words(suite, turns, processes)), _table(suite, turns, processes)),
+        (
+            Text(_explanation_text(suite, slices, processes)),
+            _slices_table(suite, slices, processes),
+        ),
     )
 
 
-def _of_equal_work(collection: Collection) -> dict[tuple[str, int], int]:
+def _equal_work_tests(collection: Collection) -> dict[tuple[str, int], int]:
     """Returns the number of tasks by experiment and CPUs, where all tasks had equal work.
 
     In each run, the same number of tasks, more than CPUs, ran to
@@ -56,7 +69,9 @@ def _of_equal_work(collection: Collection) -> dict[tuple[str, int], int]:
         )
     )
     suites = runs.group_by("experiment", "cpus", maintain_order=True).agg(
-        equal=((pl.col("spread") < _ALIKE) & pl.col("ended") & (pl.col("woken") == 0)).all()
+        equal=(
+            (pl.col("spread") < _RUNNING_TIME_SPREAD_MAX) & pl.col("ended") & (pl.col("woken") == 0)
+        ).all()
         & (pl.col("count").min() == pl.col("count").max())
         & (pl.col("count").min() > pl.col("cpus").first()),
         count=pl.col("count").first(),
@@ -66,65 +81,68 @@ def _of_equal_work(collection: Collection) -> dict[tuple[str, int], int]:
     }
 
 
-def _turns(collection: Collection, suite: Suite) -> dict[str, Estimate]:
+def _slice_lengths(collection: Collection, suite: Suite) -> dict[str, Estimate]:
     """Returns the mean time slice in ns by policy, the shortest first: running time ÷ picks."""
-    mine = collection.summary.filter(
+    suite_rows = collection.summary.filter(
         (pl.col("experiment") == suite.experiment)
         & (pl.col("cpus") == suite.cpus)
         & (pl.col("tick_ns") == suite.tick_ns)
         & (pl.col("machine") == suite.machine)
         & pl.col("seed").is_in(suite.seeds)
-        & pl.col("policy").is_in(suite.having(TURNAROUND))
+        & pl.col("policy").is_in(suite.policies_with(TURNAROUND))
     ).select("policy", turn=pl.col("running_ns") / pl.col("selections"))
-    turns = {
-        policy: estimate(part["turn"].to_list(), BY_NAME["turnaround"].within)
-        for (policy,), part in mine.partition_by("policy", as_dict=True).items()
+    slices = {
+        policy: estimate(part["turn"].to_list(), MEASURES_BY_NAME["turnaround"].within)
+        for (policy,), part in suite_rows.partition_by("policy", as_dict=True).items()
     }
-    return dict(sorted(turns.items(), key=lambda item: item[1].mean))
+    return dict(sorted(slices.items(), key=lambda item: item[1].mean))
 
 
-def _words(suite: Suite, turns: dict[str, Estimate], processes: int) -> str:
-    highest, long = suite.order(TURNAROUND)[-1], list(turns)[-1]
+def _explanation_text(suite: Suite, slices: dict[str, Estimate], processes: int) -> str:
+    """Returns the section's text: how the length of time slices determines turnaround, response and
+    overhead.
+    """
+    slowest, longest_slices = suite.policies_by_mean(TURNAROUND)[-1], list(slices)[-1]
 
-    def words_of(policy: str, measure: Measure) -> str:
+    def mean_text(policy: str, measure: Measure) -> str:
         return number_as_text(suite.means[policy, measure.name].mean, measure.quantity)
 
-    def turn(policy: str) -> str:
-        return number_as_text(turns[policy].mean, TURNAROUND.quantity)
+    def slice_text(policy: str) -> str:
+        return number_as_text(slices[policy].mean, TURNAROUND.quantity)
 
-    ratio = suite.means[long, "turnaround"].mean / suite.means[highest, "turnaround"].mean
+    ratio = suite.means[longest_slices, "turnaround"].mean / suite.means[slowest, "turnaround"].mean
     bound = (processes + suite.cpus) / (2 * processes)
     return (
-        f"`{suite.title}` on {_cpus(suite)} runs {processes} processes of equal work that never"
+        f"`{suite.title}` on {cpus_text([suite.cpus])} runs {processes} processes of equal work that never"
         " block. If n such processes advance together on m CPUs, all end last. If they run one"
         f" after the other, the mean turnaround is (n + m) ÷ 2n of that, here {percent(bound)}."
-        f" `{highest}` has the highest mean, with time slices of {turn(highest)}:"
-        f" {words_of(highest, TURNAROUND)}. `{long}` has the longest time slices ({turn(long)}):"
-        f" {words_of(long, TURNAROUND)}, or {percent(ratio)}. Policies with short time slices are"
+        f" `{slowest}` has the highest mean, with time slices of {slice_text(slowest)}:"
+        f" {mean_text(slowest, TURNAROUND)}. `{longest_slices}` has the longest time slices"
+        f" ({slice_text(longest_slices)}):"
+        f" {mean_text(longest_slices, TURNAROUND)}, or {percent(ratio)}. Policies with short time slices are"
         " between the two if chance or levels let some processes get ahead. Long time slices cost"
-        f" response, {words_of(long, RESPONSE)} instead of {words_of(highest, RESPONSE)} on"
-        f" average, and save overhead, {words_of(long, OVERHEAD)} instead of"
-        f" {words_of(highest, OVERHEAD)}. This is a property of a setting rather than of an"
+        f" response, {mean_text(longest_slices, RESPONSE)} instead of {mean_text(slowest, RESPONSE)} on"
+        f" average, and save overhead, {mean_text(longest_slices, OVERHEAD)} instead of"
+        f" {mean_text(slowest, OVERHEAD)}. This is a property of a setting rather than of an"
         " algorithm: a tunable for the time slice moves a policy between the two. Processes that"
         " sleep and wake up have to wait for the long time slices of others."
     )
 
 
-def _cpus(suite: Suite) -> str:
-    return f"{suite.cpus} CPU{'' if suite.cpus == 1 else 's'}"
-
-
-def _table(suite: Suite, turns: dict[str, Estimate], processes: int) -> Table:
-    columns = [("time slice", TURNAROUND.quantity, turns)] + [
+def _slices_table(suite: Suite, slices: dict[str, Estimate], processes: int) -> Table:
+    """Returns the table of time slices and metrics, the policy with the
+    shortest time slices first.
+    """
+    columns = [("time slice", TURNAROUND.quantity, slices)] + [
         (
             measure.title,
             measure.quantity,
-            {policy: suite.means[policy, measure.name] for policy in turns},
+            {policy: suite.means[policy, measure.name] for policy in slices},
         )
-        for measure in _SHOWN
+        for measure in _METRICS
     ]
     units = [
-        fitting(quantity, max(mean.mean for mean in means.values()))
+        with_fitting_unit(quantity, max(mean.mean for mean in means.values()))
         for _, quantity, means in columns
     ]
     digits = [
@@ -135,11 +153,11 @@ def _table(suite: Suite, turns: dict[str, Estimate], processes: int) -> Table:
         (
             Cell(policy),
             *(
-                Cell(in_column(means[policy], unit, decimals))
+                Cell(estimate_in_column(means[policy], unit, decimals))
                 for (_, _, means), unit, decimals in zip(columns, units, digits, strict=True)
             ),
         )
-        for policy in turns
+        for policy in slices
     ]
     data = [
         {"policy": policy, "figure": title, "mean": mean.mean, "low": mean.low, "high": mean.high}
@@ -148,7 +166,7 @@ def _table(suite: Suite, turns: dict[str, Estimate], processes: int) -> Table:
     ]
     return Table(
         "comparison-turns",
-        f"Time slices of {suite.title}, {_cpus(suite)}",
+        f"Time slices of {suite.title}, {cpus_text([suite.cpus])}",
         (
             Column("policy", align="left"),
             *(

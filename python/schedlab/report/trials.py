@@ -17,35 +17,35 @@ from schedlab.base.toolchain.committed import committed_policies
 from schedlab.errors import WrongUsage
 from schedlab.machines.folder import WORKLOAD_FILE
 from schedlab.report.model import Trial
-from schedlab.report.wording import cpus, listed
-from schedlab.runs.collection import Collection, Repeated, StoredRun
+from schedlab.report.wording import cpus_text, listed
+from schedlab.runs.collection import Collection, ConfigurationRuns, StoredRun
 from schedlab.studies.experiments import EXPERIMENTS
-from schedlab.studies.files import FILES
+from schedlab.studies.files import EXPERIMENT_FILES
 from schedlab.studies.study import Study
 from schedlab.units import format_time
 from schedlab.workload.changes import Change
-from schedlab.workload.costs import KERNEL
-from schedlab.workload.palette import palette
-from schedlab.workload.text import length, text_of
-from schedlab.workload.workload_files import read
+from schedlab.workload.costs import KERNEL_COSTS
+from schedlab.workload.palette import read_palette
+from schedlab.workload.text import count_lines, format_workload
+from schedlab.workload.workload_files import read_workload_file
 
-NAME = "page"
+PAGE_TRIAL = "page"
 """The name of the trial that a page offers below its lead."""
-SYSTEMS = 4
+POLICIES_MAX = 4
 """Maximum number of policies that the page simulates side by side."""
-TICK_NS = 10_000_000
+PAGE_TICK_NS = 10_000_000
 """The page's tick in ns."""
-_LINES = 400
+_TEXT_LINES_MAX = 400
 """Maximum number of lines of a workload in an address."""
-_OTHER_COSTS = "operations as fast as in the schedlab kernel"
-_ALIKE = "identical CPUs"
+_KERNEL_COSTS = "operations as fast as in the schedlab kernel"
+_IDENTICAL_CPUS = "identical CPUs"
 _FILE_REASON = "a workload file instead of the program"
-_NEAREST = "the workload file that is most similar to the command"
-_AS_IT_IS = "the file without its changes"
+_SIMILAR_FILE = "the workload file that is most similar to the command"
+_UNCHANGED_FILE = "the file without its changes"
 
 
 @dataclass(frozen=True)
-class _Load:
+class _PageWorkload:
     """A workload for the page: the name of a built-in one, or a text."""
 
     title: str
@@ -55,7 +55,7 @@ class _Load:
     """Differences from the workload that was run."""
 
 
-def of_setups(setups: Sequence[Repeated]) -> Trial | None:
+def trial_of_setups(setups: Sequence[ConfigurationRuns]) -> Trial | None:
     """Returns a trial of configurations with the same workload, under up to four policies.
 
     The trial has the number of CPUs that most of the configurations ran on. Returns None if the
@@ -64,57 +64,65 @@ def of_setups(setups: Sequence[Repeated]) -> Trial | None:
     known_setups = [setup for setup in setups if _is_known(setup.setup.policy)]
     counts = [setup.setup.cpus for setup in known_setups]
     count = max(sorted(set(counts)), key=counts.count, default=0)
-    chosen = [setup for setup in known_setups if setup.setup.cpus == count][:SYSTEMS]
-    if not chosen:
+    chosen_setups = [setup for setup in known_setups if setup.setup.cpus == count][:POLICIES_MAX]
+    if not chosen_setups:
         return None
-    load = _load_of(chosen[0].runs[0])
-    policies = [_in_link(setup.setup.policy_title) for setup in chosen]
-    if load is None:
+    workload = _workload_of_run(chosen_setups[0].runs[0])
+    policies = [_link_policy(setup.setup.policy_title) for setup in chosen_setups]
+    if workload is None:
         return None
-    return _trial(load, policies, count, chosen[0].runs[0].seed, chosen[0].setup.tick_ns)
+    return _make_trial(
+        workload, policies, count, chosen_setups[0].runs[0].seed, chosen_setups[0].setup.tick_ns
+    )
 
 
-def of_suite(collection: Collection, suite: Suite, policies: Sequence[str]) -> Trial | None:
-    """Returns a trial of some policies of a suite, as `of_setups` does."""
-    ran = {
+def trial_of_suite(collection: Collection, suite: Suite, policies: Sequence[str]) -> Trial | None:
+    """Returns a trial of some policies of a suite, as `trial_of_setups` does."""
+    setups_by_policy = {
         setup.policy_title: repeated
         for setup, repeated in collection.repeated.items()
         if (setup.experiment, setup.cpus, setup.tick_ns, setup.machine)
         == (suite.experiment, suite.cpus, suite.tick_ns, suite.machine)
     }
-    return of_setups([ran[policy] for policy in policies])
+    return trial_of_setups([setups_by_policy[policy] for policy in policies])
 
 
-def of_study(study: Study) -> Trial | None:
+def trial_of_study(study: Study) -> Trial | None:
     """Returns the trial of `try` in a study's study.yaml (experiment, policies, CPUs), or None."""
     trial = study.facts.get("try")
     if not trial:
         return None
     count = int(trial["cpus"])
-    load = _load_of_experiment(trial["experiment"], count)
-    if load is None:
+    workload = _workload_of_experiment(trial["experiment"], count)
+    if workload is None:
         return None
-    return _trial(load, [_in_link(name) for name in trial["policies"]], count, 1, TICK_NS)
+    return _make_trial(
+        workload, [_link_policy(name) for name in trial["policies"]], count, 1, PAGE_TICK_NS
+    )
 
 
-def _trial(load: _Load, policies: Sequence[str], count: int, seed: int, tick_ns: int) -> Trial:
-    tick = () if tick_ns == TICK_NS else (f"ticks of {format_time(TICK_NS)}",)
+def _make_trial(
+    workload: _PageWorkload, policies: Sequence[str], count: int, seed: int, tick_ns: int
+) -> Trial:
+    """Returns the trial of a workload under these policies."""
+    tick = () if tick_ns == PAGE_TICK_NS else (f"ticks of {format_time(PAGE_TICK_NS)}",)
     return Trial(
-        f"{load.title} under {listed([code(policy) for policy in policies])} on {cpus([count])}",
+        f"{workload.title} under {listed([code(policy) for policy in policies])} on {cpus_text([count])}",
         tuple(policies),
         count,
         seed,
-        load.name,
-        load.text,
-        "; ".join((*load.notes, *tick)),
+        workload.name,
+        workload.text,
+        "; ".join((*workload.notes, *tick)),
     )
 
 
 def _is_known(policy: str) -> bool:
+    """Returns whether the page has the policy."""
     return policy.partition(":")[0] in committed_policies()
 
 
-def _in_link(policy: str) -> str:
+def _link_policy(policy: str) -> str:
     """Converts `mlfq:preset boost=100` to `mlfq:preset,boost=100`."""
     return policy.replace(" ", ",")
 
@@ -122,63 +130,73 @@ def _in_link(policy: str) -> str:
 # --- workloads
 
 
-def _load_of(run: StoredRun) -> _Load | None:
+def _workload_of_run(run: StoredRun) -> _PageWorkload | None:
     """Returns the workload of a run, or the most similar one of the page; None without one."""
     file = run.folder / WORKLOAD_FILE
-    known = EXPERIMENTS.get(run.setup.experiment)
+    known_experiment = EXPERIMENTS.get(run.setup.experiment)
     if file.is_file():
-        costs = run.manifest.get("costs") or KERNEL.name
-        other = costs != KERNEL.name or (known is not None and known.repeats)
-        notes = (
-            *((_OTHER_COSTS,) if other else ()),
-            *((_ALIKE,) if "shape" in run.manifest else ()),
+        costs = run.manifest.get("costs") or KERNEL_COSTS.name
+        has_other_costs = costs != KERNEL_COSTS.name or (
+            known_experiment is not None and known_experiment.repeated_experiment
         )
-        return _load_of_file(file, run.setup.changes, run.seed, notes)
-    experiment_load = _load_of_experiment(run.setup.experiment, run.setup.cpus)
-    return experiment_load or _load_of_program(str(run.manifest["workload"]))
+        notes = (
+            *((_KERNEL_COSTS,) if has_other_costs else ()),
+            *((_IDENTICAL_CPUS,) if "shape" in run.manifest else ()),
+        )
+        return _workload_of_file(file, run.setup.changes, run.seed, notes)
+    experiment_load = _workload_of_experiment(run.setup.experiment, run.setup.cpus)
+    return experiment_load or _workload_of_program(str(run.manifest["workload"]))
 
 
-def _load_of_file(
+def _workload_of_file(
     file: Path, changes: Sequence[Change], seed: int, notes: tuple[str, ...] = ()
-) -> _Load | None:
-    name = _in_page(file)
+) -> _PageWorkload | None:
+    """Returns the workload of a file with changed parameters; None if the page cannot play it."""
+    name = _name_in_page(file)
     if name and not changes:
-        return _Load(code(name), name, notes=notes)
+        return _PageWorkload(code(name), name, notes=notes)
     try:
-        workload = read(file, changes)
+        workload = read_workload_file(file, changes)
     except WrongUsage:  # the file is of another version
         return None
     title = f"{code(name)}, changed," if name else "its workload"
-    if length(workload) > _LINES:
-        return _Load(code(name), name, notes=(*notes, _AS_IT_IS)) if name else None
-    return _Load(title, text=text_of(workload, seed, TICK_NS), notes=notes)
+    if count_lines(workload) > _TEXT_LINES_MAX:
+        return _PageWorkload(code(name), name, notes=(*notes, _UNCHANGED_FILE)) if name else None
+    return _PageWorkload(title, text=format_workload(workload, seed, PAGE_TICK_NS), notes=notes)
 
 
-def _load_of_experiment(experiment: str, count: int) -> _Load | None:
-    known = EXPERIMENTS.get(experiment)
-    file = FILES.get((known and known.repeats) or experiment)
-    if known is None or file is None:
+def _workload_of_experiment(experiment: str, count: int) -> _PageWorkload | None:
+    """Returns the workload file of a study's experiment, on `count` CPUs; None without one."""
+    known_experiment = EXPERIMENTS.get(experiment)
+    file = EXPERIMENT_FILES.get(
+        (known_experiment and known_experiment.repeated_experiment) or experiment
+    )
+    if known_experiment is None or file is None:
         return None
-    notes = (_FILE_REASON, _OTHER_COSTS) if known.repeats else (_FILE_REASON,)
-    return _load_of_file(file.path, file.changed("full", count), 1, notes)
+    notes = (
+        (_FILE_REASON, _KERNEL_COSTS) if known_experiment.repeated_experiment else (_FILE_REASON,)
+    )
+    return _workload_of_file(file.path, file.changes_for("full", count), 1, notes)
 
 
-def _load_of_program(command: str) -> _Load | None:
+def _workload_of_program(command: str) -> _PageWorkload | None:
+    """Returns the workload file that resembles a program's command; None without one."""
     program, *options = command.split()
-    entry = palette().get(program)
+    entry = read_palette().get(program)
     if entry is None:
         return None
-    return _load_of_file(entry.file, (), 1, (_NEAREST,) if options else ())
+    return _workload_of_file(entry.file, (), 1, (_SIMILAR_FILE,) if options else ())
 
 
 @cache
-def _known_files() -> dict[str, str]:
+def _workloads_by_hash() -> dict[str, str]:
     """Returns the names of the page's workloads by the content of their files."""
     return {
         hashlib.sha256(entry.file.read_bytes()).hexdigest(): name
-        for name, entry in palette().items()
+        for name, entry in read_palette().items()
     }
 
 
-def _in_page(file: Path) -> str:
-    return _known_files().get(hashlib.sha256(file.read_bytes()).hexdigest(), "")
+def _name_in_page(file: Path) -> str:
+    """Returns the page's name for the workload in this file; "" if the page lacks it."""
+    return _workloads_by_hash().get(hashlib.sha256(file.read_bytes()).hexdigest(), "")

@@ -16,25 +16,37 @@ import polars as pl
 from schedlab.analysis.explanation import Explained
 from schedlab.base.display.markdown import listing, literal
 from schedlab.base.display.names import visible_frame
-from schedlab.base.display.numbers import NOTHING, counted, duration, index, percent, percent_change
-from schedlab.base.toolchain.policies import PolicyChoice, known_policies
+from schedlab.base.display.numbers import (
+    NO_VALUE,
+    duration,
+    format_count,
+    format_index,
+    percent,
+    percent_change,
+)
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.metrics import Metrics
 from schedlab.metrics.registry import BY_COLUMN
 from schedlab.report import charts
 from schedlab.report.model import Block, Cell, Column, Page, Section, Table, Text, Tone
-from schedlab.report.wait_reasons import AFTER, waits_table
-from schedlab.report.workload_tables import groups_table, metrics_table, workloads
+from schedlab.report.wait_reasons import WAIT_BEGINNING_TEXTS, waits_table
+from schedlab.report.workload_tables import find_workloads, groups_table, metrics_table
 from schedlab.runs.collection import Collection, StoredRun
-from schedlab.runs.replay.accuracy import FIGURES, error, figures, nearness
+from schedlab.runs.replay.accuracy import (
+    COMPARED_METRICS,
+    compare_groups,
+    relative_error,
+    replay_metrics,
+)
 
-TITLE = "What if"
-_PAIRS = 12
+PAGE_TITLE = "What if"
+_PAIRS_MAX = 12
 """Maximum number of listed pairs of delaying and delayed tasks. The data has all."""
-_GROUPS = 12
+_GROUPS_MAX = 12
 
 
 @dataclass(frozen=True)
-class Replay:
+class PolicyReplay:
     """A replay of the recording under a policy."""
 
     policy: str
@@ -55,8 +67,8 @@ class WhatIf:
     """Metrics of all recordings, with the names of tasks as in the replays."""
     explained: Explained
     """The explanation of the first recording."""
-    replays: Sequence[Replay]
-    reference: Replay
+    replays: Sequence[PolicyReplay]
+    reference: PolicyReplay
     """The replay under the recording's policy, or the nearest replay
     if that policy is not built in.
     """
@@ -67,17 +79,17 @@ class WhatIf:
     @cached_property
     def groups(self) -> pl.DataFrame:
         """Groups of processes in the replay under the recorded policy."""
-        return visible_frame(nearness(self.measured, self.reference.metrics))
+        return visible_frame(compare_groups(self.measured, self.reference.metrics))
 
     @cached_property
-    def errors(self) -> Mapping[str, float | None]:
+    def replay_errors(self) -> Mapping[str, float | None]:
         """The error of the reference replay, by figure."""
-        return {figure: error(self.groups, figure) for figure in FIGURES}
+        return {figure: relative_error(self.groups, figure) for figure in COMPARED_METRICS}
 
     @cached_property
-    def as_recorded(self) -> dict[str, Any]:
+    def recorded_row(self) -> dict[str, Any]:
         """The recording's row of the table of policies."""
-        figure_values = figures(self.measured, self.measured)
+        figure_values = replay_metrics(self.measured, self.measured)
         return {
             "policy": f"recorded: {self.recorded[0].setup.policy_title}",
             **figure_values,
@@ -92,14 +104,20 @@ class WhatIf:
         `change`: mean waiting relative to the reference replay. `is_told`: the
         change exceeds the replay's error.
         """
-        base = figures(self.measured, self.reference.metrics)["waiting_mean_ns"]
-        off = self.errors["waiting"]
+        reference_waiting = replay_metrics(self.measured, self.reference.metrics)["waiting_mean_ns"]
+        replay_error = self.replay_errors["waiting"]
         table_rows = []
         for replay in self.replays:
-            replay_figures = figures(self.measured, replay.metrics)
+            replay_figures = replay_metrics(self.measured, replay.metrics)
             waiting = replay_figures["waiting_mean_ns"]
-            change = waiting / base - 1 if base and waiting is not None else None
-            is_beyond_error = change is not None and off is not None and abs(change) > off
+            change = (
+                waiting / reference_waiting - 1
+                if reference_waiting and waiting is not None
+                else None
+            )
+            is_beyond_error = (
+                change is not None and replay_error is not None and abs(change) > replay_error
+            )
             table_rows.append(
                 {
                     "policy": replay.policy,
@@ -113,54 +131,53 @@ class WhatIf:
     # --- texts in Markdown
 
     @property
-    def trust(self) -> str:
+    def trust_text(self) -> str:
         """How far the replays can be trusted."""
         policy, nearest = (
             literal(str(self.recorded[0].manifest["policy"])),
             literal(self.reference.policy),
         )
-        whose = f"A replay under the recording's policy, {policy}, differs from the recording"
+        subject = f"A replay under the recording's policy, {policy}, differs from the recording"
         if not self.is_of_user:
-            choice = self.reference.choice
-            likewise = known_policies()[choice.name].shares_under(choice.preset) == "nice"
-            of = "built-in policies that share by nice values" if likewise else "requested policies"
-            whose = (
-                f"The simulator does not have the recording's policy, {policy}. Of the {of},"
+            subject = (
+                f"The simulator does not have the recording's policy, {policy}. Of the policies here,"
                 f" {nearest} is the most similar: its replay differs"
             )
         texts = [
             f"in {figure} by {percent(off)}"
-            for figure, off in self.errors.items()
+            for figure, off in self.replay_errors.items()
             if off is not None
         ]
         if not texts:
             return (
-                f"{whose} by an unknown amount: the recording has neither turnaround nor waiting."
+                f"{subject} by an unknown amount: the recording has neither turnaround nor waiting."
             )
         return (
-            f"{whose} {', '.join(texts)} (the mean over groups, weighted by their processes)."
+            f"{subject} {', '.join(texts)} (the mean over groups, weighted by their processes)."
             " Smaller differences between policies are not significant."
         )
 
     @property
     def findings(self) -> tuple[str, ...]:
         """The findings: what happened, which task delayed others most, and how other policies would have done."""
-        return (self._worst, self._delayed, self._best)
+        return (self._longest_wait_text, self._delayer_text, self._best_policy_text)
 
     @property
-    def _worst(self) -> str:
+    def _longest_wait_text(self) -> str:
+        """Returns the finding on the longest wait."""
         if not self.explained.longest:
             return "According to the recording, no process waited for a CPU."
         longest = self.explained.longest[0]
         share = longest.shares[0]
         part = percent(share.duration_ns / longest.wait.duration_ns)
         return (
-            f"**The longest wait** was {literal(longest.name)}'s, after {AFTER[longest.wait.kind]}:"
+            f"**The longest wait** was {literal(longest.name)}'s, after {WAIT_BEGINNING_TEXTS[longest.wait.kind]}:"
             f" {duration(longest.wait.duration_ns)}. For {part} of it, {literal(share.words)}."
         )
 
     @property
-    def _delayed(self) -> str:
+    def _delayer_text(self) -> str:
+        """Returns the finding on the task that delayed others most."""
         causes = (
             self.explained.delays.group_by("because_of")
             .agg(pl.col("duration_ns").sum())
@@ -169,30 +186,34 @@ class WhatIf:
         total_ns = int(causes["duration_ns"].sum())
         if not total_ns:
             return "According to the recording, no process delayed another one."
-        cause, spent = str(causes["because_of"][0]), int(causes["duration_ns"][0])
+        cause, delayed_ns = str(causes["because_of"][0]), int(causes["duration_ns"][0])
         words = (
             f"{literal(cause)} ran" if not cause.startswith("(") else f"a CPU was {literal(cause)}"
         )
         return (
             f"**Processes waited {duration(total_ns)}** for a CPU in total. For"
-            f" {percent(spent / total_ns)} of this time, {words}."
+            f" {percent(delayed_ns / total_ns)} of this time, {words}."
         )
 
     @property
-    def _best(self) -> str:
+    def _best_policy_text(self) -> str:
+        """Returns the finding on the policy with the least waiting."""
         others = [row for row in self.rows if row["policy"] != self.reference.policy]
         best = next((row for row in others if row["change"] is not None), None)
-        off = self.errors["waiting"]
-        against = f"{literal(self.reference.policy)}, replayed"
+        replay_error = self.replay_errors["waiting"]
+        reference_text = f"{literal(self.reference.policy)}, replayed"
         if best is None:
             return "**Other policies**: there is no result on waiting."
         change = f"{percent(abs(best['change']))} {'less' if best['change'] < 0 else 'more'}"
-        least = f"**Under {literal(best['policy'])}** processes would have waited {change} than under {against}"
-        if off is None:
-            return f"{least}; the error of a replay is unknown."
+        statement = (
+            f"**Under {literal(best['policy'])}** processes would have waited {change} than under"
+            f" {reference_text}"
+        )
+        if replay_error is None:
+            return f"{statement}; the error of a replay is unknown."
         if best["is_told"]:
-            return f"{least}: more than the replay's own error of {percent(off)}."
-        return f"{least}: not significant, because the replay's own error is {percent(off)}."
+            return f"{statement}: more than the replay's own error of {percent(replay_error)}."
+        return f"{statement}: not significant, because the replay's own error is {percent(replay_error)}."
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all results for JSON."""
@@ -200,13 +221,13 @@ class WhatIf:
             "recorded": {
                 "folders": [str(run.folder) for run in self.recorded],
                 "policy": self.recorded[0].manifest["policy"],
-                **figures(self.measured, self.measured),
+                **replay_metrics(self.measured, self.measured),
             },
             "explained": self.explained.to_dict(),
             "own_policy": {
                 "policy": self.reference.policy,
                 "is_own": self.is_of_user,
-                "error": dict(self.errors),
+                "error": dict(self.replay_errors),
                 "groups": self.groups.to_dicts(),
             },
             "policies": self.rows,
@@ -217,22 +238,22 @@ class WhatIf:
         }
 
 
-def page(answer: WhatIf) -> Page:
+def make_page(what_if: WhatIf) -> Page:
     """Returns the page."""
     sections: dict[str, list[Block]] = {
-        "In short": [Text("\n".join(f"- {finding}" for finding in answer.findings), "note")],
-        "What happened": list(_happened(answer)),
-        "The worst waits": list(_worst_waits(answer)),
-        "Delays": list(_delays(answer)),
-        "Under other policies": list(_policies(answer)),
-        "More": [Text(f"These commands show more:\n\n{listing(_commands(answer))}")],
+        "In short": [Text("\n".join(f"- {finding}" for finding in what_if.findings), "note")],
+        "What happened": list(_recording_blocks(what_if)),
+        "The worst waits": list(_longest_wait_blocks(what_if)),
+        "Delays": list(_delay_blocks(what_if)),
+        "Under other policies": list(_policy_blocks(what_if)),
+        "More": [Text(f"These commands show more:\n\n{listing(_commands_text(what_if))}")],
     }
-    recorded = answer.recorded[0]
+    recorded = what_if.recorded[0]
     return Page(
         name="index",
-        title=TITLE,
+        title=PAGE_TITLE,
         lead=(
-            f"{literal(recorded.setup.experiment)}, recorded on {counted(recorded.setup.cpus, 'CPU')} under"
+            f"{literal(recorded.setup.experiment)}, recorded on {format_count(recorded.setup.cpus, 'CPU')} under"
             f" {literal(recorded.setup.policy_title)}: what happened, why tasks waited, and how"
             " other policies serve the same demand in the simulator."
         ),
@@ -242,28 +263,31 @@ def page(answer: WhatIf) -> Page:
     )
 
 
-def _happened(answer: WhatIf) -> Iterator[Block]:
-    collection = Collection(answer.recorded)
-    (workload,) = workloads(collection)
-    if answer.notes:
-        yield Text("\n".join(f"- {literal(note)}" for note in answer.notes), "warning")
+def _recording_blocks(what_if: WhatIf) -> Iterator[Block]:
+    """Yields the notes and the tables on the recording itself."""
+    collection = Collection(what_if.recorded)
+    (workload,) = find_workloads(collection)
+    if what_if.notes:
+        yield Text("\n".join(f"- {literal(note)}" for note in what_if.notes), "warning")
     yield metrics_table(collection, workload)
     groups = groups_table(collection, workload)
     if groups:
         yield groups
 
 
-def _worst_waits(answer: WhatIf) -> Iterator[Block]:
-    longest = answer.explained.longest
+def _longest_wait_blocks(what_if: WhatIf) -> Iterator[Block]:
+    """Yields the table of the longest waits."""
+    longest = what_if.explained.longest
     if longest:
         yield waits_table("worst-waits", "The worst waits", [({}, wait) for wait in longest])
 
 
-def _delays(answer: WhatIf) -> Iterator[Block]:
-    delays = answer.explained.delays
+def _delay_blocks(what_if: WhatIf) -> Iterator[Block]:
+    """Yields the table and the chart of the delays between tasks."""
+    delays = what_if.explained.delays
     if not delays["duration_ns"].sum():
         return
-    yield from charts.drawn(
+    yield from charts.draw_if_possible(
         charts.causes,
         "causes",
         delays.select(pl.lit("recorded").alias("setup"), pl.all()),
@@ -271,7 +295,7 @@ def _delays(answer: WhatIf) -> Iterator[Block]:
         caption="All waits for a CPU in the measured window.",
     )
     total = delays["duration_ns"].sum()
-    largest = delays.sort("duration_ns", descending=True).head(_PAIRS)
+    largest = delays.sort("duration_ns", descending=True).head(_PAIRS_MAX)
     yield Table(
         name="delays",
         title="Largest delays",
@@ -291,11 +315,11 @@ def _delays(answer: WhatIf) -> Iterator[Block]:
             for row in largest.iter_rows(named=True)
         ),
         data=delays,
-        caption=f"The {_PAIRS} largest; the files have all.",
+        caption=f"The {_PAIRS_MAX} largest; the files have all.",
     )
 
 
-COLUMNS: Mapping[str, str] = {
+TIME_COLUMNS: Mapping[str, str] = {
     f"{column}_ns": BY_COLUMN[f"{column}_ns"].title
     for column in ("waiting_mean", "waiting_max", "wakeup_latency_max", "turnaround_mean")
 }
@@ -307,21 +331,22 @@ def row_texts(row: Mapping[str, Any]) -> dict[str, str]:
     fairness, change = row["fairness_turnaround"], row["change"]
     return {
         "policy": row["policy"],
-        **{heading: _time(row[name]) for name, heading in COLUMNS.items()},
+        **{heading: _duration_text(row[name]) for name, heading in TIME_COLUMNS.items()},
         "finished": f"{row['finished']} of {row['processes']}",
-        "fairness of turnaround": index(fairness),
+        "fairness of turnaround": format_index(fairness),
         "switches": f"{row['context_switches']:,.0f}",
-        CHANGE: percent_change(change),
+        CHANGE_HEADING: percent_change(change),
     }
 
 
-CHANGE = "waiting, change"
+CHANGE_HEADING = "waiting, change"
 
 
-def _policies(answer: WhatIf) -> Iterator[Block]:
-    yield Text(answer.trust, "note")
-    rows = [tuple(map(Cell, row_texts(answer.as_recorded).values()))]
-    for row in answer.rows:
+def _policy_blocks(what_if: WhatIf) -> Iterator[Block]:
+    """Yields the table of the replays under all policies, and how far it can be trusted."""
+    yield Text(what_if.trust_text, "note")
+    rows = [tuple(map(Cell, row_texts(what_if.recorded_row).values()))]
+    for row in what_if.rows:
         policy, *numbers, change = row_texts(row).values()
         tone: Tone = ("good" if row["change"] < 0 else "bad") if row["is_told"] else "muted"
         rows.append((Cell(policy), *map(Cell, numbers), Cell(change, tone)))
@@ -330,63 +355,70 @@ def _policies(answer: WhatIf) -> Iterator[Block]:
         title="The same demand under each policy",
         columns=tuple(
             Column(heading, align="left" if heading == "policy" else "right")
-            for heading in row_texts(answer.as_recorded)
+            for heading in row_texts(what_if.recorded_row)
         ),
         rows=tuple(rows),
-        data=pl.DataFrame(answer.rows),
+        data=pl.DataFrame(what_if.rows),
         sections=(1,),
         caption=(
-            f"The change is relative to a replay of {literal(answer.reference.policy)}. All columns"
+            f"The change is relative to a replay of {literal(what_if.reference.policy)}. All columns"
             " except switches cover the processes whose groups the recording measured; switches"
-            f" are those of the whole machine. {counted(len(answer.recorded), 'replay')} per"
+            f" are those of the whole machine. {format_count(len(what_if.recorded), 'replay')} per"
             " policy in the simulator, as long as the recording if it covers a whole machine. A"
             " change below the replay's own error is grey."
         ),
         meanings={"good": "waits less", "bad": "waits more", "muted": "not significant"},
     )
-    yield _near(answer)
+    yield _replay_error_table(what_if)
 
 
-def _near(answer: WhatIf) -> Table:
-    groups = answer.groups.sort("waiting_ns", descending=True, nulls_last=True)
+def _replay_error_table(what_if: WhatIf) -> Table:
+    """Returns the table of each group's times in the recording and in the reference replay."""
+    groups = what_if.groups.sort("waiting_ns", descending=True, nulls_last=True)
     return Table(
         name="nearness",
-        title=f"The replay under {answer.reference.policy} compared with the recording",
+        title=f"The replay under {what_if.reference.policy} compared with the recording",
         columns=(
             Column("group", align="left"),
             Column("processes"),
-            *(Column(title, figure) for figure in FIGURES for title in ("recorded", "replayed")),
+            *(
+                Column(title, figure)
+                for figure in COMPARED_METRICS
+                for title in ("recorded", "replayed")
+            ),
         ),
         rows=tuple(
             (
                 Cell(row["group"]),
                 Cell(f"{row['processes']:,}"),
                 *(
-                    Cell(_time(row[f"{figure}_{which}"]))
-                    for figure in FIGURES
+                    Cell(_duration_text(row[f"{figure}_{which}"]))
+                    for figure in COMPARED_METRICS
                     for which in ("ns", "replayed_ns")
                 ),
             )
-            for row in groups.head(_GROUPS).iter_rows(named=True)
+            for row in groups.head(_GROUPS_MAX).iter_rows(named=True)
         ),
         data=groups,
         caption=(
-            f"Means of the {_GROUPS} groups that waited longest; the files have all. Turnaround"
+            f"Means of the {_GROUPS_MAX} groups that waited longest; the files have all. Turnaround"
             " covers processes that were forked and ended in the recording."
         ),
     )
 
 
-def _time(nanoseconds: float | None) -> str:
-    return NOTHING if nanoseconds is None else duration(nanoseconds)
+def _duration_text(nanoseconds: float | None) -> str:
+    """Returns a duration in words; a dash for None."""
+    return NO_VALUE if nanoseconds is None else duration(nanoseconds)
 
 
-def _commands(answer: WhatIf) -> str:
-    folder = answer.recorded[0].folder
+def _commands_text(what_if: WhatIf) -> str:
+    """Returns the commands that repeat the replays."""
+    folder = what_if.recorded[0].folder
     return "\n".join(
         (
             f"./schedlab explain {folder}",
             f"./schedlab monitor {folder}",
-            f"./schedlab compare {folder} {answer.reference.folders[0]}",
+            f"./schedlab compare {folder} {what_if.reference.folders[0]}",
         )
     )

@@ -12,34 +12,34 @@ import polars as pl
 from schedlab.analysis.comparison.statistics import Estimate
 from schedlab.base.display.markdown import literal
 from schedlab.base.display.names import unique_slugs
-from schedlab.base.display.numbers import NOTHING, SHARE, TIME, Quantity, counted
-from schedlab.base.toolchain.policies import in_policy_order
+from schedlab.base.display.numbers import NO_VALUE, SHARE, TIME, Quantity, format_count
+from schedlab.base.toolchain.policies import sort_policies
 from schedlab.metrics.registry import METRICS, Metric
 from schedlab.metrics.steady import BATCHES, steady_of
 from schedlab.metrics.tails import tails
 from schedlab.report.model import Cell, Column, Row, Table
 from schedlab.report.wording import (
-    COUNT,
-    PERCENT_OF_SHARES,
+    COUNT_QUANTITY,
+    SHARE_PERCENT,
     failure_cells,
-    in_a_column,
-    mark,
-    mean_of,
-    provenance,
+    mean_over_seeds,
+    mean_with_interval,
+    provenance_text,
+    repeatability_suffix,
     time_unit,
-    with_interval,
+    with_common_decimals,
 )
 from schedlab.runs import collection as runs
-from schedlab.runs.collection import Collection, Repeated, Setup
+from schedlab.runs.collection import Collection, ConfigurationRuns, Setup
 from schedlab.units import format_time
 
 NOTABLE_POINTS = 1.0
 """Deviation from the ideal share, in percentage points, that is marked."""
-_GROUPS_SHOWN = 6
-_PROCESSES_SHOWN = 12
+_GROUPS_MAX = 6
+_PROCESSES_MAX = 12
 """Maximum number of tasks of one run in a table. Larger runs have them in their data."""
-_SETUPS_SHOWN = 8
-_WHO = (Column("policy", align="left"), Column("CPUs"))
+_SETUPS_MAX = 8
+_SETUP_COLUMNS = (Column("policy", align="left"), Column("CPUs"))
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ShownWait:
     duration_ns: int
 
 
-Links = Mapping[tuple[int, str], ShownWait]
+WaitLinks = Mapping[tuple[int, str], ShownWait]
 """Waits of the first seed's runs, by the configuration's index in the
 workload and the summary's column.
 """
@@ -60,13 +60,14 @@ workload and the summary's column.
 class Workload:
     """The configurations of one table, which differ in policy and number of CPUs."""
 
-    setups: tuple[Repeated, ...]
+    setups: tuple[ConfigurationRuns, ...]
     """The configurations, by CPUs, then by policy."""
     stem: str
     """The prefix of its tables' and charts' names."""
 
     @property
     def first(self) -> Setup:
+        """Returns the first configuration."""
         return self.setups[0].setup
 
     @property
@@ -86,26 +87,32 @@ class Workload:
 
     def rows_of(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Returns this workload's rows of a frame of the collection."""
-        return rows_of(frame, self.setups)
+        return rows_of_setups(frame, self.setups)
 
 
-def workloads(collection: Collection) -> list[Workload]:
+def find_workloads(collection: Collection) -> list[Workload]:
     """Returns all workloads in the order of the runs."""
-    together: dict[tuple[str, str, int], list[Repeated]] = {}
+    setups_by_workload: dict[tuple[str, str, int], list[ConfigurationRuns]] = {}
     for setup, repeated in collection.repeated.items():
-        together.setdefault((setup.experiment, setup.machine, setup.tick_ns), []).append(repeated)
+        setups_by_workload.setdefault((setup.experiment, setup.machine, setup.tick_ns), []).append(
+            repeated
+        )
     stems = unique_slugs(
-        [f"{experiment} {machine} {format_time(tick)}" for experiment, machine, tick in together],
+        [
+            f"{experiment} {machine} {format_time(tick)}"
+            for experiment, machine, tick in setups_by_workload
+        ],
         "workload",
     )
     return [
-        Workload(_in_order(setups), stem)
-        for setups, stem in zip(together.values(), stems, strict=True)
+        Workload(_sort_setups(setups), stem)
+        for setups, stem in zip(setups_by_workload.values(), stems, strict=True)
     ]
 
 
-def _in_order(setups: Sequence[Repeated]) -> tuple[Repeated, ...]:
-    policies = in_policy_order(setup.setup.policy_title for setup in setups)
+def _sort_setups(setups: Sequence[ConfigurationRuns]) -> tuple[ConfigurationRuns, ...]:
+    """Returns the configurations by number of CPUs, then in the order of policies."""
+    policies = sort_policies(setup.setup.policy_title for setup in setups)
     return tuple(
         sorted(
             setups,
@@ -114,7 +121,7 @@ def _in_order(setups: Sequence[Repeated]) -> tuple[Repeated, ...]:
     )
 
 
-def rows_of(frame: pl.DataFrame, setups: Sequence[Repeated]) -> pl.DataFrame:
+def rows_of_setups(frame: pl.DataFrame, setups: Sequence[ConfigurationRuns]) -> pl.DataFrame:
     """Returns the rows of these configurations in a frame of the collection."""
     keys = ("experiment", "policy", "cpus", "machine", "tick_ns")
     identities = pl.DataFrame(
@@ -125,21 +132,24 @@ def rows_of(frame: pl.DataFrame, setups: Sequence[Repeated]) -> pl.DataFrame:
     return frame.join(identities, on=keys, how="semi", maintain_order="left")
 
 
-def _who(setup: Setup) -> tuple[Cell, Cell]:
+def _setup_cells(setup: Setup) -> tuple[Cell, Cell]:
+    """Returns the cells of a configuration: policy and number of CPUs."""
     return Cell(setup.policy_title), Cell(str(setup.cpus))
 
 
 # --- metrics
 
 
-def metrics_table(collection: Collection, workload: Workload, links: Links | None = None) -> Table:
+def metrics_table(
+    collection: Collection, workload: Workload, links: WaitLinks | None = None
+) -> Table:
     """Returns a table of the workload's totals: a row per policy and number of CPUs.
 
     `links`: targets of clicks on numbers.
     """
     links = links or {}
-    data = _with_tails(workload.rows_of(collection.summary), workload.rows_of(collection.processes))
-    shown = [
+    data = _add_tails(workload.rows_of(collection.summary), workload.rows_of(collection.processes))
+    shown_metrics = [
         metric
         for metric in METRICS
         if metric.family
@@ -147,51 +157,55 @@ def metrics_table(collection: Collection, workload: Workload, links: Links | Non
         and metric.of != "group"
         and _has_values(data, metric.error or metric.column)
     ]
-    rows = [rows_of(data, [setup]) if setup.succeeded else None for setup in workload.setups]
+    rows = [rows_of_setups(data, [setup]) if setup.succeeded else None for setup in workload.setups]
     means, units = {}, {}
-    for metric in shown:
-        name, unit = metric.column, _unit(metric, data)
+    for metric in shown_metrics:
+        name, unit = metric.column, _metric_unit(metric, data)
         means[name] = [
-            None if setup_rows is None else _mean(setup_rows, metric, unit) for setup_rows in rows
+            None if setup_rows is None else _metric_mean(setup_rows, metric, unit)
+            for setup_rows in rows
         ]
-        units[name] = in_a_column(unit, means[name])
-    single = any(metric.error for metric in shown) and any(
+        units[name] = with_common_decimals(unit, means[name])
+    has_single_run = any(metric.error for metric in shown_metrics) and any(
         setup_rows is not None and len(setup_rows) == 1 for setup_rows in rows
     )
     columns = [
-        Column(units[metric.column].heading(metric.short.replace(" ÷ ", _DIVIDED)), metric.family)
-        for metric in shown
+        Column(
+            units[metric.column].heading(metric.short.replace(" ÷ ", _RATIO_SIGN)), metric.family
+        )
+        for metric in shown_metrics
     ]
     return Table(
         name=f"metrics-{workload.stem}",
-        title=f"{workload.title}: what the policies did{mark(workload.setups)}",
-        columns=(*_WHO, *(columns or [Column("ended")]), Column("runs")),
+        title=f"{workload.title}: what the policies did{repeatability_suffix(workload.setups)}",
+        columns=(*_SETUP_COLUMNS, *(columns or [Column("ended")]), Column("runs")),
         rows=tuple(
             (
-                *_who(setup.setup),
+                *_setup_cells(setup.setup),
                 *_metric_cells(
                     setup,
-                    [means[name][place] for name in units],
+                    [means[name][index] for name in units],
                     units.values(),
-                    [links.get((place, name)) for name in units],
+                    [links.get((index, name)) for name in units],
                 ),
                 Cell(str(len(setup.runs)), "muted"),
             )
-            for place, setup in enumerate(workload.setups)
+            for index, setup in enumerate(workload.setups)
         ),
         data=data,
-        caption=(_LINKED if links else "")
-        + (_SINGLE if single else "")
-        + provenance(workload.setups),
+        caption=(_LINK_NOTE if links else "")
+        + (_SINGLE_RUN_NOTE if has_single_run else "")
+        + provenance_text(workload.setups),
         sections=workload.sections,
-        keys=len(_WHO),
+        keys=len(_SETUP_COLUMNS),
     )
 
 
-_DIVIDED = "\N{NO-BREAK SPACE}÷\N{NO-BREAK SPACE}"
+_RATIO_SIGN = "\N{NO-BREAK SPACE}÷\N{NO-BREAK SPACE}"
 
 
-def _unit(metric: Metric, data: pl.DataFrame) -> Quantity:
+def _metric_unit(metric: Metric, data: pl.DataFrame) -> Quantity:
+    """Returns the unit of a metric that suits all of its values."""
     kind = metric.kind
     if kind.quantity is TIME:
         return time_unit(data[metric.column].to_list())
@@ -199,48 +213,50 @@ def _unit(metric: Metric, data: pl.DataFrame) -> Quantity:
     return replace(kind.quantity, unit=unit, digits=kind.digits, within=kind.within)
 
 
-def _mean(setup_rows: pl.DataFrame, metric: Metric, unit: Quantity) -> Estimate | None:
+def _metric_mean(setup_rows: pl.DataFrame, metric: Metric, unit: Quantity) -> Estimate | None:
     """Returns a configuration's mean.
 
     For a single run, the interval comes from batches of tasks, if there are enough tasks.
     """
-    mean = mean_of(setup_rows[metric.column].to_list(), unit)
+    mean = mean_over_seeds(setup_rows[metric.column].to_list(), unit)
     if mean is None or not metric.error or mean.count > 1 or "_mean" not in metric.column:
         return mean
     error = setup_rows[metric.error].item() or 0.0
     return replace(mean, low=mean.mean - error, high=mean.mean + error, count=BATCHES)
 
 
-_SINGLE = (
+_SINGLE_RUN_NOTE = (
     "After the warm-up, without the first tenth of the processes. In brackets, for a single run:"
     f" the 95 % interval of its mean by {BATCHES} batches. "
 )
-_LINKED = "A linked number leads to its wait, in the run with the first seed. "
+_LINK_NOTE = "A linked number leads to its wait, in the run with the first seed. "
 
 
-def _with_tails(summary: pl.DataFrame, processes: pl.DataFrame) -> pl.DataFrame:
-    """Returns the runs' rows with tail quantiles of tasks and metrics after the warm-up."""
+def _add_tails(summary: pl.DataFrame, processes: pl.DataFrame) -> pl.DataFrame:
+    """Adds two sets of columns to the runs' rows: the tasks' tail quantiles, and metrics after the warm-up."""
     if summary.is_empty() or not {"role", "running_ns", "blocked_ns"} <= set(processes.columns):
         return summary
-    for more in (tails(processes, ("run",)), steady_of(processes, ("run",))):
-        summary = summary.join(more, on="run", how="left", maintain_order="left")
+    for extra_columns in (tails(processes, ("run",)), steady_of(processes, ("run",))):
+        summary = summary.join(extra_columns, on="run", how="left", maintain_order="left")
     return summary
 
 
 def _has_values(data: pl.DataFrame, column: str) -> bool:
+    """Returns whether the column exists and is not empty."""
     return column in data.columns and data[column].null_count() < len(data)
 
 
 def _metric_cells(
-    setup: Repeated,
+    setup: ConfigurationRuns,
     means: Sequence[Estimate | None],
     units: Iterable[Quantity],
     links: Iterable[ShownWait | None],
 ) -> list[Cell]:
+    """Returns the cells of a configuration's row in the table of totals."""
     if not setup.succeeded:
         return failure_cells(setup, max(len(means), 1))
     return [
-        Cell(with_interval(mean, unit), link=f"#{shown.chart}" if shown else "")
+        Cell(mean_with_interval(mean, unit), link=f"#{shown.chart}" if shown else "")
         for mean, unit, shown in zip(means, units, links, strict=True)
     ] or [Cell("success")]
 
@@ -254,48 +270,59 @@ def groups_table(collection: Collection, workload: Workload) -> Table | None:
     if data.is_empty() or data["group"].n_unique() < 2:
         return None
     running = data.group_by("group").agg(pl.col("running_ns").sum())
-    largest = running.sort("running_ns", "group", descending=[True, False])["group"].to_list()
-    names = sorted(largest[:_GROUPS_SHOWN])
-    left_out = len(largest) - len(names)
-    more = f"The files also have {counted(left_out, 'group')} that ran less. " if left_out else ""
+    groups_by_time = running.sort("running_ns", "group", descending=[True, False])[
+        "group"
+    ].to_list()
+    names = sorted(groups_by_time[:_GROUPS_MAX])
+    omitted_count = len(groups_by_time) - len(names)
+    omitted_note = (
+        f"The files also have {format_count(omitted_count, 'group')} that ran less. "
+        if omitted_count
+        else ""
+    )
     return Table(
         name=f"groups-{workload.stem}",
-        title=f"{workload.title}: each group's share of the CPUs{mark(workload.setups)}",
+        title=f"{workload.title}: each group's share of the CPUs{repeatability_suffix(workload.setups)}",
         columns=(
-            *_WHO,
+            *_SETUP_COLUMNS,
             *(Column(SHARE.heading(title), name) for name in names for title in ("share", "ideal")),
         ),
         rows=tuple(
-            (*_who(setup.setup), *_share_cells(setup, rows_of(data, [setup]), names))
+            (*_setup_cells(setup.setup), *_share_cells(setup, rows_of_setups(data, [setup]), names))
             for setup in workload.setups
         ),
         data=data,
         caption=(
-            f"A share is off its ideal if it differs by at least {NOTABLE_POINTS:.0f} percentage point. {more}"
-            + provenance(workload.setups)
+            f"A share is off its ideal if it differs by at least {NOTABLE_POINTS:.0f} percentage point. {omitted_note}"
+            + provenance_text(workload.setups)
         ),
         sections=workload.sections,
-        keys=len(_WHO),
+        keys=len(_SETUP_COLUMNS),
     )
 
 
-def _share_cells(setup: Repeated, setup_rows: pl.DataFrame, names: Sequence[str]) -> list[Cell]:
+def _share_cells(
+    setup: ConfigurationRuns, setup_rows: pl.DataFrame, names: Sequence[str]
+) -> list[Cell]:
+    """Returns the cells of a configuration's row in the table of groups: share and ideal for each
+    group.
+    """
     if not setup.succeeded:
         return failure_cells(setup, 2 * len(names))
     cells = []
     for name in names:
         group = setup_rows.filter(pl.col("group") == name)
         mean, ideal = (
-            mean_of(group[column].to_list(), PERCENT_OF_SHARES)
+            mean_over_seeds(group[column].to_list(), SHARE_PERCENT)
             for column in ("share", "ideal_share")
         )
         if mean is None or ideal is None or len(group) < len(setup.runs):
-            cells += [Cell(NOTHING), Cell(NOTHING, "muted")]
+            cells += [Cell(NO_VALUE), Cell(NO_VALUE, "muted")]
             continue
-        near = abs(mean.mean - ideal.mean) * 100 < NOTABLE_POINTS
+        is_near = abs(mean.mean - ideal.mean) * 100 < NOTABLE_POINTS
         cells += [
-            Cell(with_interval(mean, PERCENT_OF_SHARES), "good" if near else "bad"),
-            Cell(PERCENT_OF_SHARES.number(ideal.mean), "muted"),
+            Cell(mean_with_interval(mean, SHARE_PERCENT), "good" if is_near else "bad"),
+            Cell(SHARE_PERCENT.number(ideal.mean), "muted"),
         ]
     return cells
 
@@ -310,11 +337,11 @@ _PROCESS_TIMES = {
     "blocked_ns": "blocked",
 }
 _PROCESS_NUMBERS = {
-    "selections": ("selections", COUNT),
-    "preemptions": ("preemptions", COUNT),
-    "migrations": ("migrations", COUNT),
-    "share": ("share, %", PERCENT_OF_SHARES),
-    "ideal_share": ("ideal, %", PERCENT_OF_SHARES),
+    "selections": ("selections", COUNT_QUANTITY),
+    "preemptions": ("preemptions", COUNT_QUANTITY),
+    "migrations": ("migrations", COUNT_QUANTITY),
+    "share": ("share, %", SHARE_PERCENT),
+    "ideal_share": ("ideal, %", SHARE_PERCENT),
 }
 
 
@@ -323,26 +350,26 @@ def processes_table(collection: Collection, workload: Workload) -> Table | None:
 
     Times that no task has are left out, such as the turnaround of tasks that never exit.
     """
-    if len(workload.setups) > _SETUPS_SHOWN:
+    if len(workload.setups) > _SETUPS_MAX:
         return None
-    shown = [setup for setup in workload.setups if setup.runs[0].succeeded]
-    seeds = {setup.runs[0].seed for setup in shown}
-    if not shown or len(seeds) > 1:
+    drawn_setups = [setup for setup in workload.setups if setup.runs[0].succeeded]
+    seeds = {setup.runs[0].seed for setup in drawn_setups}
+    if not drawn_setups or len(seeds) > 1:
         return None
-    data = rows_of(collection.processes, shown).filter(
+    data = rows_of_setups(collection.processes, drawn_setups).filter(
         (pl.col("role") == "workload") & pl.col("seed").is_in(seeds)
     )
-    parts = [rows_of(data, [setup]) for setup in shown]
-    if not data.height or max(part.height for part in parts) > _PROCESSES_SHOWN:
+    parts = [rows_of_setups(data, [setup]) for setup in drawn_setups]
+    if not data.height or max(part.height for part in parts) > _PROCESSES_MAX:
         return None
-    present = (column for column in _PROCESS_TIMES if data[column].count())
-    units = {column: _of_column(data[column]) for column in present}
+    present_columns = (column for column in _PROCESS_TIMES if data[column].count())
+    units = {column: _times_unit(data[column]) for column in present_columns}
     lengths = [part.height for part in parts]
     return Table(
         name=f"processes-{workload.stem}",
-        title=f"{workload.title}: each process{mark(shown)}",
+        title=f"{workload.title}: each process{repeatability_suffix(drawn_setups)}",
         columns=(
-            *_WHO,
+            *_SETUP_COLUMNS,
             Column("process", align="left"),
             Column("group", align="left"),
             Column("weight"),
@@ -351,10 +378,10 @@ def processes_table(collection: Collection, workload: Workload) -> Table | None:
         ),
         rows=tuple(
             (
-                *(_who(setup.setup) if number == 0 else (Cell(""), Cell(""))),
+                *(_setup_cells(setup.setup) if number == 0 else (Cell(""), Cell(""))),
                 *_process_cells(row, units),
             )
-            for setup, part in zip(shown, parts, strict=True)
+            for setup, part in zip(drawn_setups, parts, strict=True)
             for number, row in enumerate(part.iter_rows(named=True))
         ),
         data=data,
@@ -363,25 +390,28 @@ def processes_table(collection: Collection, workload: Workload) -> Table | None:
             f" {format_time(workload.first.tick_ns)}, seed {seeds.pop()}."
         ),
         sections=tuple(sum(lengths[:number]) for number in range(1, len(lengths))),
-        keys=len(_WHO) + 1,
+        keys=len(_SETUP_COLUMNS) + 1,
     )
 
 
-def _of_column(times: pl.Series) -> Quantity:
+def _times_unit(times: pl.Series) -> Quantity:
     """Returns the unit of a column of single-run times, with decimals for all of them."""
     unit = time_unit(times.to_list())
     single = (Estimate(time, time, time, 1) for time in times.drop_nulls())
-    return in_a_column(unit, single)
+    return with_common_decimals(unit, single)
 
 
 def _process_cells(row: dict[str, Any], units: dict[str, Quantity]) -> Row:
-    def number(column: str, unit: Quantity) -> Cell:
-        return Cell(NOTHING if row[column] is None else unit.number(row[column]))
+    """Returns the row of a task."""
+
+    def number_cell(column: str, unit: Quantity) -> Cell:
+        """Returns the cell of a column; a dash if the task has no such value."""
+        return Cell(NO_VALUE if row[column] is None else unit.number(row[column]))
 
     return (
         Cell(f"{row['name']} {row['pid']}"),
         Cell(row["group"]),
-        number("weight", COUNT),
-        *(number(column, unit) for column, unit in units.items()),
-        *(number(column, unit) for column, (_, unit) in _PROCESS_NUMBERS.items()),
+        number_cell("weight", COUNT_QUANTITY),
+        *(number_cell(column, unit) for column, unit in units.items()),
+        *(number_cell(column, unit) for column, (_, unit) in _PROCESS_NUMBERS.items()),
     )

@@ -19,29 +19,29 @@ import dask
 from distributed import Client, KilledWorker, Security, WorkerPlugin, get_worker
 
 from schedlab.base.display.terminal import say
-from schedlab.errors import SchedlabError, WrongUsage, parameter
+from schedlab.errors import SchedlabError, WrongUsage, format_parameter
 from schedlab.runs import certificate
 from schedlab.runs.certificate import SCHEME, Certificate
 from schedlab.runs.executor import Batch, Workers
 from schedlab.runs.worker import Laboratory, Result, Task, Unfit
 
 _CONNECT_SECONDS = 20
-_AHEAD = 2
-"""Batches per worker thread: one in progress, and one waiting."""
-_THREADS_SECONDS = 2.0
+_BATCHES_PER_THREAD = 2
+"""Batches assigned per worker thread: one in progress, and one waiting."""
+_THREAD_QUERY_INTERVAL_S = 2.0
 """Interval between queries for the number of workers, in seconds."""
 
-_PATIENCE_SECONDS = 30.0
-"""If there are no workers for this many seconds, the user gets a message."""
+_NO_WORKERS_MESSAGE_S = 30.0
+"""If there have been no workers for this many seconds, the user gets a message."""
 
-_SETTINGS = {
+_DASK_SETTINGS = {
     "distributed.admin.large-graph-warning-threshold": "100MB",
     "distributed.comm.timeouts.connect": f"{_CONNECT_SECONDS}s",
 }
 
 
-class Plugin(WorkerPlugin):
-    """Provides a laboratory on each worker."""
+class LaboratoryPlugin(WorkerPlugin):
+    """Sends the laboratory (programs and functions for runs) to each worker, also to later ones."""
 
     def __init__(self, laboratory: Laboratory) -> None:
         self.laboratory = laboratory
@@ -55,7 +55,7 @@ class Plugin(WorkerPlugin):
 
 
 class Cluster:
-    """Implements Workers (schedlab.runs.executor) for a cluster."""
+    """Implements the interface Workers (schedlab.runs.executor) with a Dask cluster."""
 
     death: type[Exception] = KilledWorker
     one_by_one = False
@@ -75,7 +75,7 @@ class Cluster:
         if self.prepared:
             return
         try:
-            self.client.register_plugin(Plugin(laboratory), name=self.name)
+            self.client.register_plugin(LaboratoryPlugin(laboratory), name=self.name)
         except Unfit:
             raise
         except Exception as error:
@@ -86,25 +86,22 @@ class Cluster:
         self.prepared = True
 
     def slots(self) -> int:
-        """Returns the number of batches that may be assigned at once.
-
-        It depends on the current number of worker threads.
-        """
+        """Returns how many batches may be assigned at once; depends on the current worker threads."""
         now = time.monotonic()
         if self.client.status != "running":
             raise SchedlabError(
                 "the Dask scheduler has ended; finished runs are kept. Start it again, "
                 "and repeat the command to continue"
             )
-        if now - self.threads_known >= _THREADS_SECONDS:
+        if now - self.threads_known >= _THREAD_QUERY_INTERVAL_S:
             threads: dict[str, Any] = self.client.nthreads()  # type: ignore[no-untyped-call]
             self.threads, self.threads_known = sum(threads.values()), now
         if self.threads:
             self.seen = now
-        elif now - self.seen > _PATIENCE_SECONDS:
+        elif now - self.seen > _NO_WORKERS_MESSAGE_S:
             say("waiting for a worker (start one: ./schedlab dask worker ADDRESS)")
             self.seen = now
-        return _AHEAD * self.threads
+        return _BATCHES_PER_THREAD * self.threads
 
     def cpus(self, task: Task) -> int:
         return 1
@@ -127,12 +124,12 @@ class Cluster:
 def perform_batch(name: str, tasks: Sequence[Task]) -> list[Result]:
     """Executes a batch of runs in order, as a Dask task."""
     plugin = get_worker().plugins[name]
-    assert isinstance(plugin, Plugin)
+    assert isinstance(plugin, LaboratoryPlugin)
     return plugin.laboratory.perform_all(tasks)
 
 
 def stop(name: str, dask_worker: Any = None) -> None:
-    """Stops the runs of a worker, if execution ends early."""
+    """Stops the runs in progress on a worker, because execution ends early."""
     plugin = dask_worker.plugins.get(name)
     if plugin:
         plugin.laboratory.stopping = True
@@ -142,13 +139,13 @@ def stop(name: str, dask_worker: Any = None) -> None:
 
 
 @contextmanager
-def connected(scheduler: str, folder: Path | None) -> Iterator[Workers]:
-    """Connects to the cluster with the scheduler at this address.
+def connect_workers(scheduler: str, folder: Path | None) -> Iterator[Workers]:
+    """Connects to the cluster whose scheduler has this address.
 
-    `folder`: the certificate's folder. Raises WrongUsage if the address or certificate is invalid,
-    and SchedlabError if no scheduler answers.
+    `folder`: the folder of the certificate. Raises WrongUsage if the address or certificate is
+    invalid, and SchedlabError if no scheduler answers.
     """
-    with _connected(scheduler, folder) as client:
+    with _connect_client(scheduler, folder) as client:
         workers = Cluster(client)
         try:
             yield workers
@@ -158,19 +155,19 @@ def connected(scheduler: str, folder: Path | None) -> Iterator[Workers]:
 
 @contextmanager
 def executor(scheduler: str, folder: Path | None = None) -> Iterator[Executor]:
-    """Connects to a cluster, and provides it as an Executor of Python's standard library.
+    """Connects to a cluster, and provides it as an Executor of Python's concurrent.futures.
 
-    Raises the errors of `connected`.
+    Raises the same errors as `connect_workers`.
     """
-    with _connected(scheduler, folder) as client:
+    with _connect_client(scheduler, folder) as client:
         yield client.get_executor(pure=False)  # type: ignore[no-untyped-call]
 
 
 @contextmanager
-def _connected(scheduler: str, folder: Path | None) -> Iterator[Client]:
-    scheduler_certificate = certificate.of_scheduler(scheduler, folder)
+def _connect_client(scheduler: str, folder: Path | None) -> Iterator[Client]:
+    scheduler_certificate = certificate.certificate_for(scheduler, folder)
     with (
-        dask.config.set(_SETTINGS),
+        dask.config.set(_DASK_SETTINGS),
         _quiet_logs(),
         _client(scheduler, scheduler_certificate) as client,
     ):
@@ -191,27 +188,27 @@ def _client(scheduler: str, certificate: Certificate) -> Client:
     except ValueError as error:
         raise WrongUsage(
             f"{error}; use an address such as {SCHEME}10.0.0.1:8786",
-            what=parameter("scheduler", scheduler),
+            what=format_parameter("scheduler", scheduler),
         ) from None
     except (OSError, TimeoutError) as error:
         raise SchedlabError(
             f"no Dask scheduler with this certificate answers: {_first_line(error)}. "
             "Start one: ./schedlab dask scheduler",
-            what=parameter("scheduler", scheduler),
+            what=format_parameter("scheduler", scheduler),
         ) from None
 
 
 @contextmanager
 def _quiet_logs() -> Iterator[None]:
-    """Silences Dask's messages about workers; the executor reports what matters."""
+    """Silences Dask's log messages about workers; schedlab reports what matters."""
     loggers = [logging.getLogger(name) for name in ("distributed", "asyncio", "tornado")]
-    before = [logger.level for logger in loggers]
+    previous_levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        for logger, level in zip(loggers, before, strict=True):
+        for logger, level in zip(loggers, previous_levels, strict=True):
             logger.setLevel(level)
 
 

@@ -13,11 +13,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from schedlab.base.display.names import all_visible, visible, visible_frame
+from schedlab.base.display.names import is_visible, map_texts, visible, visible_frame
 from schedlab.base.files.atomic import file_hash
-from schedlab.base.files.untrusted import read_object, read_tables
+from schedlab.base.files.untrusted import read_object
 from schedlab.errors import WrongUsage
-from schedlab.machines.folder import CONSOLE, TRACE_FILE
+from schedlab.machines.folder import CONSOLE_FILE, TRACE_FILE
 from schedlab.runs import results
 from schedlab.runs.results import read_sequential_checks
 from schedlab.workload.changes import workload_title
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setup:
-    """A configuration: the specification of a run, except the seed."""
+    """A configuration: all values of a run's specification except the seed."""
 
     experiment: str
-    """The label of an experiment (schedlab.studies.experiments).
+    """Label of the experiment, in runs of a study (schedlab.studies.experiments).
 
-    Without an experiment: the workload's command, or the workload file with its changes.
+    In other runs: the workload's command, or the workload file with its changes.
     """
     policy: str
     settings: tuple[tuple[str, int], ...]
@@ -60,21 +60,25 @@ class StoredRun:
     folder: Path
     manifest: Mapping[str, Any]
     metrics_folder: Path | None = None
-    """The folder of the run's metrics; None: the run's own folder."""
+    """Folder of the run's metrics, if it is not the run's folder."""
     distinction: str = ""
-    """Text that distinguishes this run from runs with the same names but other inputs."""
+    """Suffix that distinguishes this run from runs with equal names and different inputs."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "manifest", all_visible(self.manifest))
+        if not is_visible(self.manifest):
+            object.__setattr__(self, "manifest", map_texts(self.manifest))
 
     @property
     def measured(self) -> Path:
         """The folder of the run's metrics."""
-        return self.metrics_folder or self.folder / results.METRICS
+        return self.metrics_folder or self.folder / results.METRICS_FOLDER
 
     @property
     def evaluations_max(self) -> int:
-        """The maximum number of evaluations, with more seeds each time, of the runs in the same folder."""
+        """How often the runs of this folder may be evaluated, with more seeds each time.
+
+        Conclusions account for this number; see `results.EVALUATIONS_FILE`.
+        """
         return read_sequential_checks(self.folder.parent)
 
     @cached_property
@@ -96,15 +100,12 @@ class StoredRun:
 
     @property
     def status(self) -> str:
-        """The outcome in one word:
-
-        `success`, or the kind of failure (schedlab.machines.outcome).
-        """
+        """The outcome in one word: `success`, or a kind of failure (schedlab.machines.outcome)."""
         return str(self.manifest["status"])
 
     @property
     def succeeded(self) -> bool:
-        return results.succeeded(self.manifest)
+        return results.has_succeeded(self.manifest)
 
     @property
     def trace_hash(self) -> str | None:
@@ -122,9 +123,9 @@ class StoredRun:
         return replace(read, **tables)
 
     def summary(self) -> pl.DataFrame:
-        """Returns only the summary table, with one row.
+        """Returns the summary table (one row) only, which is faster than `metrics`.
 
-        Raises FileRefused in the same cases as `metrics`.
+        Raises FileRefused like `metrics`.
         """
         from schedlab import metrics
 
@@ -140,17 +141,17 @@ class StoredRun:
 
     def console(self) -> str:
         """Returns the output of the kernel and the programs."""
-        text = (self.folder / CONSOLE).read_text(errors="replace")
+        text = (self.folder / CONSOLE_FILE).read_text(errors="replace")
         return visible(text.replace("\r", ""))
 
 
 @dataclass(frozen=True)
-class Repeated:
-    """The runs of one configuration, with different seeds."""
+class ConfigurationRuns:
+    """The runs of one configuration, which differ in their seeds."""
 
     setup: Setup
     runs: tuple[StoredRun, ...]
-    """The runs, by seed."""
+    """The runs, sorted by seed."""
 
     @property
     def failed(self) -> tuple[StoredRun, ...]:
@@ -158,15 +159,17 @@ class Repeated:
 
     @property
     def succeeded(self) -> bool:
-        """True if all runs succeeded. A mean over only some of them would be biased."""
+        """True if all runs succeeded; a mean of the successful runs only would be biased."""
         return not self.failed
 
 
 class Collection:
     """Runs from one or more folders."""
 
-    def __init__(self, runs: Iterable[StoredRun]) -> None:
+    def __init__(self, runs: Iterable[StoredRun], source: Collection | None = None) -> None:
+        """`source`: a collection that has these runs, whose tables are not read again."""
         self.runs = tuple(runs)
+        self._source = source
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -175,24 +178,24 @@ class Collection:
         return iter(self.runs)
 
     def of(self, runs: Sequence[StoredRun]) -> Collection:
-        """Returns a collection of some of the runs."""
-        return Collection(runs)
+        """Returns a collection with a subset of the runs."""
+        return Collection(runs, self)
 
     @cached_property
-    def repeated(self) -> dict[Setup, Repeated]:
+    def repeated(self) -> dict[Setup, ConfigurationRuns]:
         """Runs by configuration, in the order of the runs."""
         by_setup: dict[Setup, list[StoredRun]] = {}
         for run in self.runs:
             by_setup.setdefault(run.setup, []).append(run)
         return {
-            setup: Repeated(setup, tuple(sorted(runs, key=lambda run: run.seed)))
+            setup: ConfigurationRuns(setup, tuple(sorted(runs, key=lambda run: run.seed)))
             for setup, runs in by_setup.items()
         }
 
     @cached_property
-    def _by_experiment(self) -> dict[str | None, list[Repeated]]:
-        """The configurations of each experiment. The key None has all configurations."""
-        setups_by_experiment: dict[str | None, list[Repeated]] = {
+    def _by_experiment(self) -> dict[str | None, list[ConfigurationRuns]]:
+        """Configurations by experiment; the key None has those of all experiments."""
+        setups_by_experiment: dict[str | None, list[ConfigurationRuns]] = {
             None: list(self.repeated.values())
         }
         for setup in self.repeated.values():
@@ -201,7 +204,7 @@ class Collection:
 
     def select(
         self, *, experiment: str | None = None, policy: str | None = None, cpus: int | None = None
-    ) -> list[Repeated]:
+    ) -> list[ConfigurationRuns]:
         """Returns the configurations that match all given criteria."""
         return [
             setup
@@ -209,8 +212,8 @@ class Collection:
             if policy in (None, setup.setup.policy) and cpus in (None, setup.setup.cpus)
         ]
 
-    def one(self, experiment: str, policy: str, cpus: int | None) -> Repeated | None:
-        """Returns the configuration of an experiment under a policy, or None if it was not run.
+    def one(self, experiment: str, policy: str, cpus: int | None) -> ConfigurationRuns | None:
+        """Returns one configuration of an experiment, or None if it was not run.
 
         `policy`: the policy's title, which includes changed tunables. `cpus`: the number of CPUs;
         None: the first configuration with any number.
@@ -251,47 +254,50 @@ class Collection:
 
         if not self.runs:
             return pl.DataFrame()
-        places = [str(run.measured / f"{table}.parquet") for run in self.runs]
-        who = pl.DataFrame(
-            [
-                {"run": number, **identity(run), _PLACE: place}
-                for number, (run, place) in enumerate(zip(self.runs, places, strict=True))
-            ]
+        identities = pl.DataFrame(
+            [{"run": number, **identity(run)} for number, run in enumerate(self.runs)]
         )
-        measured = [
-            place
-            for run, place in zip(self.runs, places, strict=True)
-            if run.succeeded and Path(place).is_file()
+        rows = self._tables[table]
+        shared_columns = [
+            name for name in rows.columns if name in identities.columns and name != "run"
         ]
-        tables = _read_tables(table, measured)
-        shared = [name for name in tables.columns if name in who.columns and name != _PLACE]
-        joined = who.join(
-            tables.drop(shared),
-            on=_PLACE,
+        joined = identities.join(
+            rows.drop(shared_columns),
+            on="run",
             how="left" if table == "summary" else "inner",
             maintain_order="left_right",
         )
-        return visible_frame(joined.drop(_PLACE))
+        return visible_frame(joined)
 
+    @cached_property
+    def _tables(self) -> dict[str, pl.DataFrame]:
+        """The tables of all runs that succeeded, with each row's run."""
+        import polars as pl
 
-_PLACE = "place"
-"""The column with the path of the file that a row was read from."""
+        from schedlab.metrics import load_many
 
-
-def _read_tables(table: str, places: list[str]) -> pl.DataFrame:
-    """Returns all rows of many files, with their paths."""
-    import polars as pl
-
-    from schedlab.metrics import schemas
-
-    if not places:
-        return pl.DataFrame(schema={_PLACE: pl.String})
-    schema = schemas()[table]
-    return read_tables([Path(place) for place in places], schema, include_file_paths=_PLACE)
+        if self._source is None:
+            return load_many(
+                {number: run.measured for number, run in enumerate(self.runs) if run.succeeded}
+            )
+        number_in_source = {id(run): number for number, run in enumerate(self._source)}
+        numbers = pl.DataFrame(
+            {
+                "run": [number_in_source[id(run)] for run in self.runs],
+                "number": range(len(self.runs)),
+            },
+            schema={"run": pl.Int64, "number": pl.Int64},
+        )
+        return {
+            name: numbers.join(rows, on="run", how="inner", maintain_order="left_right").select(
+                pl.col("number").alias("run"), pl.exclude("run", "number")
+            )
+            for name, rows in self._source._tables.items()
+        }
 
 
 def identity(run: StoredRun) -> dict[str, Any]:
-    """Returns the columns that identify the run of a row."""
+    """Returns the values of the columns that say to which run a row belongs."""
     setup = run.setup
     return {
         "experiment": setup.experiment,
@@ -304,15 +310,14 @@ def identity(run: StoredRun) -> dict[str, Any]:
     }
 
 
-def read(places: Sequence[Path], remeasure: bool = False) -> Collection:
-    """Reads all complete runs in some folders. Each is the folder of a run, or contains runs at any depth.
+def read_collection(places: Sequence[Path], remeasure: bool = False) -> Collection:
+    """Reads all complete runs in the given folders.
 
-    Duplicates of a repeatable run are read once. If runs with equal names have different inputs,
-    such as another workload file or simulator, they become separate configurations.
-
-    `remeasure`: accepts metrics of any version of the measuring code, because the caller recomputes
-    them. Raises WrongUsage for a folder without runs, and for different inputs within one
-    experiment of the studies.
+    Each folder is a run's folder, or contains runs at any depth. Duplicates of a repeatable run are
+    read once. If runs with equal names have different inputs, such as another workload file, they
+    become separate configurations. `remeasure`: accepts metrics of any version of the measuring
+    code, because the caller computes them again. Raises WrongUsage for a folder without runs, and
+    for different inputs within one experiment of a study.
     """
     runs: dict[Path, StoredRun] = {}
     for place in places:
@@ -328,68 +333,69 @@ def read(places: Sequence[Path], remeasure: bool = False) -> Collection:
             )
         for run in single_runs:
             runs.setdefault(run.folder.resolve(), run)
-    passed_over = ("measuring",) if remeasure else ()
-    parts = {key: what for key, what in results.MADE_OF.items() if key not in passed_over}
-    return Collection(_without_duplicates(distinguish(list(runs.values()), parts), passed_over))
+    ignored_entries = ("measuring",) if remeasure else ()
+    parts = {key: what for key, what in results.SHARED_INPUTS.items() if key not in ignored_entries}
+    return Collection(_without_duplicates(distinguish(list(runs.values()), parts), ignored_entries))
 
 
 def distinguish(runs: Sequence[StoredRun], parts: Mapping[str, str]) -> Iterator[StoredRun]:
-    """Yields the runs.
+    """Sets `distinction` of runs that have equal names and different inputs; yields all runs.
 
-    If runs have equal names and different inputs, sets `distinction`, so that they become separate
-    configurations.
-
-    `parts`: the relevant manifest entries, with their display names.
-
+    The runs thus become separate configurations. `parts`: the manifest entries to compare, with
+    their display names.
     """
     by_setup: dict[Setup, list[StoredRun]] = {}
     for run in runs:
         by_setup.setdefault(run.setup, []).append(run)
     differing = {
         setup: [
-            key for key in parts if len({results.shown(key, run.manifest) for run in alike}) > 1
+            key
+            for key in parts
+            if len({results.shorten_entry(key, run.manifest) for run in same_setup}) > 1
         ]
-        for setup, alike in by_setup.items()
+        for setup, same_setup in by_setup.items()
     }
     for run in runs:
         keys = differing[run.setup]
         if keys and run.manifest.get("label"):
-            _refuse(*_two_that_differ(by_setup[run.setup], keys[0]), parts[keys[0]])
-        words = ", ".join(f"{parts[key]} {results.shown(key, run.manifest)}" for key in keys)
-        yield replace(run, distinction=words) if words else run
+            _raise_difference(*_first_difference(by_setup[run.setup], keys[0]), parts[keys[0]])
+        distinction = ", ".join(
+            f"{parts[key]} {results.shorten_entry(key, run.manifest)}" for key in keys
+        )
+        yield replace(run, distinction=distinction) if distinction else run
 
 
-def _two_that_differ(runs: Sequence[StoredRun], key: str) -> tuple[StoredRun, StoredRun]:
+def _first_difference(runs: Sequence[StoredRun], key: str) -> tuple[StoredRun, StoredRun]:
     first = runs[0]
     return first, next(
         run
         for run in runs
-        if results.shown(key, run.manifest) != results.shown(key, first.manifest)
+        if results.shorten_entry(key, run.manifest) != results.shorten_entry(key, first.manifest)
     )
 
 
 def _without_duplicates(
-    runs: Iterable[StoredRun], passed_over: Sequence[str] = ()
+    runs: Iterable[StoredRun], ignored_entries: Sequence[str] = ()
 ) -> Iterator[StoredRun]:
     seen: dict[tuple[Setup, int], list[StoredRun]] = {}
     for run in runs:
         others = seen.setdefault((run.setup, run.seed), [])
         if others and run.manifest.get("repeatable"):
-            _check_same(others[0], run, passed_over)
+            _check_same_inputs(others[0], run, ignored_entries)
             if run.status in (run.status for run in others):
                 continue
         others.append(run)
         yield run
 
 
-def _check_same(one: StoredRun, other: StoredRun, passed_over: Sequence[str]) -> None:
+def _check_same_inputs(one: StoredRun, other: StoredRun, ignored_entries: Sequence[str]) -> None:
     """Raises WrongUsage if runs of one configuration and seed differ on a repeatable machine."""
-    for key, what in results.DECISIVE.items():
-        if key not in passed_over and one.manifest.get(key) != other.manifest.get(key):
-            _refuse(one, other, what)
+    for key, what in results.DECISIVE_INPUTS.items():
+        if key not in ignored_entries and one.manifest.get(key) != other.manifest.get(key):
+            _raise_difference(one, other, what)
 
 
-def _refuse(one: StoredRun, other: StoredRun, what: str) -> NoReturn:
+def _raise_difference(one: StoredRun, other: StoredRun, what: str) -> NoReturn:
     raise WrongUsage(
         f"{one.folder} and {other.folder}: runs of the same configuration with "
         f"different {what}; report them separately, or use `./schedlab compare`"
@@ -397,42 +403,42 @@ def _refuse(one: StoredRun, other: StoredRun, what: str) -> NoReturn:
 
 
 def _is_sweep(run: StoredRun) -> bool:
-    """True for a sweep, whose tables contain the rows of many runs that were not stored."""
+    """Returns whether this is a sweep's data set, which has tables of runs that were not stored."""
     return "dimensions" in run.manifest
 
 
-def _runs_in(place: Path) -> Iterator[StoredRun]:
-    """Yields the runs in a folder, and the data sets of sweeps, which may also contain folders of runs."""
-    if results.is_complete(place):
-        run = load_run(place)
+def _runs_in(path: Path) -> Iterator[StoredRun]:
+    """Yields the runs in a folder and below it.
+
+    These include the data sets of sweeps, which may also contain run folders.
+    """
+    if results.is_complete(path):
+        run = load_run(path)
         if not _is_sweep(run):
             yield run
             return
-    for folder in sorted(_folders(place)):
+    for folder in sorted(_all_folders(path)):
         if results.is_complete(folder):
             yield load_run(folder)
 
 
-def _folders(place: Path) -> Iterator[Path]:
-    """Yields a folder and all folders in it, following links.
-
-    Each folder is visited once, even with circular links.
-    """
-    known: set[Path] = set()
-    for name, inner, files in os.walk(place, followlinks=True):
+def _all_folders(path: Path) -> Iterator[Path]:
+    """Yields a folder and all folders below it, also through links; each of them once."""
+    visited: set[Path] = set()
+    for name, inner, files in os.walk(path, followlinks=True):
         folder = Path(name)
-        if folder.resolve() in known:
+        if folder.resolve() in visited:
             inner.clear()
             continue
-        known.add(folder.resolve())
+        visited.add(folder.resolve())
         inner.sort()
-        if results.MANIFEST in files:
+        if results.MANIFEST_FILE in files:
             yield folder
 
 
 def load_run(folder: Path) -> StoredRun:
-    """Returns a run or a sweep, without validating the manifest of a sweep."""
-    path = folder / results.MANIFEST
+    """Opens a run or a sweep's data set; does not check the manifest of a sweep."""
+    path = folder / results.MANIFEST_FILE
     content = read_object(path, {})
-    is_sweep = _is_sweep(StoredRun(folder, content))
-    return StoredRun(folder, content if is_sweep else results.checked_manifest(path, content))
+    manifest = content if "dimensions" in content else results.check_manifest(path, content)
+    return StoredRun(folder, manifest)

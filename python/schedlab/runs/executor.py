@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Executes many runs in parallel, each exactly once, even if a worker dies.
+"""Executes many runs in parallel. Each run is executed once, even if a worker dies.
 
-Workers are threads or processes on this host (`local`), or workers of a Dask cluster
+Workers are threads or processes of this host (`local_workers`), or workers of a Dask cluster
 (`schedlab.runs.cluster`).
 """
 
@@ -30,49 +30,49 @@ from multiprocessing import parent_process
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from schedlab.base.host.supervision import signals_caught
-from schedlab.base.host.workers import SPAWNED, prepare
+from schedlab.base.host.supervision import catch_signals
+from schedlab.base.host.workers import SPAWN_CONTEXT, prepare_worker
 from schedlab.errors import SchedlabError
-from schedlab.runs.results import UNFINISHED
-from schedlab.runs.worker import Laboratory, Result, Task, worker_died
+from schedlab.runs.results import UNFINISHED_PREFIX
+from schedlab.runs.worker import Laboratory, Result, Task, record_worker_death
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 _BATCH_SECONDS = 0.5
-"""Target duration of a batch of short runs, which keeps the overhead of communication small."""
+"""Target duration of a batch of short runs, so that communication costs little."""
 _BATCH_MAX = 500
-_POLL_SECONDS = 0.2
-_END_SECONDS = 30.0
-"""Seconds that workers have to finish after a stop."""
+_POLL_INTERVAL_S = 0.2
+_STOP_GRACE_S = 30.0
+"""Seconds that workers have for finishing after a stop."""
 Batch = Future[list[Result]]
 
 
 class Workers(Protocol):
-    """Executes runs."""
+    """A group of workers that execute runs."""
 
     death: type[Exception]
     """The exception that a batch raises if its worker died."""
     one_by_one: bool
-    """True if each run is assigned individually.
-
-    False: runs are assigned in batches, to reduce overhead.
-    """
+    """True if runs are assigned one at a time; false if in batches, to reduce overhead."""
 
     def prepare(self, laboratory: Laboratory) -> None:
-        """Prepares all workers once, including workers that join later.
+        """Prepares all workers, including later ones.
 
         Raises SchedlabError if a worker is unfit.
         """
 
     def slots(self) -> int:
-        """Returns the current number of CPUs. Raises SchedlabError if the workers are lost."""
+        """Returns the current number of slots, which are CPUs or threads.
+
+        Raises SchedlabError if all workers are lost.
+        """
 
     def cpus(self, task: Task) -> int:
-        """Returns how many of these CPUs a run occupies."""
+        """Returns how many slots a run occupies."""
 
     def give(self, tasks: Sequence[Task]) -> Batch:
-        """Assigns runs to a worker, and returns their future results."""
+        """Assigns a batch of runs to a worker, and returns the future results."""
 
     def stop(self) -> None:
         """Stops all runs in progress."""
@@ -92,76 +92,76 @@ class Observer(Protocol):
 def execute(
     tasks: Sequence[Task], workers: Workers, laboratory: Laboratory, observer: Observer
 ) -> int:
-    """Executes runs.
+    """Executes all runs.
 
-    Returns 0 after all runs, or the number of the signal that stopped execution early. Raises
+    Returns 0 when they are done, or the number of the signal that stopped execution early. Raises
     SchedlabError if all workers are lost, or a worker is unfit.
     """
-    with signals_caught() as caught:
+    with catch_signals() as caught:
         workers.prepare(laboratory)
-        _Conductor(tasks, workers, observer).conduct(lambda: bool(caught.number))
+        _Assigner(tasks, workers, observer).conduct(lambda: bool(caught.number))
     return caught.number
 
 
-class Waiting:
-    """Tasks that wait for free CPUs. A task with fewer CPUs may overtake a larger one."""
+class WaitingRuns:
+    """Runs that wait for free CPUs. A small run may overtake a run that needs more CPUs."""
 
     def __init__(self, tasks: Sequence[Task], cpus: Callable[[Task], int]) -> None:
         self._lines: dict[int, deque[tuple[int, Task]]] = {}
         """By number of CPUs: tasks, with their positions in the overall order."""
         self._left = len(tasks)
-        for place, task in enumerate(tasks):
-            self._lines.setdefault(cpus(task), deque()).append((place, task))
+        for index, task in enumerate(tasks):
+            self._lines.setdefault(cpus(task), deque()).append((index, task))
 
     def __len__(self) -> int:
         return self._left
 
     def next_cpus(self, free: int) -> int:
-        """Returns the number of CPUs of the first task that needs at most `free` CPUs; 0 if there is none."""
+        """Returns the number of CPUs of the first run that needs at most `free` CPUs; 0 if there is none."""
         fitting = [
-            (line[0][0], cpus) for cpus, line in self._lines.items() if line and cpus <= free
+            (queue[0][0], cpus) for cpus, queue in self._lines.items() if queue and cpus <= free
         ]
         return min(fitting)[1] if fitting else 0
 
     def first(self, cpus: int) -> Task | None:
-        """Returns the next task with this number of CPUs."""
-        line = self._lines[cpus]
-        return line[0][1] if line else None
+        """Returns the next run that needs this number of CPUs."""
+        queue = self._lines[cpus]
+        return queue[0][1] if queue else None
 
     def take(self, cpus: int) -> Task:
         self._left -= 1
         return self._lines[cpus].popleft()[1]
 
     def put_back(self, tasks: Sequence[Task], cpus: int) -> None:
-        """Requeues tasks before all others."""
+        """Puts runs back before all others, in their old order."""
         self._left += len(tasks)
         self._lines[cpus].extendleft((-1, task) for task in reversed(tasks))
 
 
-class _Conductor:
-    """Keeps all workers busy, and assigns only few runs in advance."""
+class _Assigner:
+    """Assigns runs to workers, only a few in advance, until all are done."""
 
     def __init__(self, tasks: Sequence[Task], workers: Workers, observer: Observer) -> None:
         self.workers = workers
         self.observer = observer
-        self.waiting = Waiting(tasks, workers.cpus)
-        self.suspects: deque[Task] = deque()
+        self.waiting = WaitingRuns(tasks, workers.cpus)
+        self.lone_tasks: deque[Task] = deque()
         """Runs of batches whose worker died; they are executed one by one at the end."""
         self.running_batches: dict[Batch, tuple[list[Task], int]] = {}
         """Batches in progress, with their CPUs. 0: the batch runs alone, so if its worker dies, its
         run is the cause.
         """
-        self.usual: dict[tuple[Any, ...], float] = {}
+        self.usual_seconds_by_kind: dict[tuple[Any, ...], float] = {}
         """Typical duration of runs in seconds, by their main properties."""
 
     def conduct(self, is_stopped: Callable[[], bool]) -> None:
-        while (self.waiting or self.suspects or self.running_batches) and not is_stopped():
+        while (self.waiting or self.lone_tasks or self.running_batches) and not is_stopped():
             self.fill()
             self.take_all()
             self.observer.poll()
         if self.running_batches:
             self.workers.stop()
-            wait(self.running_batches, _END_SECONDS)
+            wait(self.running_batches, _STOP_GRACE_S)
             self.take_all(stopped=True)
 
     # --- assigning
@@ -172,18 +172,19 @@ class _Conductor:
             slots - sum(n for _, n in self.running_batches.values())
         ):
             self.give(self.next_batch(cpus, slots), cpus)
-        if slots and self.suspects and not self.waiting and not self.running_batches:
-            self.give([self.suspects.popleft()], 0)
+        if slots and self.lone_tasks and not self.waiting and not self.running_batches:
+            self.give([self.lone_tasks.popleft()], 0)
 
     def next_batch(self, cpus: int, slots: int) -> list[Task]:
         """Returns the runs of the next batch.
 
-        A run of unknown duration forms a separate batch. Batches become smaller towards the end.
+        A run of unknown duration forms a batch alone. Batches become smaller towards the end, so
+        that all workers finish at about the same time.
         """
-        most = min(_BATCH_MAX, max(1, len(self.waiting) // slots))
+        batch_max = min(_BATCH_MAX, max(1, len(self.waiting) // slots))
         batch = [self.waiting.take(cpus)]
         seconds = self.usual_seconds(batch[0])
-        while not self.workers.one_by_one and len(batch) < most:
+        while not self.workers.one_by_one and len(batch) < batch_max:
             task = self.waiting.first(cpus)
             seconds += self.usual_seconds(task) if task else _BATCH_SECONDS
             if seconds > _BATCH_SECONDS:
@@ -200,52 +201,56 @@ class _Conductor:
 
     def take_all(self, *, stopped: bool = False) -> None:
         if not self.running_batches:
-            time.sleep(_POLL_SECONDS)  # all workers are gone
-        done, _ = wait(self.running_batches, 0 if stopped else _POLL_SECONDS, FIRST_COMPLETED)
+            time.sleep(_POLL_INTERVAL_S)  # all workers are gone
+        done, _ = wait(self.running_batches, 0 if stopped else _POLL_INTERVAL_S, FIRST_COMPLETED)
         for batch in sorted(done, key=[*self.running_batches].index):
             tasks, cpus = self.running_batches.pop(batch)
             try:
                 results = batch.result()
-            except CancelledError:  # the worker was lost with its results
+            except CancelledError:  # the worker was lost before it returned results
                 self.waiting.put_back(tasks, cpus or self.workers.cpus(tasks[0]))
             except self.workers.death:
                 self.take_death(tasks, alone=not (cpus or stopped))
             except SchedlabError:
                 raise
             except Exception as error:
-                words = f"{type(error).__name__}: {error}"
+                description = f"{type(error).__name__}: {error}"
                 raise SchedlabError(
-                    f"a worker failed outside of a run: {words}; run the command again, "
+                    f"a worker failed outside of a run: {description}; run the command again, "
                     "and report the message if it fails again"
                 ) from error
             else:
                 for task, result in zip(tasks, results, strict=False):
                     self.learn(task, result.seconds)
                     self.observer.ended(task, result)
-                if left := tasks[len(results) :]:  # the worker of these runs had to stop
-                    self.waiting.put_back(left, cpus or self.workers.cpus(left[0]))
+                if unfinished := tasks[
+                    len(results) :
+                ]:  # these runs had not begun when the worker was stopped
+                    self.waiting.put_back(unfinished, cpus or self.workers.cpus(unfinished[0]))
 
     def take_death(self, tasks: list[Task], alone: bool) -> None:
         for task in tasks:
             if task.place:
-                name = f"{UNFINISHED}{escape(task.place.name)}-????????"
+                name = f"{UNFINISHED_PREFIX}{escape(task.place.name)}-????????"
                 for folder in task.place.parent.glob(name):
                     shutil.rmtree(folder, ignore_errors=True)
         if not alone:
-            self.suspects.extend(tasks)
+            self.lone_tasks.extend(tasks)
             return
         for task in tasks:
-            self.observer.ended(task, worker_died(task))
+            self.observer.ended(task, record_worker_death(task))
 
     def learn(self, task: Task, seconds: float) -> None:
         """Updates the typical duration; recent runs have the largest weight."""
-        self.usual[_kind(task)] = 0.8 * self.usual.get(_kind(task), seconds) + 0.2 * seconds
+        kind = _duration_kind(task)
+        usual = self.usual_seconds_by_kind.get(kind, seconds)
+        self.usual_seconds_by_kind[kind] = 0.8 * usual + 0.2 * seconds
 
     def usual_seconds(self, task: Task) -> float:
-        return self.usual.get(_kind(task), _BATCH_SECONDS)
+        return self.usual_seconds_by_kind.get(_duration_kind(task), _BATCH_SECONDS)
 
 
-def _kind(task: Task) -> tuple[Any, ...]:
+def _duration_kind(task: Task) -> tuple[Any, ...]:
     run = task.run
     return (run.machine.name, run.workload, run.cpus, run.policy.name)
 
@@ -254,12 +259,12 @@ def _kind(task: Task) -> tuple[Any, ...]:
 
 
 @contextmanager
-def local(count: int, *, processes: bool) -> Iterator[Workers]:
-    """Provides workers of this host, and removes them after the block.
+def local_workers(count: int, *, processes: bool) -> Iterator[Workers]:
+    """Provides `count` workers of this host for the duration of a `with` block.
 
-    Processes measure in parallel, and the death of one process does not affect the others. Starting
-    a process takes as long as measuring about 50 runs. Threads are sufficient if the machine takes
-    longer than the metrics.
+    Worker processes compute metrics in parallel, and survive each other's death; starting one takes
+    as long as measuring about 50 runs. Threads suffice if the machines need more time than the
+    metrics.
     """
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         workers = (_Processes if processes else _Threads)(count, Path(folder))
@@ -270,8 +275,8 @@ def local(count: int, *, processes: bool) -> Iterator[Workers]:
             workers.leave()
 
 
-class _Local:
-    """Common parts of local workers; see Workers."""
+class _LocalWorkers:
+    """Common part of _Threads and _Processes; implements Workers."""
 
     death: type[Exception] = BrokenProcessPool
 
@@ -289,8 +294,8 @@ class _Local:
         return min(self.count, run.machine.host_cpus(run.cpus))
 
 
-class _Threads(_Local):
-    """Threads of this process."""
+class _Threads(_LocalWorkers):
+    """Workers that are threads of this process."""
 
     one_by_one = True
 
@@ -313,12 +318,13 @@ class _Threads(_Local):
             self.pool.shutdown(cancel_futures=True)
 
 
-class _Processes(_Local):
-    """Worker processes.
+class _Processes(_LocalWorkers):
+    """Workers that are processes.
 
-    They communicate through pipes, because other users could reach a port or path. Each process has
-    its own pool, so that its death does not affect other processes. The processes stop when a
-    second pipe is closed, explicitly or by the death of this process.
+    They communicate through pipes, which other users cannot reach. Each process is the only one of
+    its ProcessPoolExecutor, because the death of a process breaks the whole pool. The processes stop
+    when a second pipe is closed, which also happens if this process dies.
+
     """
 
     one_by_one = False
@@ -326,22 +332,22 @@ class _Processes(_Local):
     def prepare(self, laboratory: Laboratory) -> None:
         if not self.laboratory:
             self.laboratory = laboratory
-            self.far_end, self.pipe = SPAWNED.Pipe(duplex=False)
-            self.begin = partial(_begin, laboratory, self.far_end, self.scratch)
+            self.far_end, self.pipe = SPAWN_CONTEXT.Pipe(duplex=False)
+            self.begin = partial(_begin_worker, laboratory, self.far_end, self.scratch)
             self.pools = [self.start() for _ in range(self.count)]
             self.given: list[Batch | None] = [None] * self.count
 
     def start(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(1, SPAWNED, self.begin)
+        return ProcessPoolExecutor(1, SPAWN_CONTEXT, self.begin)
 
     def give(self, tasks: Sequence[Task]) -> Batch:
         free = next(n for n, batch in enumerate(self.given) if batch is None or batch.done())
         try:
-            batch = self.pools[free].submit(_perform, tuple(tasks))
+            batch = self.pools[free].submit(_perform_batch, tuple(tasks))
         except BrokenProcessPool:
             self.pools[free].shutdown()
             self.pools[free] = self.start()
-            batch = self.pools[free].submit(_perform, tuple(tasks))
+            batch = self.pools[free].submit(_perform_batch, tuple(tasks))
         self.given[free] = batch
         return batch
 
@@ -360,20 +366,20 @@ class _Processes(_Local):
 
 
 class _Worker:
-    """The state of a worker process; `scratch` is None once the worker is prepared for runs."""
+    """The state of a worker process. `scratch` is the folder to prepare it in; None once it is prepared."""
 
     laboratory: Laboratory
     scratch: Path | None
 
 
-def _begin(laboratory: Laboratory, pipe: Connection[Any, Any], scratch: Path) -> None:
+def _begin_worker(laboratory: Laboratory, pipe: Connection[Any, Any], scratch: Path) -> None:
     _Worker.laboratory, _Worker.scratch = laboratory, scratch
-    prepare()
-    threading.Thread(target=_watch, args=(pipe,), daemon=True).start()
+    prepare_worker()
+    threading.Thread(target=_watch_parent, args=(pipe,), daemon=True).start()
 
 
-def _watch(pipe: Connection[Any, Any]) -> None:
-    """Stops the runs when the pipe is closed, and ends this process when its parent is gone."""
+def _watch_parent(pipe: Connection[Any, Any]) -> None:
+    """Stops the runs when the pipe from the parent is closed, and then ends this worker process."""
     with suppress(EOFError, OSError):
         pipe.recv()
     laboratory, parent = _Worker.laboratory, parent_process()
@@ -381,12 +387,12 @@ def _watch(pipe: Connection[Any, Any]) -> None:
     laboratory.stopping = True
     parent.join()
     while laboratory.busy:
-        time.sleep(_POLL_SECONDS)
+        time.sleep(_POLL_INTERVAL_S)
     os._exit(1)
 
 
-def _perform(tasks: Sequence[Task]) -> list[Result]:
-    """Executes runs, and prepares the laboratory before the first. Raises Unfit."""
+def _perform_batch(tasks: Sequence[Task]) -> list[Result]:
+    """Executes a batch in a worker process; the first batch also prepares the worker. Raises Unfit."""
     laboratory = _Worker.laboratory
     if _Worker.scratch:
         laboratory.set_up(f"worker {os.getpid()}", _Worker.scratch)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Builds and locates parts: the programs that runs need, by their names in manifests."""
+"""Builds and locates "parts": the programs and files that runs need.
+
+Each part has a name, such as `kernel` or `disk`, which manifests use for its hash.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from schedlab.base.toolchain.build import PARTS, build, need_checkout
-from schedlab.errors import WrongUsage, parameter
+from schedlab.base.toolchain.build import BUILT_FILES, build, require_checkout
+from schedlab.errors import WrongUsage, format_parameter
 from schedlab.paths import ROOT
 
 LINUX_KERNEL = "linux_kernel"
@@ -16,34 +19,36 @@ PartReplacements = Mapping[str, Path]
 """The user's files, by the names of the parts they replace."""
 
 
-def supply(names: Iterable[str], replacement: PartReplacements | None = None) -> dict[str, Path]:
-    """Builds parts if necessary, and returns them in the order of the names."""
+def build_parts(
+    names: Iterable[str], replacement: PartReplacements | None = None
+) -> dict[str, Path]:
+    """Builds parts if necessary, and returns their paths in the order of the names.
+
+    `replacement`: the user's own files for some of the parts.
+    """
     supplied = dict(replacement or {})
     for name, path in supplied.items():
         check_user_part(name, path)
     names = list(dict.fromkeys(names))
     needed = [name for name in names if name not in supplied]
-    made = [name for name in needed if name in PARTS]
-    if made:
-        build(*(os.path.relpath(PARTS[name], ROOT) for name in made))
-    parts = {name: PARTS[name] for name in made}
-    others = [name for name in needed if name not in parts]
-    if others:
-        from schedlab.machines.linux.parts import supply_linux
+    built_names = [name for name in needed if name in BUILT_FILES]
+    if built_names:
+        build(*(os.path.relpath(BUILT_FILES[name], ROOT) for name in built_names))
+    parts = {name: BUILT_FILES[name] for name in built_names}
+    machine_parts = [name for name in needed if name not in parts]
+    if machine_parts:
+        from schedlab.machines.linux.parts import build_linux_parts
 
-        parts |= supply_linux(others)
+        parts |= build_linux_parts(machine_parts)
     parts |= supplied
     return {name: parts[name] for name in names}
 
 
 def check_parts_exist(names: Iterable[str]) -> None:
-    """Raises WrongUsage if an installed package lacks one of the parts.
-
-    Only a checkout has such parts.
-    """
+    """Raises WrongUsage if the installed package lacks a part that only a checkout can build."""
     for name in names:
-        if name not in PARTS or not PARTS[name].exists():
-            need_checkout(name)
+        if name not in BUILT_FILES or not BUILT_FILES[name].exists():
+            require_checkout(name)
 
 
 def check_user_part(name: str, path: Path) -> None:
@@ -51,10 +56,10 @@ def check_user_part(name: str, path: Path) -> None:
     if not path.is_file():
         raise WrongUsage(
             "the file does not exist",
-            what=parameter(name.rpartition("_")[2], path),
+            what=format_parameter(name.rpartition("_")[2], path),
             fix="name an existing file",
         )
     if name == LINUX_KERNEL:
-        from schedlab.machines.linux.kernel import named_kernel
+        from schedlab.machines.linux.kernel import read_user_kernel
 
-        named_kernel(path)
+        read_user_kernel(path)

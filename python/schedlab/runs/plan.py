@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""Plans runs: every policy on every number of CPUs, repeated with other seeds."""
+"""Plans runs: all combinations of policies, numbers of CPUs and seeds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from schedlab.base.files.replacement import below
+from schedlab.base.files.replacement import path_in_folder
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.errors import WrongUsage, parameter
+from schedlab.errors import WrongUsage, format_parameter
 from schedlab.machines import SIMULATOR
 from schedlab.machines.spec import RunSpec
 from schedlab.units import format_time
 
-MEMORY_MIB = (32, 65536)
-TICK_NS = (100_000, 1_000_000_000)
+MEMORY_RANGE_MIB = (32, 65536)
+TICK_RANGE_NS = (100_000, 1_000_000_000)
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class Plan:
     folder: Path
     runs: tuple[RunSpec, ...] = field(default=())
     unchecked: bool = False
-    """True to run changed policies without checking them first."""
+    """True if changed policies are run without checking them first."""
 
     def place(self, run: RunSpec) -> Path:
         """Returns the folder of a run of this plan."""
-        return below(self.folder, run.name)
+        return path_in_folder(self.folder, run.name)
 
     def check(self) -> None:
-        """Raises WrongUsage if a run is impossible. Called before anything is written."""
+        """Raises WrongUsage if a run is impossible; called before any file is written."""
         for run in self.runs:
             check_cpus(run)
             check_tick(run)
@@ -43,55 +43,55 @@ class Plan:
             if self.place(run).exists():
                 raise WrongUsage(
                     f"already contains a run named {run.name}",
-                    what=parameter("out", self.folder),
+                    what=format_parameter("out", self.folder),
                     fix="name another folder, or move this one away",
                 )
 
 
 def check_cpus(run: RunSpec) -> None:
-    """Raises WrongUsage for more CPUs than the machine supports, or fewer than the workload names."""
+    """Raises WrongUsage if the machine has fewer CPUs than requested, or the workload names more."""
     most = run.machine.cpus_max
     if run.cpus > most:
         has_more = run.machine.name != SIMULATOR
         raise WrongUsage(
             f"{run.machine} has 1 to {most} CPUs",
-            what=parameter("cpus", run.cpus),
-            fix=f"{parameter('machine', SIMULATOR)} has more" if has_more else "",
+            what=format_parameter("cpus", run.cpus),
+            fix=f"{format_parameter('machine', SIMULATOR)} has more" if has_more else "",
         )
     if run.shape and run.shape.cpus != run.cpus:
         raise WrongUsage(
             f"the shape {run.shape.name} has {run.shape.cpus} CPUs",
-            what=parameter("cpus", run.cpus),
+            what=format_parameter("cpus", run.cpus),
             fix="leave out `cpus=`, or choose another `shape=`",
         )
     missing = run.file.cpus_missing(run.cpus) if run.file else ""
     if missing:
         raise WrongUsage(
-            f"{parameter('workload', run.workload)} binds processes to CPU {missing}",
-            what=parameter("cpus", run.cpus),
+            f"{format_parameter('workload', run.workload)} binds processes to CPU {missing}",
+            what=format_parameter("cpus", run.cpus),
             fix="use more CPUs",
         )
 
 
 def check_tick(run: RunSpec) -> None:
     """Raises WrongUsage for an unsupported tick length."""
-    least, most = TICK_NS
+    least, most = TICK_RANGE_NS
     if not least <= run.tick_ns <= most:
         raise WrongUsage(
             "out of range",
-            what=parameter("tick_ns", run.tick_ns),
+            what=format_parameter("tick_ns", run.tick_ns),
             fix=f"choose {format_time(least)} to {format_time(most)}",
         )
 
 
-def product(
+def all_combinations(
     folder: Path,
     base: RunSpec,
     policies: tuple[PolicyChoice, ...],
     cpus: tuple[int, ...],
     repeats: int,
 ) -> Plan:
-    """Returns all combinations of `policies`, `cpus` and `repeats`; repeat k has seed `base.seed` + k."""
+    """Returns the plan of all combinations; repetition k has the seed `base.seed` + k."""
     runs = tuple(
         replace(base, policy=policy, cpus=number, seed=base.seed + repeat)
         for policy in policies

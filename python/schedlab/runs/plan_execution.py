@@ -23,15 +23,15 @@ from schedlab.machines import SIMULATOR
 from schedlab.machines.outcome import Outcome
 from schedlab.machines.spec import Parts, RunSpec
 from schedlab.runs import results
-from schedlab.runs.executor import execute, local
+from schedlab.runs.executor import execute, local_workers
 from schedlab.runs.plan import Plan
-from schedlab.runs.results import printed_figures
+from schedlab.runs.results import read_printed_figures
 from schedlab.runs.worker import Laboratory, Result, Task
 from schedlab.units import format_time
 
 if TYPE_CHECKING:
     from schedlab.metrics import Metrics
-    from schedlab.runs.progress import Board
+    from schedlab.runs.progress import ProgressBoard
 
 
 @dataclass(frozen=True)
@@ -48,17 +48,17 @@ class Finished:
 
 @dataclass(frozen=True)
 class Software:
-    """The programs that all runs of a plan use."""
+    """The programs that all runs of a plan start from, and facts about them for manifests."""
 
     parts: Parts
-    """The parts of all machines, and the tools if a run has a workload file."""
+    """Paths by part name (schedlab.runs.parts): all machines' parts, and the tools for workload files."""
     facts: dict[str, Any]
 
 
 class Interrupted(Exception):
-    """Raised if a signal ended the execution.
+    """A signal ended the execution early; finished runs are kept.
 
-    Finished runs are kept. `finished` has the finished runs, if they are known.
+    `finished`: the finished runs, if known.
     """
 
     def __init__(self, number: int, finished: Sequence[Finished] = ()) -> None:
@@ -68,12 +68,13 @@ class Interrupted(Exception):
 
 
 @contextmanager
-def software(
+def copy_software(
     parts: Mapping[str, Path], facts: dict[str, Any], tools: Mapping[str, Path] | None = None
 ) -> Iterator[Software]:
-    """Provides copies of a machine's parts, so that a build during the runs does not change them.
+    """Copies the parts, so that a build during the runs does not affect them.
 
-    Tool outputs are not hashed.
+    `facts`: manifest entries about the parts. `tools`: further programs to copy, whose hashes
+    manifests do not list.
     """
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         copies = {
@@ -84,48 +85,48 @@ def software(
         yield Software(copies, {**facts, **hashes})
 
 
-def carry_out(
+def execute_plan(
     plan: Plan,
     base: Software,
     slots: int,
-    board: Board,
+    board: ProgressBoard,
     with_metrics: bool = True,
 ) -> list[Finished]:
-    """Performs all runs, and returns them in the plan's order. Raises Interrupted on SIGINT, SIGTERM and SIGHUP.
+    """Performs all runs, and returns them in the plan's order.
 
-    Metrics are always stored. `with_metrics`: also returns the metrics, which for thousands of runs
-    needs too much memory.
+    Metrics are always stored. `with_metrics`: also returns the metrics, which need much memory for
+    thousands of runs. Raises Interrupted on SIGINT, SIGTERM and SIGHUP.
     """
     host = f"{platform.node()}, {platform.platform()}"
     tasks = [
-        Task(run.name, run, {**inputs(run, base), "host": host}, plan.place(run))
+        Task(run.name, run, {**manifest_inputs(run, base), "host": host}, plan.place(run))
         for run in plan.runs
     ]
-    digest = _all_frames if with_metrics else _nothing
+    digest = _keep_metrics if with_metrics else _drop_metrics
     laboratory = Laboratory(base.parts, digest)
-    collected = _Collected(board)
-    with local(slots, processes=False) as workers:
-        number = execute(tasks, workers, laboratory, collected)
+    collector = _Collector(board)
+    with local_workers(slots, processes=False) as workers:
+        number = execute(tasks, workers, laboratory, collector)
     finished = [
-        finished_run for task in tasks if (finished_run := collected.finished.get(task.key))
+        finished_run for task in tasks if (finished_run := collector.finished.get(task.key))
     ]
     if number:
         raise Interrupted(number, finished)
     return finished
 
 
-def _all_frames(metrics: Metrics) -> Metrics:
+def _keep_metrics(metrics: Metrics) -> Metrics:
     return metrics
 
 
-def _nothing(metrics: Metrics) -> None:
+def _drop_metrics(metrics: Metrics) -> None:
     return None
 
 
-class _Collected:
-    """Collects finished runs and shows progress."""
+class _Collector:
+    """Collects finished runs and shows the progress."""
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: ProgressBoard) -> None:
         self.board = board
         self.finished: dict[str, Finished] = {}
 
@@ -144,21 +145,21 @@ class _Collected:
         pass
 
 
-def inputs(run: RunSpec, base: Software) -> dict[str, Any]:
-    """Returns the manifest entries that are known before a run begins."""
-    from schedlab.base.toolchain.measuring import measuring_code
+def manifest_inputs(run: RunSpec, base: Software) -> dict[str, Any]:
+    """Returns the manifest entries that are known before the run: its specification and programs."""
+    from schedlab.base.toolchain.measuring import identify_measuring_code
 
     machine = run.machine
     release = machine.release()
     manifest = run.manifest()
-    manifest.pop("files", None)  # the run's folder contains these values as files
+    manifest.pop("files", None)  # these values are files in the run's folder
     if machine.name != SIMULATOR:
         manifest.pop("costs", None)
     return {
         "format": results.FORMAT,
         "schedlab": __version__,
         **base.facts,
-        "measuring": measuring_code(),
+        "measuring": identify_measuring_code(),
         **manifest,
         "boot_arguments": machine.arguments(run.past),
         "machine_version": release.version,
@@ -168,14 +169,14 @@ def inputs(run: RunSpec, base: Software) -> dict[str, Any]:
     }
 
 
-def as_json(finished: list[Finished], **more: Any) -> str:
+def results_as_json(finished: list[Finished], **more: Any) -> str:
     """Returns the results as JSON, with additional entries."""
     runs = [
         {
             "folder": str(run.folder),
             "manifest": run.manifest,
             "metrics": run.metrics.to_dict() if run.metrics else None,
-            "printed": printed_figures(run.folder, run.run.workload)
+            "printed": read_printed_figures(run.folder, run.run.workload)
             if run.outcome.succeeded
             else {},
         }
@@ -184,23 +185,23 @@ def as_json(finished: list[Finished], **more: Any) -> str:
     return json_text({"schedlab": __version__, "runs": runs, **more}, indent=2)
 
 
-def label(run: RunSpec, several_seeds: bool) -> str:
-    """Returns the heading of a run's column in a table."""
+def run_heading(run: RunSpec, several_seeds: bool) -> str:
+    """Returns the heading of a run's column in a table of results."""
     seed = f", seed {run.seed}" if several_seeds else ""
     mark = "" if run.machine.repeatable else f" ({run.machine}: not repeatable)"
     return f"{run.title}{seed}{mark}"
 
 
-def describe(finished: list[Finished]) -> Iterator[str]:
-    """Yields one message for each failed run."""
+def describe_failures(finished: list[Finished]) -> Iterator[str]:
+    """Yields one message per failed run."""
     for run in finished:
         if not run.outcome.succeeded:
             title = f"{run.run.title}, seed {run.run.seed}"
             yield f"{title}: {run.outcome.message}\n  kept in {run.folder}"
 
 
-def ignored(finished: list[Finished]) -> Iterator[str]:
-    """Yields one line for each policy that ignores attributes set by its workload."""
+def describe_ignored_attributes(finished: list[Finished]) -> Iterator[str]:
+    """Yields one line per policy that ignores attributes which its workload sets."""
     ignored_names = {
         (str(run.run.policy), run.run.workload): names
         for run in finished
@@ -210,7 +211,7 @@ def ignored(finished: list[Finished]) -> Iterator[str]:
         yield f"{policy} ignores {', '.join(names)}, which {workload} sets"
 
 
-def summary(runs: Sequence[RunSpec]) -> str:
+def summarize_runs(runs: Sequence[RunSpec]) -> str:
     """Returns one line with the values that all runs of a plan have in common."""
     run = runs[0]
     shared = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Converts a request to run a workload or recording under policies to a plan."""
+"""Converts a user's request (workload or recording, policies, CPUs, seeds) to a plan of runs."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.base.display.terminal import say
-from schedlab.base.host.processor import host_processors
+from schedlab.base.host.processor import count_host_cpus
 from schedlab.base.toolchain.policies import (
-    FAIR,
-    STANDARD,
+    DEFAULT_POLICY,
+    FAIR_POLICY,
     PolicyChoice,
     check_owners,
     read_catalogue,
     settings_for,
 )
-from schedlab.errors import WrongUsage, parameter
-from schedlab.machines import HOST, LINUX_KERNELS, SIMULATOR, STANDARD_MACHINE, machine_named
+from schedlab.errors import WrongUsage, format_parameter
+from schedlab.machines import DEFAULT_MACHINE, HOST, LINUX_KERNELS, SIMULATOR, machine_named
 from schedlab.machines.spec import Machine, RunSpec
 from schedlab.paths import new_runs_folder
-from schedlab.runs.plan import Plan, product
-from schedlab.runs.recording import Recording, recordings
+from schedlab.runs.plan import Plan, all_combinations
+from schedlab.runs.recording import Recording, read_recordings
 from schedlab.workload import costs, workload_files
 from schedlab.workload.changes import Change
 from schedlab.workload.delays import Delay
-from schedlab.workload.model import WorkloadFile, limit_of
-from schedlab.workload.palette import palette
+from schedlab.workload.model import WorkloadFile, default_limit_ns
+from schedlab.workload.palette import read_palette
 from schedlab.workload.shapes.model import Shape
 from schedlab.workload.workload_files import is_workload_file
 
-_CPUS = (1, 2, 3, 4)
-_STANDARD_MACHINE = machine_named(STANDARD_MACHINE)
-STANDARD_WORKLOAD = "mixed -n 24 -g 80"
-READY_WORKLOAD = "mixed"
-"""The default workload file on machines without programs."""
+_DEFAULT_CPUS = (1, 2, 3, 4)
+_DEFAULT_MACHINE = machine_named(DEFAULT_MACHINE)
+DEFAULT_PROGRAM = "mixed -n 24 -g 80"
+DEFAULT_WORKLOAD_FILE = "mixed"
+"""Workload file that is the default on machines that cannot run programs."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """Runs of one workload: each policy on each number of CPUs, repeated with other seeds.
+    """A user's request: one workload, under each policy, on each number of CPUs, with each seed.
 
-    None means the default of the machine, the workload or the recording; `filled` replaces
-    None by the default.
+    None means the default of the machine, the workload or the recording; `filled` replaces None by
+    that default.
     """
 
     workload: str | None = None
     changes: tuple[Change, ...] = ()
-    policies: tuple[PolicyChoice, ...] = (PolicyChoice(STANDARD),)
+    policies: tuple[PolicyChoice, ...] = (PolicyChoice(DEFAULT_POLICY),)
     settings: tuple[tuple[str, int], ...] = ()
     cpus: tuple[int, ...] | None = None
-    machine: Machine = _STANDARD_MACHINE
+    machine: Machine = _DEFAULT_MACHINE
     repeats: int = 1
     seed: int = 1
     tick: int | None = None
@@ -67,26 +67,26 @@ class Request:
     replay: Recording | None = None
     out: Path | None = None
     other_recordings: tuple[Recording, ...] = ()
-    """Other recordings of the same configuration as `replay`, with other seeds; each is replayed with its seed."""
+    """Recordings of the same configuration as `replay` with other seeds; each is replayed with its seed."""
     ignore_limits: bool = False
     unchecked: bool = False
-    """True to run changed policies without checking them first."""
+    """True if changed policies are run without checking them first."""
 
     def filled(self) -> Request:
-        """Returns the request with defaults filled in.
+        """Returns the request with all defaults filled in.
 
         Raises WrongUsage if the machine does not support a value.
         """
         machine = self.machine
         if self.ignore_limits and machine.name != HOST:
             raise WrongUsage(
-                f"{parameter('machine', machine.name)} has no such limits",
+                f"{format_parameter('machine', machine.name)} has no such limits",
                 what="`ignore_limits=`",
-                fix=f"leave it out, or add {parameter('machine', HOST)}",
+                fix=f"leave it out, or add {format_parameter('machine', HOST)}",
             )
         if machine.name == SIMULATOR and self.memory not in (None, machine.memory_mib):
             raise WrongUsage(
-                f"{parameter('machine', SIMULATOR)} has no memory size",
+                f"{format_parameter('machine', SIMULATOR)} has no memory size",
                 what="`memory_mib=`",
                 fix="leave it out",
             )
@@ -94,12 +94,14 @@ class Request:
             raise WrongUsage(
                 "only the simulator has costs",
                 what="`costs=`",
-                fix=f"leave it out, or add {parameter('machine', SIMULATOR)}",
+                fix=f"leave it out, or add {format_parameter('machine', SIMULATOR)}",
             )
-        ready = READY_WORKLOAD if machine.programs == frozenset() else STANDARD_WORKLOAD
+        default_workload = (
+            DEFAULT_WORKLOAD_FILE if machine.programs == frozenset() else DEFAULT_PROGRAM
+        )
         return replace(
             self,
-            workload=ready if self.workload is None else self.workload,
+            workload=default_workload if self.workload is None else self.workload,
             tick=machine.tick_ns if self.tick is None else self.tick,
             memory=machine.memory_mib if self.memory is None else self.memory,
             cpus=self._standard_cpus(machine) if self.cpus is None else self.cpus,
@@ -111,20 +113,23 @@ class Request:
         if machine.name == HOST:
             return (machine.cpus_max,)
         if machine.name in LINUX_KERNELS:
-            return (min(host_processors(), machine.cpus_max),)
-        return _CPUS
+            return (min(count_host_cpus(), machine.cpus_max),)
+        return _DEFAULT_CPUS
 
     def base(self) -> RunSpec:
-        """Returns the first run of a filled request. Raises WrongUsage if the run is impossible."""
+        """Returns the first run of a filled request; the others are derived from it.
+
+        Raises WrongUsage if the run is impossible.
+        """
         assert self.workload is not None
         assert self.cpus is not None
         assert self.tick is not None
         assert self.memory is not None
-        values = one_value_per_option("settings", self.settings)
+        values = check_given_once("settings", self.settings)
         workload = self.workload
         if not self.replay:
             workload = resolve_workload(workload, self.machine.programs)
-        file = None if self.replay else workload_file(workload, self.changes)
+        file = None if self.replay else read_workload(workload, self.changes)
         recorded_costs = self.replay.costs if self.replay and not self.costs else None
         return RunSpec(
             workload,
@@ -134,11 +139,11 @@ class Request:
             self.machine,
             self.seed,
             self.tick,
-            limit_of(file) if self.limit is None else self.limit,
+            default_limit_ns(file) if self.limit is None else self.limit,
             self.memory,
             file=file,
-            costs=recorded_costs or costs.choose(self.costs or "kernel"),
-            delays=one_value_per_option("delays", self.delays),
+            costs=recorded_costs or costs.parse_costs(self.costs or "kernel"),
+            delays=check_given_once("delays", self.delays),
             changes=file.changes if file else (),
             shape=self.shape,
             replay=self.replay.replay if self.replay else None,
@@ -151,8 +156,8 @@ class Request:
         assert self.cpus is not None
         if self.seed + self.repeats - 1 >= 2**63:
             raise WrongUsage(
-                f"too large: with {parameter('seeds', self.repeats)} the last seed is out of range",
-                what=parameter("first_seed", self.seed),
+                f"too large: with {format_parameter('seeds', self.repeats)} the last seed is out of range",
+                what=format_parameter("first_seed", self.seed),
                 fix="choose a smaller one",
             )
         base = self.base()
@@ -168,7 +173,7 @@ class Request:
         runs = (
             run
             for base in bases
-            for run in product(folder, base, self.policies, self.cpus, self.repeats).runs
+            for run in all_combinations(folder, base, self.policies, self.cpus, self.repeats).runs
         )
         configured = (
             replace(run, settings=settings_for(run.policy, self.settings)) for run in runs
@@ -178,43 +183,43 @@ class Request:
         requested.check_new()
         note = self.machine.shape_note
         if self.shape and note:
-            say(f"schedlab: {parameter('shape', self.shape.name)} on {self.machine}: {note}")
+            say(f"schedlab: {format_parameter('shape', self.shape.name)} on {self.machine}: {note}")
         return requested
 
     def kernel_overrides(self) -> dict[str, Path]:
-        """Returns the user's kernel as {part that it replaces: path}; empty if there is none."""
+        """Returns the user's kernel by the name of the part that it replaces; empty if there is none."""
         if self.kernel is None:
             return {}
         for part in self.machine.parts:
             if part.endswith("kernel"):
                 return {part: self.kernel}
         raise WrongUsage(
-            f"{parameter('machine', self.machine.name)} takes no kernel",
+            f"{format_parameter('machine', self.machine.name)} takes no kernel",
             what="`kernel=`",
             fix="leave it out",
         )
 
 
-_OF_SEEDS = {"seed": "`first_seed=`", "repeats": "`seeds=`"}
+_SEED_FIELDS = {"seed": "`first_seed=`", "repeats": "`seeds=`"}
 """Fields that determine seeds, and their names in messages."""
 
 
-def of_recording(place: Path, **given: Any) -> Request:
-    """Returns the request to replay a recording in the simulator.
+def replay_request(place: Path, **given: Any) -> Request:
+    """Returns the request that replays a recording in the simulator.
 
-    `place`: a run's folder, a trace, or a folder of runs with different seeds. `given`: values by
-    field name; all other values are those of the recording. Raises WrongUsage if such a replay is
+    `place`: a run's folder, a trace, or a folder of runs with different seeds. `given`: the user's
+    values by field name; all others come from the recording. Raises WrongUsage if the replay is
     impossible.
     """
     simulator = machine_named(SIMULATOR)
     if given.get("machine", simulator) != simulator:
         raise WrongUsage(
             f"only {SIMULATOR} replays recordings",
-            what=parameter("machine", given["machine"]),
+            what=format_parameter("machine", given["machine"]),
             fix="leave it out",
         )
-    first, *others = recordings(place)
-    seeds = next((shown for name, shown in _OF_SEEDS.items() if name in given), "")
+    first, *others = read_recordings(place)
+    seeds = next((shown for name, shown in _SEED_FIELDS.items() if name in given), "")
     if others and seeds:
         raise WrongUsage(
             f"{place}: contains {1 + len(others)} recordings, and each is replayed "
@@ -239,74 +244,77 @@ def of_recording(place: Path, **given: Any) -> Request:
     return Request(**{**recorded, **given, **fixed}).filled()
 
 
-def _check_policy(place: Path, recorded: Recording) -> None:
+def _check_policy(path: Path, recorded: Recording) -> None:
     """Raises WrongUsage if the simulator lacks the recording's policy, such as Linux's fair class.
 
     The user must then choose a policy.
     """
-    ours = read_catalogue()
-    if recorded.policy.name == FAIR.name:
+    catalogue = read_catalogue()
+    if recorded.policy.name == FAIR_POLICY.name:
         raise WrongUsage(
-            f"it was recorded under {FAIR.name}, Linux's own scheduler, which the "
+            f"it was recorded under {FAIR_POLICY.name}, Linux's own scheduler, which the "
             "simulator does not have",
-            what=str(place),
+            what=str(path),
             fix="name the policy to replay it under with `policy=`",
         )
-    if recorded.policy.name not in ours:
+    if recorded.policy.name not in catalogue:
         raise WrongUsage(
             f"it was recorded under '{recorded.policy}', which schedlab does not have",
-            what=str(place),
-            fix=f"name the policy to replay it under with `policy=`, such as {', '.join(ours)}",
+            what=str(path),
+            fix=f"name the policy to replay it under with `policy=`, such as {', '.join(catalogue)}",
         )
 
 
 def resolve_workload(workload: str, programs: frozenset[str] | None) -> str:
-    """Returns the program or workload file to run.
+    """Returns what `workload` names: a program of the machine, or else a built-in workload file.
 
-    If no program has this name, returns the predefined workload file with this name.
-
-    `programs`: None if any program may exist.
+    `programs`: the machine's programs; None if any program may exist.
     """
     name = workload.strip()
     if programs is None or name in programs:
         return workload
-    ready = palette().get(name)
-    return os.path.relpath(ready.file) if ready else workload
+    palette_entry = read_palette().get(name)
+    return os.path.relpath(palette_entry.file) if palette_entry else workload
 
 
-def workload_file(workload: str, changes: tuple[Change, ...]) -> WorkloadFile | None:
-    """Returns the workload file, or None for a program. Reports parts of the file without effect."""
+def read_workload(workload: str, changes: tuple[Change, ...]) -> WorkloadFile | None:
+    """Reads the workload file; returns None if the workload is a program.
+
+    Reports parts of the file that have no effect.
+    """
     if not is_workload_file(workload):
         if changes:
             raise WrongUsage(
-                f"{parameter('workload', workload)} is a program, and only workload files "
+                f"{format_parameter('workload', workload)} is a program, and only workload files "
                 "have values to change",
-                what=parameter("changes", changes[0][0]),
+                what=format_parameter("changes", changes[0][0]),
                 fix="leave it out, or name a workload file",
             )
         return None
-    file = workload_files.read(Path(workload.strip()), changes)
+    file = workload_files.read_workload_file(Path(workload.strip()), changes)
     for note in file.notes:
         say(f"schedlab: {workload}, {note}")
     return file
 
 
-def one_value_per_option(
+def check_given_once(
     parameter_name: str, settings: tuple[tuple[str, int], ...]
 ) -> tuple[tuple[str, int], ...]:
     """Returns settings by name, in the given order. Raises WrongUsage if a name is repeated."""
     values = dict(settings)
     if len(values) < len(settings):
         names = [name for name, _ in settings]
-        twice = next(name for name in names if names.count(name) > 1)
+        repeated = next(name for name in names if names.count(name) > 1)
         raise WrongUsage(
-            "given more than once", what=parameter(parameter_name, twice), fix="give it once"
+            "given more than once",
+            what=format_parameter(parameter_name, repeated),
+            fix="give it once",
         )
     return settings
 
 
 def folder_name(workload: str, policies: tuple[PolicyChoice, ...]) -> str:
-    """Returns program and policies, in characters that are safe in file names."""
+    """Returns a folder name of the program and the policies, with safe characters only."""
     first = workload.removesuffix(".json").split()[0:1]
     program = "".join(
         c if c.isalnum() or c in "-_" else "-" for c in first and first[0].rpartition("/")[2]

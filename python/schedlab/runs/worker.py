@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from schedlab.base.host.disk import DiskWatch
-from schedlab.base.host.parent_death import tied
+from schedlab.base.host.parent_death import complete_prefix
 from schedlab.base.host.supervision import supervise
-from schedlab.base.toolchain.policies import attributes_ignored
 from schedlab.errors import SchedlabError
-from schedlab.machines.folder import CONSOLE, TRACE_FILE
-from schedlab.machines.outcome import MEASURED, Outcome, hung, read_console
+from schedlab.machines.folder import CONSOLE_FILE, TRACE_FILE
+from schedlab.machines.outcome import MEASURABLE_STATUSES, Outcome, hung_outcome, read_console
+from schedlab.machines.published import ignored_attributes
 from schedlab.machines.spec import Machine, RunSpec
 from schedlab.runs import results
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from schedlab.metrics import Metrics
 
 WORKER_DIED = "worker-died"
-"""The status of a run if the worker died at each attempt."""
+"""Status of a run whose worker died at each attempt."""
 _KILLED = -9
 
 
 class Unfit(SchedlabError):
-    """Raised if a worker would produce different measurements."""
+    """This worker would produce different measurements than the others."""
 
 
 class Stopped(Exception):
-    """Raised if execution was stopped during a run. Such a run leaves no files."""
+    """Execution was stopped during a run, which leaves no files."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Task:
     manifest: Mapping[str, Any] = field(default_factory=dict)
     """Manifest entries known before the run begins."""
     place: Path | None = None
-    """The run's folder, which must not exist; None: only the result of `Laboratory.digest` is kept."""
+    """The run's future folder, which must not exist. None: the run is not stored."""
 
 
 @dataclass(frozen=True)
@@ -60,34 +60,34 @@ class Result:
     outcome: Outcome
     seconds: float
     data: Any = None
-    """The result of `Laboratory.digest` for the metrics; None if the run has no metrics."""
+    """What `Laboratory.digest` made of the metrics; None if the run has no metrics."""
     manifest: Mapping[str, Any] = field(default_factory=dict)
     """The manifest in the run's folder; empty if the run has no folder."""
 
 
-def _accept(address: str) -> None:
-    pass
+def _accept_any_worker(address: str) -> None:
+    """Accepts every worker: the default of Laboratory.check."""
 
 
 @dataclass
 class Laboratory:
-    """Everything that workers need for runs.
+    """Everything that a worker needs to execute runs.
 
-    It is sent to all workers, so that all execute the same programs.
+    The same object is sent to all workers, so that all use the same programs.
     """
 
     programs: Mapping[str, Path | bytes]
-    """Parts of machines, by the names of schedlab.runs.parts: files of this host, or their contents."""
+    """Parts of machines by name (schedlab.runs.parts): paths on this host, or the contents."""
     digest: Callable[[Metrics], Any]
-    """Converts a run's metrics to the data to send back."""
-    check: Callable[[str], None] = _accept
-    """Raises Unfit if the worker `where` would produce different measurements."""
+    """Extracts from a run's metrics what is sent back to the caller."""
+    check: Callable[[str], None] = _accept_any_worker
+    """Raises Unfit if the worker at this address would measure differently."""
     stopping: bool = False
-    """If true, runs in progress are stopped, and no further run begins."""
+    """True once runs in progress are being stopped and no further run may begin."""
     busy: bool = False
 
     def set_up(self, place: str, scratch: Path) -> None:
-        """Prepares the worker `place`. `scratch`: a folder that only this user may write to. Raises Unfit."""
+        """Prepares the worker at the address `place`; `scratch` is a private folder. Raises Unfit."""
         self.check(place)
         self.folder = Path(tempfile.mkdtemp(prefix="worker-", dir=scratch))
         self.parts = {
@@ -102,15 +102,12 @@ class Laboratory:
         return path
 
     def tear_down(self) -> None:
-        """Stops runs in progress, and removes all files that are not results."""
+        """Stops runs in progress, and removes all files except results."""
         self.stopping = True
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def perform_all(self, tasks: Sequence[Task]) -> list[Result]:
-        """Executes runs in order, and returns their results.
-
-        If execution is stopped, returns the results of finished runs.
-        """
+        """Executes runs in order, and returns their results; if stopped, only those of finished runs."""
         self.busy = True
         run_results: list[Result] = []
         try:
@@ -133,7 +130,7 @@ class Laboratory:
                 "started": started,
                 "host_seconds": round(time.monotonic() - began, 3),
             }
-            metrics, outcome = evaluate(folder, outcome, store=task.place is not None)
+            metrics, outcome = evaluate_run(folder, outcome, store=task.place is not None)
             if self.stopping:
                 raise Stopped
             manifest.update(status=outcome.status, message=outcome.message)
@@ -141,22 +138,20 @@ class Laboratory:
                 manifest["mode"] = outcome.note
             if task.place:
                 if metrics:
-                    ignored = attributes_ignored(
-                        task.run.policy, task.run.settings, metrics.attributes
-                    )
+                    ignored = ignored_attributes(task.run, metrics.attributes)
                     manifest["attributes_ignored"] = ignored
-                results.write_json(folder / results.MANIFEST, manifest)
+                results.write_json(folder / results.MANIFEST_FILE, manifest)
         data = self.digest(metrics) if metrics else None
         seconds = time.monotonic() - began
         return Result(task.key, outcome, seconds, data, manifest if task.place else {})
 
     @contextmanager
     def _place(self, task: Task) -> Iterator[Path]:
-        """Provides the folder of a run: permanent, or removed after the block."""
+        """Provides the folder of a run; if it is not to be stored, removes the folder afterwards."""
         if self.stopping:
             raise Stopped
         if task.place:
-            with results.new_folder(task.place) as folder:
+            with results.create_run_folder(task.place) as folder:
                 yield folder
         else:
             with tempfile.TemporaryDirectory(dir=self.folder) as name:
@@ -166,31 +161,33 @@ class Laboratory:
         run.write_files(folder)
         machine = run.machine
         seconds = machine.host_limit(run.cpus, run.limit_ns)
-        console = folder / CONSOLE
+        console = folder / CONSOLE_FILE
         with tempfile.TemporaryDirectory(dir=self.folder) as name:
             scratch = Path(name)
-            command = [*tied(), *machine.start(run, self.parts, folder, scratch)]
+            command = [*complete_prefix(), *machine.start(run, self.parts, folder, scratch)]
             disk = DiskWatch(folder, scratch)
             status = supervise(
                 command, folder, console, seconds, lambda: self.stopping or disk.has_problem()
             )
             if self.stopping:
                 raise Stopped
-            return ended(machine, status, seconds, folder, scratch, console, disk.problem)
+            return judge_ended_machine(
+                machine, status, seconds, folder, scratch, console, disk.problem
+            )
 
 
-def worker_died(task: Task) -> Result:
+def record_worker_death(task: Task) -> Result:
     """Returns the result of a run whose worker died, and stores it in the run's folder."""
-    message = "its worker died each time that it was run: of memory, perhaps, that it had not"
+    message = "its worker process was killed each time; if the host ran out of memory, run fewer at a time"
     manifest = {**task.manifest, "status": WORKER_DIED, "message": message}
     if task.place:
-        with results.new_folder(task.place) as folder:
-            (folder / CONSOLE).touch()
-            results.write_json(folder / results.MANIFEST, manifest)
+        with results.create_run_folder(task.place) as folder:
+            (folder / CONSOLE_FILE).touch()
+            results.write_json(folder / results.MANIFEST_FILE, manifest)
     return Result(task.key, Outcome(WORKER_DIED, message), 0.0, None, manifest)
 
 
-def ended(
+def judge_ended_machine(
     machine: Machine,
     status: int | None,
     seconds: float,
@@ -199,9 +196,9 @@ def ended(
     console: Path,
     problem: str = "",
 ) -> Outcome:
-    """Returns the outcome of a machine's process.
+    """Returns the outcome of a machine whose process has ended.
 
-    `status`: the process's exit status; None if schedlab ended the process after `seconds` or
+    `status`: the process's exit status, or None if schedlab ended the process after `seconds` or
     because of `problem`.
     """
     outcome = machine.outcome(_KILLED if status is None else status, folder, scratch, console)
@@ -209,33 +206,42 @@ def ended(
         return outcome
     if problem:
         return Outcome("disk", problem, outcome.note)
-    return replace(hung(seconds, read_console(console)), note=outcome.note)
+    return replace(hung_outcome(seconds, read_console(console)), note=outcome.note)
 
 
-def evaluate(
-    folder: Path, outcome: Outcome, place: Path | None = None, *, store: bool = True
+def evaluate_run(
+    folder: Path, outcome: Outcome, path: Path | None = None, *, store: bool = True
 ) -> tuple[Metrics | None, Outcome]:
-    """Checks the trace and computes the metrics, if the run left enough data.
+    """Validates the trace and computes metrics, if the run left a trace.
 
-    If `store`, writes the metrics to `place` (None: the run's folder).
+    `store`: writes the metrics to `path` (by default the run's folder). Returns the metrics, and
+    the outcome with any error of this step.
     """
-    if outcome.status not in MEASURED:
+    if outcome.status not in MEASURABLE_STATUSES:
         return None, outcome
-    from polars.exceptions import PanicException  # PanicException is not a subclass of Exception
+    from polars.exceptions import (
+        PanicException,  # Rust's PanicException (polars) is not a subclass of Exception
+    )
 
     try:
-        return measure(folder, place, store=store), outcome
-    except (Exception, PanicException) as error:  # any kind of error: the other runs must continue
+        return measure_run(folder, path, store=store), outcome
+    except (
+        Exception,
+        PanicException,
+    ) as error:  # no error in one run's results may stop the other runs
         words = traceback.format_exception_only(error)[-1].strip().replace(f"{folder}/", "")
-        message = f"the trace could not be measured: {words}"
+        message = f"the trace could not be measured; repeat the run: {words}"
         return None, replace(outcome, status="unmeasured", message=message)
 
 
-def measure(folder: Path, place: Path | None = None, *, store: bool = True) -> Metrics:
-    """Checks a trace and computes its metrics. If `store`, writes them to `place`, or to the run's folder."""
+def measure_run(folder: Path, path: Path | None = None, *, store: bool = True) -> Metrics:
+    """Validates a trace and computes its metrics.
+
+    `store`: writes them to `path`, or to the run's folder.
+    """
     from schedlab import metrics
 
     computed = metrics.measure(folder / TRACE_FILE)
     if store:
-        computed.write(place or folder / results.METRICS)
+        computed.write(path or folder / results.METRICS_FOLDER)
     return computed

@@ -13,12 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.base.display.markdown import code
-from schedlab.paths import STUDIES
+from schedlab.paths import STUDIES_FOLDER
 from schedlab.studies.figures import Figure
-from schedlab.studies.study import Study, read_list, studies
+from schedlab.studies.study import Study, find_studies, read_list
 
-CAUSES = "causes.yaml"
+CAUSES_FILE = "causes.yaml"
 """The name of the optional file in each study's folder."""
+
+
+_FIELD_BY_KEY = {
+    "says": "statement",
+    "run": "experiment",
+    "without": "counterpart",
+    "measured": "metric",
+}
+"""Fields of `Cause` by their keys in the file, where these differ."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +38,11 @@ class Cause:
     name: str
     statement: str
     """The cause in a sentence."""
-    run: str
+    experiment: str
     """The experiment with the cause; if it has several policies, a blank and the policy follow."""
-    without: str
+    counterpart: str
     """The corresponding experiment without the cause."""
-    measured: str
+    metric: str
     """The metric of the effects: `context switches`."""
     effects: Mapping[str, tuple[float, float]]
     """The values without and with the cause, by column of the published figures."""
@@ -48,7 +57,7 @@ class Cause:
             figure.study == self.study
             and figure.place in self.places
             and (not self.rows or figure.row in self.rows)
-            and figure.quantity == self.measured
+            and figure.quantity == self.metric
             and figure.column in self.effects
         )
 
@@ -58,31 +67,35 @@ class Cause:
         effects = "; ".join(
             f"{column}: {before:g} → {after:g}" for column, (before, after) in self.effects.items()
         )
-        runs = f"without it ({code(self.without)}) and with it ({code(self.run)})"
-        return f"{self.statement} {self.measured.capitalize()} {runs}: {effects}."
+        runs = f"without it ({code(self.counterpart)}) and with it ({code(self.experiment)})"
+        return f"{self.statement} {self.metric.capitalize()} {runs}: {effects}."
 
 
-def causes(study: int, folder: Path = STUDIES) -> tuple[Cause, ...]:
+def read_causes(study: int, folder: Path = STUDIES_FOLDER) -> tuple[Cause, ...]:
     """Returns the causes of a study. Raises FileRefused."""
-    return next((_causes(entry) for entry in studies(folder) if entry.number == study), ())
+    return next(
+        (_causes_of_study(entry) for entry in find_studies(folder) if entry.number == study), ()
+    )
 
 
 def cause_of(figure: Figure) -> Cause | None:
     """Returns the first cause that covers the figure, or None."""
-    return next((cause for cause in causes(figure.study) if cause.covers(figure)), None)
+    return next((cause for cause in read_causes(figure.study) if cause.covers(figure)), None)
 
 
 @cache
-def _causes(study: Study) -> tuple[Cause, ...]:
+def _causes_of_study(study: Study) -> tuple[Cause, ...]:
+    """Reads and caches the causes of a study."""
     expected = "a list of causes, each with name, says, run, without, measured and effects"
-    return read_list(study.folder / CAUSES, partial(_cause, study.number), expected)
+    return read_list(study.folder / CAUSES_FILE, partial(_parse_cause, study.number), expected)
 
 
-def _cause(study: int, entry: Mapping[str, Any]) -> Cause:
+def _parse_cause(study: int, entry: Mapping[str, Any]) -> Cause:
+    """Returns the cause of an entry of causes.yaml."""
     effects = {
         column: (float(before), float(after))
         for column, (before, after) in entry["effects"].items()
     }
     lists = {name: tuple(entry.get(name, ())) for name in ("places", "rows")}
-    fields = {"statement" if name == "says" else name: value for name, value in entry.items()}
+    fields = {_FIELD_BY_KEY.get(name, name): value for name, value in entry.items()}
     return Cause(**{**fields, **lists, "study": study, "effects": effects})

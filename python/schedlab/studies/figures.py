@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from schedlab.base.files.reading import read_text
 from schedlab.errors import FileRefused
-from schedlab.paths import STUDIES
+from schedlab.paths import STUDIES_FOLDER
 
 if TYPE_CHECKING:
     import polars as pl
 
-PUBLISHED = "published.csv"
+PUBLISHED_FILE = "published.csv"
 """The file of published figures in each study's folder."""
 
 Kind = Literal["measurement", "expectation", "claim", "setting"]
@@ -29,8 +29,8 @@ of its scheduler or workload.
 Source = Literal["study", "authors", "rerun"]
 """The study's text; its authors' unpublished output; or the study's programs, rerun for schedlab."""
 
-WITHOUT_END = "infty"
-"""A length in a study that is not a number, as printed."""
+INFINITE_LENGTHS = ("infty", "unlimited")
+"""Lengths in studies that are not numbers, as printed."""
 
 COLUMNS = (
     "place",
@@ -75,14 +75,14 @@ class Figure:
         return self.text
 
     @property
-    def finished(self) -> bool:
+    def is_number(self) -> bool:
         """True if the figure is a number."""
         return _is_number(self.text)
 
     @property
     def value(self) -> float:
         """The number. Raises ValueError for a run that did not finish."""
-        if not self.finished:
+        if not self.is_number:
             raise ValueError(f"study {self.study}, {self.place}, {self.row}: {self.text}")
         return float(self.text)
 
@@ -106,36 +106,23 @@ def select(
     source: Source | None = None,
 ) -> list[Figure]:
     """Returns the figures that match all criteria, in the order of the file."""
-    return list(_selected(study, place, kind, quantity, source))
-
-
-@cache
-def _selected(
-    study: int | None,
-    place: str | None,
-    kind: Kind | None,
-    quantity: str | None,
-    source: Source | None,
-) -> tuple[Figure, ...]:
-    return tuple(
+    return [
         figure
-        for figure in _published()
+        for figure in _published_figures()
         if study in (None, figure.study)
         and place in (None, figure.place)
         and kind in (None, figure.kind)
         and quantity in (None, figure.quantity)
         and source in (None, figure.source)
-    )
-
-
-def all_published() -> list[Figure]:
-    """Returns all published figures, in the order of the file."""
-    return list(_published())
+    ]
 
 
 @cache
-def _published() -> tuple[Figure, ...]:
-    files = sorted(STUDIES.glob(f"*/{PUBLISHED}"), key=lambda path: int(path.parent.name))
+def _published_figures() -> tuple[Figure, ...]:
+    """Returns all published figures, cached."""
+    files = sorted(
+        STUDIES_FOLDER.glob(f"*/{PUBLISHED_FILE}"), key=lambda path: int(path.parent.name)
+    )
     return tuple(figure for path in files for figure in read(path, int(path.parent.name)))
 
 
@@ -144,8 +131,8 @@ def frame() -> pl.DataFrame:
     import polars as pl
 
     rows = [
-        {**asdict(figure), "value": figure.value if figure.finished else None}
-        for figure in _published()
+        {**asdict(figure), "value": figure.value if figure.is_number else None}
+        for figure in _published_figures()
     ]
     return pl.DataFrame(
         rows,
@@ -172,10 +159,10 @@ def read_figures(lines: Iterable[str], study: int) -> list[Figure]:
     if tuple(reader.fieldnames or ()) != COLUMNS:
         raise ValueError(f"the columns must be {','.join(COLUMNS)}")
     figures: dict[tuple[object, ...], Figure] = {}
-    for line in reader:
+    for row in reader:
         try:
-            figure = _figure(line, study)
-            key = _key(figure)
+            figure = _parse_figure(row, study)
+            key = _figure_key(figure)
             if key in figures:
                 raise ValueError("this place has a figure already")
         except ValueError as error:
@@ -184,7 +171,7 @@ def read_figures(lines: Iterable[str], study: int) -> list[Figure]:
     return list(figures.values())
 
 
-def _key(figure: Figure) -> tuple[object, ...]:
+def _figure_key(figure: Figure) -> tuple[object, ...]:
     """Returns the identity of a figure."""
     return (
         figure.study,
@@ -196,10 +183,11 @@ def _key(figure: Figure) -> tuple[object, ...]:
     )
 
 
-def _figure(line: Mapping[str, str | None], study: int) -> Figure:
-    if tuple(line) != COLUMNS or None in line.values():
+def _parse_figure(row: Mapping[str, str | None], study: int) -> Figure:
+    """Returns the figure of a line of published.csv. Raises ValueError."""
+    if tuple(row) != COLUMNS or None in row.values():
         raise ValueError(f"expected {len(COLUMNS)} columns")
-    cells = cast("Mapping[str, str]", line)
+    cells = cast("Mapping[str, str]", row)
     for name in COLUMNS:
         if not cells[name] and name not in ("cpus", "policy"):
             raise ValueError(f"{name} is missing")
@@ -208,7 +196,7 @@ def _figure(line: Mapping[str, str | None], study: int) -> Figure:
     if (
         cells["source"] == "study"
         and not _is_number(cells["value"])
-        and cells["value"] != WITHOUT_END
+        and cells["value"] not in INFINITE_LENGTHS
     ):
         raise ValueError(f"{cells['value']} is not a number")
     cpus = int(cells["cpus"]) if cells["cpus"] else None
@@ -231,5 +219,5 @@ def _figure(line: Mapping[str, str | None], study: int) -> Figure:
 
 def _is_number(text: str) -> bool:
     """True for a non-negative decimal number; studies print no others."""
-    integer, _, part = text.partition(".")
-    return (integer + part).isdecimal() and integer.isdecimal() and not text.endswith(".")
+    integer, _, fraction = text.partition(".")
+    return (integer + fraction).isdecimal() and integer.isdecimal() and not text.endswith(".")

@@ -8,35 +8,38 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.paths import ROOT
-from schedlab.studies.experiment import WORK_NS, Depth
+from schedlab.studies.experiment import ITERATION_NS, Depth
 from schedlab.studies.experiments import (
-    BURSTS_DELETED,
     EXPERIMENTS,
-    LOTTERY_TESTS,
+    IO_WITHOUT_BURSTS,
+    MIXED_EQUAL,
     MIXED_SIZES,
+    MIXED_SWAPPED,
     PHASE_SIZES,
     STARVE_BURSTS,
+    STARVE_ENDLESS,
     TIMING_TESTS,
 )
-from schedlab.studies.simulated import simulated
+from schedlab.studies.lottery_tests import TESTS_BY_NAME
+from schedlab.studies.simulated import simulated_experiments
 from schedlab.workload.changes import Change
 from schedlab.workload.model import WorkloadFile
-from schedlab.workload.workload_files import read
+from schedlab.workload.workload_files import read_workload_file
 
-FOLDER = "workloads/files"
+WORKLOAD_FOLDER = "workloads/files"
 
 
 @dataclass(frozen=True)
-class Described:
+class ExperimentFile:
     """An experiment as a workload file."""
 
     name: str
-    """The file's name without `.json`."""
+    """The file's name without `.json`, or its path if it is below `studies`."""
     changes: tuple[Change, ...] = ()
     """Changes of the file."""
-    quick: tuple[Change, ...] = ()
+    quick_changes: tuple[Change, ...] = ()
     """Further changes that make it as short as the experiment's quick run."""
-    on_cpus: tuple[tuple[int, tuple[Change, ...]], ...] = ()
+    changes_by_cpus: tuple[tuple[int, tuple[Change, ...]], ...] = ()
     """Further changes for a number of CPUs."""
     remark: str = ""
     """A sentence about differences from the program's work."""
@@ -44,65 +47,90 @@ class Described:
     @property
     def workload(self) -> str:
         """The workload file, relative to the project's folder."""
-        return f"{FOLDER}/{self.name}.json"
+        folder = "" if self.name.startswith("studies/") else f"{WORKLOAD_FOLDER}/"
+        return f"{folder}{self.name}.json"
 
     @property
     def path(self) -> Path:
+        """Returns the path of the workload file."""
         return ROOT / self.workload
 
-    def changed(self, depth: Depth = "full", cpus: int = 1) -> tuple[Change, ...]:
+    def changes_for(self, depth: Depth = "full", cpus: int = 1) -> tuple[Change, ...]:
         """Returns the changes of the workload file."""
         values = dict(self.changes)
         if depth == "quick":
-            values.update(self.quick)
-        values.update(dict(self.on_cpus).get(cpus, ()))
+            values.update(self.quick_changes)
+        values.update(dict(self.changes_by_cpus).get(cpus, ()))
         return tuple(values.items())
 
     def read(self, depth: Depth = "full", cpus: int = 1) -> WorkloadFile:
-        return read(self.path, self.changed(depth, cpus))
+        """Reads the workload file with its changes."""
+        return read_workload_file(self.path, self.changes_for(depth, cpus))
 
 
-_JOURNAL = (
+_JOURNAL_REMARK = (
     "To write a line is what it is for one process that is alone: under a lock, two waits for the"
     " disk. On the kernel, lines of two that are under way together are one transaction."
 )
-_DISK = (
+_DISK_REMARK = (
     "How long an operation of the file system waits is the mean of a run of the kernel on three"
     " CPUs; there, it depends on what the others do."
 )
-_NO_EVENTS = "It computes as long, and does not tell its events: their latencies are the kernel's."
-_ONLY_STUDY_SIZE = "For a tick of 10 ms, as the experiment has it."
+_NO_EVENTS_REMARK = (
+    "It computes as long, and does not tell its events: their latencies are the kernel's."
+)
+_TICK_REMARK = "For a tick of 10 ms, as the experiment has it."
 
 
-def _study_1() -> Iterator[tuple[str, Described]]:
+def _study_1_files() -> Iterator[tuple[str, ExperimentFile]]:
+    """Yields the workload files of study 1, by experiment."""
     for test in TIMING_TESTS:
-        yield f"s1-timing-{test}", Described(f"timing-{test}")
-        yield f"s1-priority-{test}", Described(f"priority-{test}")
+        yield f"s1-timing-{test}", ExperimentFile(f"timing-{test}")
+        yield f"s1-priority-{test}", ExperimentFile(f"priority-{test}")
     no_bursts = tuple((f"tasks.{group}.phases.work.run", "0") for group in ("io-5", "io-0"))
-    yield BURSTS_DELETED, Described("priority-io-bound", no_bursts)
-    yield "s1-priority-suite", Described("priority-suite", no_bursts)
-    for test in LOTTERY_TESTS:
-        yield f"s1-lottery-{test}", Described(f"lottery-{test}", quick=tuple(_quick_lottery(test)))
+    yield IO_WITHOUT_BURSTS, ExperimentFile("priority-io-bound", no_bursts)
+    yield "s1-priority-suite", ExperimentFile("priority-suite", no_bursts)
+    yield MIXED_EQUAL, ExperimentFile("timing-mixed")
+    for test in TESTS_BY_NAME:
+        yield (
+            f"s1-lottery-{test}",
+            ExperimentFile(f"lottery-{test}", quick_changes=tuple(_quick_lottery(test))),
+        )
         yield (
             f"s1-lottery-original-{test}",
-            Described(
+            ExperimentFile(
                 f"lottery-original-{test}",
-                on_cpus=tuple(_starve_bursts()) if test == "starve" else (),
-                remark=_ONLY_STUDY_SIZE,
+                changes_by_cpus=tuple(_starve_bursts()) if test == "starve" else (),
+                remark=_TICK_REMARK,
             ),
         )
+    endless_loops = (
+        (f"tasks.{group}.loop", "1000000000") for group in TESTS_BY_NAME["starve"].rows
+    )
+    yield (
+        STARVE_ENDLESS,
+        ExperimentFile(
+            "lottery-original-starve",
+            tuple(endless_loops),
+            changes_by_cpus=tuple(_starve_bursts()),
+            remark=_TICK_REMARK,
+        ),
+    )
 
 
 def _starve_bursts() -> Iterator[tuple[int, tuple[Change, ...]]]:
+    """Yields the length of bursts for each number of CPUs, as changes of the workload file."""
     for cpus, burst in STARVE_BURSTS.items():
-        us = str(burst * WORK_NS // 1000)
-        yield cpus, tuple((f"tasks.{group}.run", us) for group in _LOTTERY_GROUPS["starve"])
+        us = str(burst * ITERATION_NS // 1000)
+        yield cpus, tuple((f"tasks.{group}.run", us) for group in TESTS_BY_NAME["starve"].rows)
 
 
 def _quick_lottery(test: str) -> Iterator[Change]:
     """Yields changes for 20 ticks of warm-up and 50 measured ticks, after tick 10."""
     yield "starter.phases.measure.window", "50ticks"
-    for group in _LOTTERY_GROUPS[test]:
+    for group in (
+        ("CPU",) if test == "mixed" else TESTS_BY_NAME[test].rows
+    ):  # compute until the window ends
         yield f"tasks.{group}.run1.until", "30ticks"
         yield f"tasks.{group}.run2.until", "80ticks"
     if test == "mixed":
@@ -111,65 +139,67 @@ def _quick_lottery(test: str) -> Iterator[Change]:
         yield "tasks.mixed.phases.work.loop", "35"
 
 
-_LOTTERY_GROUPS = {
-    "low": ("A", "B", "C"),
-    "basic": ("A+B", "C+D", "E+F", "G+H"),
-    "switch": ("A", "B", "C"),
-    "starve": ("A+B", "C+D", "E+F+G+H"),
-    "grouped": ("1", "2", "3"),
-    "mixed": ("CPU",),
-}
-"""Groups that compute until the window ends."""
-
-
-def _study_2() -> Iterator[tuple[str, Described]]:
+def _study_2_files() -> Iterator[tuple[str, ExperimentFile]]:
     """Yields study 1's files, without those of three tests."""
     for test in TIMING_TESTS:
-        other = {
-            "switch": Described("timing-switch", (("starter.phases.test.loop", "500"),)),
-            "creation": Described(
+        special_files = {
+            "switch": ExperimentFile("timing-switch", (("starter.phases.test.loop", "500"),)),
+            "creation": ExperimentFile(
                 "timing-creation-echo",
                 remark="To begin another program takes a time; nothing is read from the disk.",
             ),
         }
-        yield f"s2-timing-{test}", other.get(test, Described(f"timing-{test}"))
+        yield f"s2-timing-{test}", special_files.get(test, ExperimentFile(f"timing-{test}"))
         suite = "timing" if test == "io-bound" else "priority"
-        yield f"s2-priority-{test}", Described(f"{suite}-{test}")
+        yield f"s2-priority-{test}", ExperimentFile(f"{suite}-{test}")
+    exchanged_priorities = (("tasks.mix-io.priority", "0"), ("tasks.mix-cpu.priority", "10"))
+    yield MIXED_SWAPPED, ExperimentFile("priority-mixed", exchanged_priorities)
 
 
-def _study_3() -> Iterator[tuple[str, Described]]:
-    yield "s3-cpu", Described("study3-cpu")
-    yield "s3-io", Described("study3-io", remark=_DISK)
-    yield "s3-mixed", Described("study3-mixed", remark=_DISK)
-    yield "s3-inversion", Described("study3-inversion")
+def _study_3_files() -> Iterator[tuple[str, ExperimentFile]]:
+    """Yields the workload files of study 3, by experiment."""
+    yield "s3-cpu", ExperimentFile("study3-cpu")
+    yield "s3-io", ExperimentFile("study3-io", remark=_DISK_REMARK)
+    yield "s3-mixed", ExperimentFile("study3-mixed", remark=_DISK_REMARK)
+    yield "s3-inversion", ExperimentFile("study3-inversion")
 
 
-def _study_4() -> Iterator[tuple[str, Described]]:
-    yield "s4-trace", Described("study4-trace")
+def _study_4_files() -> Iterator[tuple[str, ExperimentFile]]:
+    """Yields the workload files of study 4, by experiment."""
+    yield "s4-trace", ExperimentFile("study4-trace")
     for size in MIXED_SIZES:
         yield (
             f"s4-mixed-{size}",
-            Described("study4-mixed", (("tasks.cpu.instance", str(size)),), remark=_JOURNAL),
+            ExperimentFile(
+                "study4-mixed", (("tasks.cpu.instance", str(size)),), remark=_JOURNAL_REMARK
+            ),
         )
-    short = (("tasks.cpu.run", "20ticks"),)
-    yield "s4-sleeper", Described("sleeper", quick=short)
-    yield "s4-sleeper-late", Described("sleeper-late", quick=short)
+    shorter_runs = (("tasks.cpu.run", "20ticks"),)
+    yield "s4-sleeper", ExperimentFile("sleeper", quick_changes=shorter_runs)
+    yield "s4-sleeper-late", ExperimentFile("sleeper-late", quick_changes=shorter_runs)
 
 
-def _study_5() -> Iterator[tuple[str, Described]]:
-    quick = (("tasks.event.run2.until", "256ms"),)
-    yield "s5-cpubench", Described("cpubench", quick=quick, remark=_NO_EVENTS)
-    yield "s5-cpubench-8", Described("cpubench-8", remark=_NO_EVENTS)
+def _study_5_files() -> Iterator[tuple[str, ExperimentFile]]:
+    """Yields the workload files of study 5, by experiment."""
+    quick_changes = (("tasks.event.run2.until", "256ms"),)
+    yield (
+        "s5-cpubench",
+        ExperimentFile("cpubench", quick_changes=quick_changes, remark=_NO_EVENTS_REMARK),
+    )
+    yield "s5-cpubench-8", ExperimentFile("cpubench-8", remark=_NO_EVENTS_REMARK)
 
 
-FILES: dict[str, Described] = {
+EXPERIMENT_FILES: dict[str, ExperimentFile] = {
     name: described
-    for of_study in (_study_1, _study_2, _study_3, _study_4, _study_5)
+    for of_study in (_study_1_files, _study_2_files, _study_3_files, _study_4_files, _study_5_files)
     for name, described in of_study()
-} | {entry.experiment.name: Described(entry.workload, entry.changes) for entry in simulated()}
+} | {
+    entry.experiment.name: ExperimentFile(entry.workload, entry.changes)
+    for entry in simulated_experiments()
+}
 """Workload files by experiment (schedlab.studies.experiments)."""
 
-WITHOUT: dict[str, str] = {
+EXPERIMENTS_WITHOUT_FILE: dict[str, str] = {
     "s4-rounds": "A file has processes of a kind as often as it says, and not more in each round.",
     **dict.fromkeys(
         ("s4-phases", *(f"s4-phases-{size}" for size in PHASE_SIZES)),
@@ -179,7 +209,7 @@ WITHOUT: dict[str, str] = {
     **{
         name: "It is run on Linux, most of it by programs that are not ours."
         for name, experiment in EXPERIMENTS.items()
-        if experiment.machine and name not in FILES
+        if experiment.machine and name not in EXPERIMENT_FILES
     },
 }
 """Experiments that no workload file can describe, with the reasons."""

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from schedlab.machines import LINUX_MACHINES
-from schedlab.studies.experiment import Experiment, Part, Share
+from schedlab.studies.experiment import Experiment, PolicyGroup, RunGrid
 
-FAIR = "fair"
+FAIR_CLASS = "fair"
 """The kernel's own scheduling class: CFS in the study, EEVDF since Linux 6.6."""
-LINUX, FREE_RUNNING = LINUX_MACHINES
+LINUX_MACHINE, FREE_RUNNING_MACHINE = LINUX_MACHINES
 """The same kernel, driven by counted instructions or by the host's time."""
 
-STUDY_SCHEDULERS = (FAIR, "wrr:linux", "lottery:linux")
+STUDY_SCHEDULERS = (FAIR_CLASS, "wrr:linux", "lottery:linux")
 """The study's three schedulers."""
 SYSBENCH = "s5-linux-sysbench"
 SYSBENCH_8 = "s5-linux-sysbench-8"
@@ -22,7 +22,7 @@ WAKEUPS = "s5-linux-wakeups"
 HACKBENCH = "s5-linux-hackbench"
 STRESSORS = {"cpu": "computes", "switch": "switches by pipe", "pipe": "fills a pipe"}
 """Stressors of stress-ng, and what each one does."""
-SUITES = {
+OTHER_STUDY_SUITES = {
     "timing-cpu-heavy": ("timingtests cpu-heavy", "study 1: ten that compute"),
     "timing-mixed": ("timingtests mixed", "study 1: mixed load"),
     "timing-starvation": ("timingtests starvation", "study 1: starvation check"),
@@ -34,100 +34,106 @@ SUITES = {
 }
 """The other studies' suites: by name, program and title."""
 
-_ONE = 1
+_CPUS = 1
 """CPUs of all experiments.
 
 With counted instructions, CPUs share one clock. QEMU before 8.1 may suspend one of several CPUs
 with its task for hundreds of milliseconds.
 """
-_PRIMES = "--cpu-max-prime=10000"
+_PRIMES_OPTION = "--cpu-max-prime=10000"
 """Sysbench's default. The study states no option; its 0.52 ms per event have the same order as this
 limit takes on a CPU of its time.
 """
-_TIME = "--time=10"
+_TIME_OPTION = "--time=10"
 """Sysbench's default, in seconds."""
 
 
-def linux_experiments(others: Sequence[str]) -> Iterable[Experiment]:
-    """Yields the experiments. `others`: policies to compare with the study's own."""
-    every = tuple(dict.fromkeys((*STUDY_SCHEDULERS, *others)))
-    few = (*STUDY_SCHEDULERS, "rr", "mlfq")
-    yield from _sysbench(every, few)
-    yield _experiment(
+def linux_experiments(compared_policies: Sequence[str]) -> Iterable[Experiment]:
+    """Yields the experiments. `compared_policies`: policies to compare with the study's own."""
+    full_policies = tuple(dict.fromkeys((*STUDY_SCHEDULERS, *compared_policies)))
+    quick_policies = (*STUDY_SCHEDULERS, "rr", "mlfq")
+    yield from _sysbench_experiments(full_policies, quick_policies)
+    yield _linux_experiment(
         WAKEUPS,
         "message processes wake workers, beside two that compute",
         "wakeups -c 2 -t 4000",
-        quick=Part(few, Share((_ONE,), 3)),
-        full=Part(every, Share((_ONE,), 5)),
+        quick=PolicyGroup(quick_policies, RunGrid((_CPUS,), 3)),
+        full=PolicyGroup(full_policies, RunGrid((_CPUS,), 5)),
         quick_options=" -t 2000",
     )
-    yield _experiment(
+    yield _linux_experiment(
         HACKBENCH,
         "hackbench: 80 processes pass messages through pipes",
         "hackbench --pipe --groups 2 --loops 200",
-        quick=Part(STUDY_SCHEDULERS, Share((_ONE,), 3)),
-        full=Part(every, Share((_ONE,), 5)),
+        quick=PolicyGroup(STUDY_SCHEDULERS, RunGrid((_CPUS,), 3)),
+        full=PolicyGroup(full_policies, RunGrid((_CPUS,), 5)),
     )
-    for name, what in STRESSORS.items():
-        yield _experiment(
+    for name, activity in STRESSORS.items():
+        yield _linux_experiment(
             f"s5-linux-stress-{name}",
-            f"stress-ng: four processes, each of which {what}",
+            f"stress-ng: four processes, each of which {activity}",
             f"stress-ng --{name} 4 --timeout 3 --metrics-brief",
             quick=None,
-            full=Part(every, Share((_ONE,), 3)),
+            full=PolicyGroup(full_policies, RunGrid((_CPUS,), 3)),
         )
-    for name, (command, title) in SUITES.items():
-        yield _experiment(
+    for name, (command, title) in OTHER_STUDY_SUITES.items():
+        yield _linux_experiment(
             f"s5-linux-{name}",
             title,
             command,
             quick=None,
-            full=Part(every, Share((_ONE,), 3)),
+            full=PolicyGroup(full_policies, RunGrid((_CPUS,), 3)),
         )
 
 
-def _sysbench(every: tuple[str, ...], few: tuple[str, ...]) -> Iterable[Experiment]:
+def _sysbench_experiments(
+    full_policies: tuple[str, ...], quick_policies: tuple[str, ...]
+) -> Iterable[Experiment]:
+    """Yields the experiments with sysbench.
+
+    `full_policies`: the policies of a full run. `quick_policies`: those of a quick run.
+    """
+
     def command(threads: int) -> str:
-        return (
-            f"sysbench cpu --threads={threads} {_TIME} {_PRIMES} --percentile=99 --histogram=on run"
-        )
+        return f"sysbench cpu --threads={threads} {_TIME_OPTION} {_PRIMES_OPTION} --percentile=99 --histogram=on run"
 
-    yield _experiment(
+    yield _linux_experiment(
         SYSBENCH,
         "sysbench cpu, one thread",
         command(1),
-        quick=Part(STUDY_SCHEDULERS, Share((_ONE,), 3)),
-        full=Part(every, Share((_ONE,), 3)),
+        quick=PolicyGroup(STUDY_SCHEDULERS, RunGrid((_CPUS,), 3)),
+        full=PolicyGroup(full_policies, RunGrid((_CPUS,), 3)),
         quick_options=" --time=2",
     )
-    yield _experiment(
+    yield _linux_experiment(
         SYSBENCH_8,
         "sysbench cpu, eight threads",
         command(8),
-        quick=Part(few, Share((_ONE,), 3)),
-        full=Part(every, Share((_ONE,), 3)),
+        quick=PolicyGroup(quick_policies, RunGrid((_CPUS,), 3)),
+        full=PolicyGroup(full_policies, RunGrid((_CPUS,), 3)),
         quick_options=" --time=2",
     )
-    yield _experiment(
+    yield _linux_experiment(
         SYSBENCH_FREE,
         "sysbench cpu, one thread, by this host's time",
         command(1),
-        quick=Part(STUDY_SCHEDULERS, Share((_ONE,), 3)),
-        full=Part(STUDY_SCHEDULERS, Share((_ONE,), 5)),
+        quick=PolicyGroup(STUDY_SCHEDULERS, RunGrid((_CPUS,), 3)),
+        full=PolicyGroup(STUDY_SCHEDULERS, RunGrid((_CPUS,), 5)),
         quick_options=" --time=2",
-        machine=FREE_RUNNING,
+        machine=FREE_RUNNING_MACHINE,
     )
 
 
-def _experiment(
+def _linux_experiment(
     name: str,
     title: str,
     command: str,
-    quick: Part | None,
-    full: Part,
+    quick: PolicyGroup | None,
+    full: PolicyGroup,
     quick_options: str = "",
-    machine: str = LINUX,
+    machine: str = LINUX_MACHINE,
 ) -> Experiment:
+    """Returns an experiment on Linux. `quick` None: only full runs include it."""
     return Experiment(
         name,
         5,
@@ -136,7 +142,7 @@ def _experiment(
         STUDY_SCHEDULERS,
         quick=(quick,) if quick else (),
         full=(full,),
-        scaled=False,
+        scales_with_tick=False,
         quick_options=quick_options,
         machine=machine,
     )

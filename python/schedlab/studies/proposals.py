@@ -15,17 +15,17 @@ from schedlab.machines.spec import RunSpec
 from schedlab.paths import ROOT
 from schedlab.runs.plan import Plan
 from schedlab.studies.experiment import TICK_NS, Depth
-from schedlab.studies.study import Study, merged, read_list, studies
+from schedlab.studies.study import Study, apply_merge_key, find_studies, read_list
 from schedlab.workload.shapes import reading as shapes
-from schedlab.workload.workload_files import read
+from schedlab.workload.workload_files import read_workload_file
 
-PROPOSALS = "proposals.yaml"
-SEEDS: dict[Depth, int] = {"quick": 5, "full": 20}
+PROPOSALS_FILE = "proposals.yaml"
+SEEDS_PER_TEST: dict[Depth, int] = {"quick": 5, "full": 20}
 _LIMIT_TICKS = 60_000
-_LABEL = "proposal-"
+_LABEL_PREFIX = "proposal-"
 
 Machine = Literal["sim", "spike"]
-Better = Literal["lower", "higher"]
+BetterDirection = Literal["lower", "higher"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Test:
     """The policies with their settings: `lottery:thesis wait_limit=200`."""
     column: str
     """The column of the metrics, in the table of summaries or of groups; `a / b` for a quotient."""
-    better: Better
+    better: BetterDirection
     group: str = ""
     """The group of the column; empty: the whole run."""
     cpus: str = "1"
@@ -52,6 +52,9 @@ class Test:
 
     @property
     def machine(self) -> Machine:
+        """Returns the machine that runs the test: the simulator for a workload file, otherwise
+        Spike.
+        """
         return "sim" if self.workload.endswith(".json") else "spike"
 
     @property
@@ -59,7 +62,7 @@ class Test:
         """The label of its runs. Tests of one workload share equal runs."""
         stem = self.workload.removesuffix(".json").replace(" ", "-")
         shape = f"-{self.shape.removesuffix('.json')}" if self.shape else ""
-        return f"{_LABEL}{stem}{shape}"
+        return f"{_LABEL_PREFIX}{stem}{shape}"
 
 
 @dataclass(frozen=True)
@@ -76,46 +79,50 @@ class Proposal:
     """Why the proposal has no test; empty if it has one."""
 
 
-def is_of_proposals(experiment: str | None) -> bool:
+def is_proposal_label(experiment: str | None) -> bool:
     """True if the label belongs to a test of proposals."""
-    return bool(experiment and experiment.startswith(_LABEL))
+    return bool(experiment and experiment.startswith(_LABEL_PREFIX))
 
 
-def proposals(only: Iterable[int] = ()) -> tuple[Proposal, ...]:
+def read_proposals(only: Iterable[int] = ()) -> tuple[Proposal, ...]:
     """Returns the proposals of all or some studies. Raises FileRefused."""
-    numbers = set(only)
+    study_numbers = set(only)
     return tuple(
         proposal
-        for study in studies()
-        if not numbers or study.number in numbers
-        for proposal in _proposals(study)
+        for study in find_studies()
+        if not study_numbers or study.number in study_numbers
+        for proposal in _proposals_of_study(study)
     )
 
 
 @cache
-def _proposals(study: Study) -> tuple[Proposal, ...]:
+def _proposals_of_study(study: Study) -> tuple[Proposal, ...]:
+    """Returns the proposals of a study."""
     expected = "a list of proposals, each with name, place, proposes, and tests or missing"
-    return read_list(study.folder / PROPOSALS, partial(_proposal, study.number), expected)
+    return read_list(
+        study.folder / PROPOSALS_FILE, partial(_parse_proposal, study.number), expected
+    )
 
 
-def _proposal(study: int, entry: dict[str, Any]) -> Proposal:
-    tests = tuple(Test(**merged(test)) for test in entry.get("tests", ()))
+def _parse_proposal(study: int, entry: dict[str, Any]) -> Proposal:
+    """Returns the proposal of an entry of proposals.yaml."""
+    tests = tuple(Test(**apply_merge_key(test)) for test in entry.get("tests", ()))
     for test in tests:
-        if test.better not in get_args(Better):
+        if test.better not in get_args(BetterDirection):
             raise ValueError(f"{entry['name']}: {test.better} is neither lower nor higher")
     if bool(tests) == bool(entry.get("missing")):
         raise ValueError(f"{entry['name']}: expected either tests or missing")
     return Proposal(**{**entry, "study": study, "tests": tests})
 
 
-def plan_of_proposals(
+def plan_proposal_tests(
     folder: Path, depth: Depth, only: Iterable[int], seed: int, machine: str
 ) -> Plan:
     """Plans the runs of the proposals' tests on this machine. Work is in ticks and nanoseconds, so
     the tick has its usual length.
     """
     runs: dict[str, RunSpec] = {}
-    for proposal in proposals(only):
+    for proposal in read_proposals(only):
         for test in proposal.tests:
             if test.machine == machine:
                 for run in _runs(proposal, test, depth, seed):
@@ -124,6 +131,7 @@ def plan_of_proposals(
 
 
 def _runs(proposal: Proposal, test: Test, depth: Depth, seed: int) -> Iterator[RunSpec]:
+    """Yields the runs of a test, without and with the proposal."""
     base = RunSpec(
         workload=test.workload,
         policy=PolicyChoice(""),
@@ -135,14 +143,16 @@ def _runs(proposal: Proposal, test: Test, depth: Depth, seed: int) -> Iterator[R
         limit_ns=_LIMIT_TICKS * TICK_NS,
         memory_mib=512,
         label=test.label,
-        shape=shapes.choose(test.shape, ROOT / f"studies/{proposal.study}") if test.shape else None,
+        shape=shapes.find_shape(test.shape, ROOT / f"studies/{proposal.study}")
+        if test.shape
+        else None,
     )
     if test.machine == SIMULATOR:
-        place = f"studies/{proposal.study}/{test.workload}"
-        base = replace(base, workload=place, file=read(ROOT / place))
+        workload_path = f"studies/{proposal.study}/{test.workload}"
+        base = replace(base, workload=workload_path, file=read_workload_file(ROOT / workload_path))
     for policy in (test.off, test.on):
         name, *settings = policy.split()
-        for repeat in range(SEEDS[depth]):
+        for repeat in range(SEEDS_PER_TEST[depth]):
             yield replace(
                 base,
                 policy=parse_choices(name)[0],

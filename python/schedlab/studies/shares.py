@@ -16,91 +16,24 @@ from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import Plan
 from schedlab.studies import published
+from schedlab.studies.lottery_tests import LOTTERY_TESTS, TESTS_BY_NAME, LotteryTest
 
 if TYPE_CHECKING:
     from schedlab.metrics import Metrics
     from schedlab.runs.plan_execution import Finished
 
-BOUND = 3.5
+STANDARD_ERRORS_MAX = 3.5
 """Allowed deviation of a group's mean share from its ideal, in standard errors."""
 STUDY = 1
 POLICIES = (PolicyChoice("lottery"), PolicyChoice("lottery", "thesis"))
 """The policy that the study measured, as built-in policy and as in the study."""
 _ROUNDING = 1e-9
-_BURN_NS = 10
+_ITERATION_NS = 10
 """One iteration of workload_burn() on Spike, in nanoseconds: ten instructions at 1 GHz."""
 
 
 @dataclass(frozen=True)
-class LotteryTest:
-    """A test of workloads/lotterytest.c, and its place in study 1."""
-
-    number: int
-    name: str
-    title: str
-    table: int
-    rows: dict[str, str]
-    """The study's name of each group."""
-
-
-TESTS = (
-    LotteryTest(
-        1,
-        "low",
-        "Low Process Count",
-        3,
-        {"A": "A (30 tickets)", "B": "B (20 tickets)", "C": "C (10 tickets)"},
-    ),
-    LotteryTest(
-        2,
-        "basic",
-        "Basic Fairness",
-        4,
-        {
-            "A+B": "A+B (30+30)",
-            "C+D": "C+D (20+20)",
-            "E+F": "E+F (10+10)",
-            "G+H": "G+H (5+5)",
-        },
-    ),
-    LotteryTest(
-        3,
-        "switch",
-        "Switch Overhead",
-        5,
-        {"A": "A (30 tickets)", "B": "B (20 tickets)", "C": "C (10 tickets)"},
-    ),
-    LotteryTest(
-        4,
-        "starve",
-        "Starvation Check",
-        6,
-        {"A+B": "A+B (50+50)", "C+D": "C+D (10+10)", "E+F+G+H": "E+F+G+H (1+1+1+1)"},
-    ),
-    LotteryTest(
-        5,
-        "grouped",
-        "Grouped Ticket Levels",
-        7,
-        {"1": "1 (10×1)", "2": "2 (10×5)", "3": "3 (10×10)"},
-    ),
-    LotteryTest(
-        6,
-        "mixed",
-        "Mixed Load",
-        8,
-        {
-            "CPU": "CPU-heavy (5×20)",
-            "I/O": "I/O-bound (5×15)",
-            "short": "Short-lived (5×10)",
-            "mixed": "Mixed (5×5)",
-        },
-    ),
-)
-
-
-@dataclass(frozen=True)
-class Setting:
+class MeasurementOptions:
     """How the tests are run."""
 
     policies: tuple[PolicyChoice, ...]
@@ -116,14 +49,14 @@ class Setting:
 
     def command(self, test: LotteryTest) -> str:
         """Returns the command for the guest."""
-        words = [f"lotterytest {test.number} -t {self.ticks} -w {self.tick_ns // _BURN_NS}"]
+        words = [f"lotterytest {test.number} -t {self.ticks} -w {self.tick_ns // _ITERATION_NS}"]
         words += [f"-y {self.yield_work}"] if self.yield_work else []
         words += ["-o 1"] if self.original else []
         return " ".join(words)
 
 
 @dataclass(frozen=True)
-class Row:
+class GroupShare:
     """A group of a test under a policy, over all seeds. Shares are fractions of 1."""
 
     test: str
@@ -160,9 +93,10 @@ class Row:
 
     @property
     def verdict(self) -> str:
+        """Returns the verdict: whether the deviation is within the bound."""
         if not self.judged:
             return ""
-        return "met" if abs(self.deviation) <= BOUND else "off"
+        return "met" if abs(self.deviation) <= STANDARD_ERRORS_MAX else "off"
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the row for JSON."""
@@ -175,55 +109,54 @@ class Row:
         return {**asdict(self), **derived}
 
 
-def plan(folder: Path, setting: Setting) -> Plan:
+def plan(folder: Path, options: MeasurementOptions) -> Plan:
     """Plans all runs: tests × CPUs × policies × seeds."""
-    window_ns = setting.ticks * setting.tick_ns
+    window_ns = options.ticks * options.tick_ns
     runs = tuple(
         RunSpec(
-            workload=setting.command(test),
+            workload=options.command(test),
             policy=policy,
             settings=(),
             cpus=cpus,
             machine=machine_named("spike"),
             seed=seed,
-            tick_ns=setting.tick_ns,
+            tick_ns=options.tick_ns,
             limit_ns=10 * window_ns + 20_000_000_000,
             memory_mib=512,
             label=test.name,
         )
-        for policy in setting.policies
-        for test in TESTS
-        if test.number in setting.tests
-        for cpus in setting.cpus
-        for seed in range(1, setting.seeds + 1)
+        for policy in options.policies
+        for test in LOTTERY_TESTS
+        if test.number in options.tests
+        for cpus in options.cpus
+        for seed in range(1, options.seeds + 1)
     )
     return Plan(folder, runs)
 
 
-def evaluate(setting: Setting, finished: Iterable[Finished]) -> list[Row]:
+def evaluate(options: MeasurementOptions, finished: Iterable[Finished]) -> list[GroupShare]:
     """Returns a row for each group of each test, policy and number of CPUs, if all runs succeeded."""
     cells: dict[tuple[str, str, int], list[Finished]] = {}
     for run in finished:
         key = (run.run.label, str(run.run.policy), run.run.cpus)
         cells.setdefault(key, []).append(run)
-    rows: list[Row] = []
+    rows: list[GroupShare] = []
     for (name, policy, cpus), runs in cells.items():
-        test = next(test for test in TESTS if test.name == name)
-        measured = [run.metrics for run in runs if run.outcome.succeeded and run.metrics]
-        if len(measured) == len(runs):
-            rows += cell_rows(setting, test, policy, cpus, measured)
+        metrics = [run.metrics for run in runs if run.outcome.succeeded and run.metrics]
+        if len(metrics) == len(runs):
+            rows += cell_rows(options, TESTS_BY_NAME[name], policy, cpus, metrics)
     return rows
 
 
 def cell_rows(
-    setting: Setting, test: LotteryTest, policy: str, cpus: int, runs: Sequence[Metrics]
-) -> list[Row]:
+    options: MeasurementOptions, test: LotteryTest, policy: str, cpus: int, runs: Sequence[Metrics]
+) -> list[GroupShare]:
     """Returns the rows of runs that differ only in their seeds."""
     groups = [{row["group"]: row for row in run.groups.to_dicts()} for run in runs]
-    picked = [sum(row["selections"] for row in run.values()) for run in groups]
-    ticks = sum(cpus * run.summary["elapsed_ns"][0] / setting.tick_ns for run in runs)
+    total_picks = [sum(row["selections"] for row in run.values()) for run in groups]
+    ticks = sum(cpus * run.summary["elapsed_ns"][0] / options.tick_ns for run in runs)
     return [
-        Row(
+        GroupShare(
             test=test.name,
             policy=policy,
             cpus=cpus,
@@ -232,11 +165,12 @@ def cell_rows(
             ideal=fmean(run[group]["ideal_share"] for run in groups),
             share=fmean(run[group]["share"] for run in groups),
             selections=fmean(
-                run[group]["selections"] / total for run, total in zip(groups, picked, strict=True)
+                run[group]["selections"] / total
+                for run, total in zip(groups, total_picks, strict=True)
             ),
-            draws=sum(picked) if setting.yield_work else round(ticks),
+            draws=sum(total_picks) if options.yield_work else round(ticks),
             published=published_share(test, group, cpus),
-            judged=not setting.original,
+            judged=not options.original,
         )
         for group in test.rows
     ]
@@ -254,29 +188,30 @@ def published_share(test: LotteryTest, group: str, cpus: int) -> float | None:
     return published_table(test.table).get((test.rows[group], column))
 
 
-def as_shipped(row: Row) -> bool:
+def is_built_in_default(row: GroupShare) -> bool:
     """True for a policy with its defaults. A preset that keeps a study's properties need not be fair."""
     return ":" not in row.policy
 
 
-def describe(setting: Setting) -> str:
+def describe_measurement(options: MeasurementOptions) -> str:
     """Returns one line about how all rows were measured."""
-    tick = setting.tick_ns / 1e6
-    text = f"{setting.seeds} seeds × {setting.ticks} ticks of {tick:g} ms on Spike"
-    if setting.original:
+    tick = options.tick_ns / 1e6
+    text = f"{options.seeds} seeds × {options.ticks} ticks of {tick:g} ms on Spike"
+    if options.original:
         return f"{text}, the study's own program"
-    return f"{text}, yielding" if setting.yield_work else text
+    return f"{text}, yielding" if options.yield_work else text
 
 
-def summary(rows: Sequence[Row]) -> list[str]:
+def summarize(rows: Sequence[GroupShare]) -> list[str]:
     """Returns one line for each policy."""
     lines = []
     for policy in dict.fromkeys(row.policy for row in rows):
         policy_rows = [row for row in rows if row.policy == policy]
-        met = sum(row.verdict == "met" for row in policy_rows)
+        met_count = sum(row.verdict == "met" for row in policy_rows)
         worst = max(policy_rows, key=lambda row: abs(row.deviation))
         lines.append(
-            f"{policy}: {met} of {len(policy_rows)} shares within {BOUND} standard errors of the ideal;"
+            f"{policy}: {met_count} of {len(policy_rows)} shares within {STANDARD_ERRORS_MAX} standard errors"
+            f" of the ideal;"
             f" farthest: {worst.group} of {worst.test} on {worst.cpus} CPUs,"
             f" {100 * worst.error:+.2f} points, {worst.deviation:+.1f} standard errors"
         )

@@ -12,13 +12,13 @@ from functools import cache, partial
 from typing import Any
 
 from schedlab.machines import SIMULATOR
-from schedlab.studies.experiment import Experiment, Part, Share
-from schedlab.studies.study import Study, read_list, studies
+from schedlab.studies.experiment import Experiment, PolicyGroup, RunGrid
+from schedlab.studies.study import Study, find_studies, read_list
 from schedlab.units import parse_time
 from schedlab.workload.changes import Change
 
-EXPERIMENTS = "experiments.yaml"
-SEEDS = (3, 10)
+EXPERIMENTS_FILE = "experiments.yaml"
+SEEDS_BY_DEPTH = (3, 10)
 """Seeds per configuration, quick and full."""
 _LIMIT_TICKS = 3_600_000
 """One hour; the files define their own duration."""
@@ -30,25 +30,32 @@ class SimulatedExperiment:
 
     experiment: Experiment
     workload: str
-    """The file in `workloads/files`, without `.json`."""
+    """The file in `workloads/files`, or `studies/N/…`, without `.json`."""
     changes: tuple[Change, ...]
 
 
-def simulated() -> tuple[SimulatedExperiment, ...]:
+def simulated_experiments() -> tuple[SimulatedExperiment, ...]:
     """Returns the simulated experiments of all studies. Raises FileRefused."""
-    return tuple(entry for study in studies() for entry in _of(study))
+    return tuple(entry for study in find_studies() for entry in _simulated_of_study(study))
 
 
 @cache
-def _of(study: Study) -> tuple[SimulatedExperiment, ...]:
+def _simulated_of_study(study: Study) -> tuple[SimulatedExperiment, ...]:
+    """Returns the simulated experiments of one study."""
     expected = "a list of experiments, each with name, title, workload, tick and policies"
-    return read_list(study.folder / EXPERIMENTS, partial(_simulated, study.number), expected)
+    return read_list(
+        study.folder / EXPERIMENTS_FILE,
+        partial(_parse_simulated_experiment, study.number),
+        expected,
+    )
 
 
-def _simulated(study: int, entry: Mapping[str, Any]) -> SimulatedExperiment:
+def _parse_simulated_experiment(study: int, entry: Mapping[str, Any]) -> SimulatedExperiment:
+    """Returns the experiment of an entry of experiments.yaml."""
     policies = tuple(entry["policies"])
     quick, full = (
-        (Part(policies, Share((int(entry.get("cpus", "1")),), seeds)),) for seeds in SEEDS
+        (PolicyGroup(policies, RunGrid((int(entry.get("cpus", "1")),), seeds)),)
+        for seeds in SEEDS_BY_DEPTH
     )
     experiment = Experiment(
         f"s{study}-{entry['name']}",
@@ -58,7 +65,7 @@ def _simulated(study: int, entry: Mapping[str, Any]) -> SimulatedExperiment:
         policies,
         quick,
         full,
-        scaled=False,
+        scales_with_tick=False,
         tick_ns=parse_time(entry["tick"]),
         machine=SIMULATOR,
         limit_ticks=_LIMIT_TICKS,

@@ -18,11 +18,11 @@ from typing import Any, Literal, TypeVar, get_args
 
 from schedlab.base.files.reading import read_text
 from schedlab.errors import FileRefused
-from schedlab.paths import STUDIES
-from schedlab.studies.figures import PUBLISHED, Figure, read
+from schedlab.paths import STUDIES_FOLDER
+from schedlab.studies.figures import PUBLISHED_FILE, Figure, read
 
-Made = TypeVar("Made")
-Sort = Literal["number", "conclusion", "comparison", "method", "expectation"]
+Entry = TypeVar("Entry")
+ContradictionKind = Literal["number", "conclusion", "comparison", "method", "expectation"]
 """`number`: two numbers for one thing. `conclusion`: contradicted by its numbers. `comparison`: of
 things that differ in more than the compared property. `method`: a measure that does not show what
 it should. `expectation`: impossible to meet.
@@ -45,12 +45,14 @@ class Statement:
 
     def __str__(self) -> str:
         """Returns the statement, with the numbers that its sentence omits."""
-        more = [
+        omitted_numbers = [
             number
             for number in self.numbers
             if number not in re.findall(r"[\d.]*\d", self.statement)
         ]
-        return f"{self.place}: {self.statement}" + (f" ({', '.join(more)})" if more else "")
+        return f"{self.place}: {self.statement}" + (
+            f" ({', '.join(omitted_numbers)})" if omitted_numbers else ""
+        )
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Contradiction:
     """Statements of a study that contradict each other."""
 
     name: str
-    sort: Sort
+    sort: ContradictionKind
     statements: tuple[Statement, ...]
     reason: str
     checked: str
@@ -96,31 +98,32 @@ class Study:
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
         """The figures, in the order of the file. Raises FileRefused."""
-        return tuple(read(self.folder / PUBLISHED, self.number))
+        return tuple(read(self.folder / PUBLISHED_FILE, self.number))
 
     @cached_property
     def contradictions(self) -> tuple[Contradiction, ...]:
         """The contradictions; empty without a file. Raises FileRefused."""
         expected = "a list of contradictions, each with name, sort, statements, reason and checked"
-        return read_list(self.folder / "contradictions.yaml", _contradiction, expected)
+        return read_list(self.folder / "contradictions.yaml", _parse_contradiction, expected)
 
 
-def studies(folder: Path = STUDIES) -> tuple[Study, ...]:
+def find_studies(folder: Path = STUDIES_FOLDER) -> tuple[Study, ...]:
     """Returns all studies with a folder, sorted by number."""
-    return _studies(folder)
+    return _find_studies(folder)
 
 
 @cache
-def _studies(folder: Path) -> tuple[Study, ...]:
-    all_studies = [
+def _find_studies(folder: Path) -> tuple[Study, ...]:
+    """Returns all studies of a folder, cached."""
+    unsorted_studies = [
         Study(path) for path in folder.iterdir() if path.name.isdecimal() and path.is_dir()
     ]
-    return tuple(sorted(all_studies, key=lambda study: study.number))
+    return tuple(sorted(unsorted_studies, key=lambda study: study.number))
 
 
-def study_numbered(number: int, folder: Path = STUDIES) -> Study:
+def find_study(number: int) -> Study:
     """Returns the study with this number. Raises KeyError."""
-    for study in studies(folder):
+    for study in find_studies():
         if study.number == number:
             return study
     raise KeyError(f"study {number} does not exist")
@@ -137,34 +140,35 @@ def read_yaml(path: Path) -> Any:
 
 
 def read_list(
-    path: Path, make: Callable[[dict[str, Any]], Made], expected: str
-) -> tuple[Made, ...]:
-    """Returns the result of `make` for each member of a file's list; empty without a file. Raises
+    path: Path, parse_entry: Callable[[dict[str, Any]], Entry], expected: str
+) -> tuple[Entry, ...]:
+    """Returns the result of `parse_entry` for each member of a file's list; empty without a file. Raises
     FileRefused with the expectation.
     """
     if not path.exists():
         return ()
     try:
-        return tuple(make(merged(entry)) for entry in read_yaml(path))
+        return tuple(parse_entry(apply_merge_key(entry)) for entry in read_yaml(path))
     except (AttributeError, TypeError, KeyError, ValueError) as error:
         raise FileRefused(f"{path}: expected {expected}: {error}") from None
 
 
-def merged(entry: dict[str, Any]) -> dict[str, Any]:
+def apply_merge_key(entry: dict[str, Any]) -> dict[str, Any]:
     """Applies YAML's merge key, which is text like all others."""
     values = {key: value for key, value in entry.items() if key != "<<"}
-    return {**merged(entry["<<"]), **values} if "<<" in entry else values
+    return {**apply_merge_key(entry["<<"]), **values} if "<<" in entry else values
 
 
-def _contradiction(read_from: dict[str, Any]) -> Contradiction:
-    if read_from["sort"] not in get_args(Sort):
-        raise ValueError(f"{read_from['name']}: unknown sort {read_from['sort']}")
+def _parse_contradiction(entry: dict[str, Any]) -> Contradiction:
+    """Returns the contradiction of an entry of contradictions.yaml."""
+    if entry["sort"] not in get_args(ContradictionKind):
+        raise ValueError(f"{entry['name']}: unknown sort {entry['sort']}")
     return Contradiction(
-        **{**read_from, "statements": tuple(map(read_statement, read_from["statements"]))}
+        **{**entry, "statements": tuple(map(parse_statement, entry["statements"]))}
     )
 
 
-def read_statement(entry: dict[str, Any]) -> Statement:
+def parse_statement(entry: dict[str, Any]) -> Statement:
     """Returns the statement of an entry of a study's files, where its sentence is called `says`."""
     fields = {"statement" if name == "says" else name: value for name, value in entry.items()}
     lists = {name: tuple(entry.get(name, ())) for name in ("numbers", "words")}

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,75 +11,82 @@ from typing import Any
 import polars as pl
 from rich.table import Table
 
-from schedlab.analysis.comparison.best import Front
-from schedlab.base.display.numbers import fitting
+from schedlab.analysis.comparison.best import ParetoFront
+from schedlab.base.display.numbers import with_fitting_unit
 from schedlab.base.files.replacement import check_file
-from schedlab.base.host.addresses import chart_library
-from schedlab.errors import WrongUsage, parameter
+from schedlab.base.host.addresses import import_chart_library
+from schedlab.errors import WrongUsage, format_parameter
 from schedlab.report.model import Chart
 from schedlab.sweep import listing
-from schedlab.sweep.objectives import Objective, parse
-from schedlab.sweep.ranking import Choice, Values, front, ranked, read_values, title_of
+from schedlab.sweep.objectives import Objective, parse_objective
+from schedlab.sweep.ranking import Choice, Values, find_front, rank_setups, read_values, setup_title
 
-PICTURES = (".svg", ".png")
+PICTURE_SUFFIXES = (".svg", ".png")
 
 
-def objectives_of(texts: Sequence[str]) -> list[Objective]:
+def parse_objectives(texts: Sequence[str]) -> list[Objective]:
     """Parses objectives. Raises WrongUsage."""
-    objectives = [parse(text) for text in dict.fromkeys(texts)]
+    objectives = [parse_objective(text) for text in dict.fromkeys(texts)]
     columns = [(objective.column, objective.group) for objective in objectives]
     for number, objective in enumerate(objectives):
         if columns.index((objective.column, objective.group)) < number:
             raise WrongUsage(
-                "given twice", what=parameter("best", objective.text), fix="give each metric once"
+                "given twice",
+                what=format_parameter("best", objective.text),
+                fix="give each metric once",
             )
     return objectives
 
 
-def objective_of_effects(text: str) -> Objective:
+def parse_effects_objective(text: str) -> Objective:
     """Parses the objective of `effects`, which needs no direction. Raises WrongUsage."""
     try:
-        return parse(text)
+        return parse_objective(text)
     except WrongUsage:
-        return replace(parse(f"min:{text}"), text=text)
+        return replace(parse_objective(f"min:{text}"), text=text)
 
 
-def check_chart(place: Path, objectives: Sequence[Objective], loads: bool = False) -> None:
+def check_chart(path: Path, objectives: Sequence[Objective], loads: bool = False) -> None:
     """Raises WrongUsage, before anything runs, if the chart is impossible; `loads` means load curves."""
-    if place.suffix not in PICTURES:
+    if path.suffix not in PICTURE_SUFFIXES:
         raise WrongUsage(
             "not a picture's name",
-            what=parameter("chart", place),
-            fix=f"use a name that ends in {' or '.join(PICTURES)}",
+            what=format_parameter("chart", path),
+            fix=f"use a name that ends in {' or '.join(PICTURE_SUFFIXES)}",
         )
     if len(objectives) != 2 and not loads:
         raise WrongUsage(
             "a frontier needs two metrics",
-            what=parameter("chart", place),
+            what=format_parameter("chart", path),
             fix="add `best=A` `best=B`",
         )
-    check_file("chart", place)
+    check_file("chart", path)
 
 
-def tables(folder: Path, objectives: Sequence[Objective], top: int) -> Iterator[Table]:
+def ranking_tables(folder: Path, objectives: Sequence[Objective], top: int) -> Iterator[Table]:
     """Yields, for each scene, the ranking by one metric or the front of several."""
     for values in read_values(folder, objectives):
         if len(objectives) == 1:
-            yield listing.ranking_table(values, objectives[0], ranked(values, objectives[0]), top)
+            ranking = rank_setups(values, objectives[0])
+            table = listing.ranking_table(values, objectives[0], ranking, 1, top)
+            yield listing.terminal_table(table, *listing.ranking_notes(values, ranking, top))
         else:
-            yield listing.front_table(values, objectives, front(values, objectives))
+            yield listing.front_table(values, objectives, find_front(values, objectives))
 
 
-def as_dicts(folder: Path, objectives: Sequence[Objective]) -> list[dict[str, Any]]:
+def rankings_as_dicts(folder: Path, objectives: Sequence[Objective]) -> list[dict[str, Any]]:
     """Returns the same for programs, with all setups."""
     values = read_values(folder, objectives)
     if len(objectives) == 1:
-        only = objectives[0]
+        first_objective = objectives[0]
         return [
-            listing.ranking_dict(objective, only, ranked(objective, only)) for objective in values
+            listing.ranking_dict(
+                objective, first_objective, rank_setups(objective, first_objective)
+            )
+            for objective in values
         ]
     return [
-        listing.front_dict(objective, objectives, front(objective, objectives))
+        listing.front_dict(objective, objectives, find_front(objective, objectives))
         for objective in values
     ]
 
@@ -87,11 +94,21 @@ def as_dicts(folder: Path, objectives: Sequence[Objective]) -> list[dict[str, An
 # --- the chart
 
 
-def draw(folder: Path, objectives: Sequence[Objective], place: Path) -> list[Path]:
+def draw_fronts(folder: Path, objectives: Sequence[Objective], path: Path) -> list[Path]:
     """Draws a picture for each scene; names after the first get a number."""
+    return write_numbered(
+        (
+            frontier_chart(values, objectives, find_front(values, objectives))
+            for values in read_values(folder, objectives)
+        ),
+        path,
+    )
+
+
+def write_numbered(charts: Iterable[Chart], place: Path) -> list[Path]:
+    """Writes charts; names after the first get a number. Raises WrongUsage for a foreign file."""
     drawn = []
-    for number, values in enumerate(read_values(folder, objectives), start=1):
-        chart = frontier_chart(values, objectives, front(values, objectives))
+    for number, chart in enumerate(charts, start=1):
         path = place if number == 1 else place.with_name(f"{place.stem}-{number}{place.suffix}")
         check_file("chart", path)
         write_chart(chart, path)
@@ -101,16 +118,18 @@ def draw(folder: Path, objectives: Sequence[Objective], place: Path) -> list[Pat
 
 def write_chart(chart: Chart, path: Path) -> None:
     """Writes a chart in the format of the path's suffix, one of PICTURES."""
-    from schedlab.report.specifications import VEGA_LITE, for_paper
+    from schedlab.report.specifications import VEGA_LITE, paper_specification
 
-    svg = chart_library().vegalite_to_svg(for_paper(chart), vl_version=VEGA_LITE)
+    svg = import_chart_library().vegalite_to_svg(paper_specification(chart), vl_version=VEGA_LITE)
     if path.suffix == ".svg":
         path.write_text(svg)
     else:
-        path.write_bytes(chart_library().svg_to_png(svg, scale=2))
+        path.write_bytes(import_chart_library().svg_to_png(svg, scale=2))
 
 
-def frontier_chart(values: Values, objectives: Sequence[Objective], answer: Front[Choice]) -> Chart:
+def frontier_chart(
+    values: Values, objectives: Sequence[Objective], answer: ParetoFront[Choice]
+) -> Chart:
     """Draws the front of two objectives. Raises WrongUsage if no setup has both metrics."""
     from schedlab.report.charts.frontier import frontier
 
@@ -125,17 +144,17 @@ def frontier_chart(values: Values, objectives: Sequence[Objective], answer: Fron
         max(estimate[place].mean for estimate in answer.estimates.values()) for place in (0, 1)
     ]
     shown = [
-        fitting(objective.quantity, most)
-        for objective, most in zip(objectives, largest, strict=True)
+        with_fitting_unit(objective.quantity, largest_value)
+        for objective, largest_value in zip(objectives, largest, strict=True)
     ]
     rows = []
-    for choice, both in answer.estimates.items():
+    for choice, estimate_pair in answer.estimates.items():
         row: dict[str, Any] = {
-            "setup": title_of(choice),
+            "setup": setup_title(choice),
             "policy": choice[0],
             "place": answer.members.index(choice) + 1 if choice in answer.members else None,
         }
-        for axis, value, quantity in zip("xy", both, shown, strict=True):
+        for axis, value, quantity in zip("xy", estimate_pair, shown, strict=True):
             row[axis] = value.mean * quantity.factor
             row[f"{axis}_low"] = value.low * quantity.factor
             row[f"{axis}_high"] = value.high * quantity.factor

@@ -16,9 +16,9 @@ from schedlab.metrics import registry, schemas, steady, tails
 from schedlab.metrics.registry import BY_COLUMN, meaning_of
 
 FORMAT = 1
-TUNABLE = "set_"
-CHANGE = "with_"
-SHAPE = "shape"
+TUNABLE_PREFIX = "set_"
+CHANGE_PREFIX = "with_"
+SHAPE_COLUMN = "shape"
 """Prefixes of columns for tunables and for places in the workload file; the column of shapes."""
 
 
@@ -49,7 +49,7 @@ _UNITS = {
 TEXT, INTEGER, NUMBER = pl.String, pl.Int64, pl.Float64
 
 KEY = Column("key", TEXT, "the run: a hash of everything that determines its result")
-IDENTITY = (
+IDENTITY_COLUMNS = (
     KEY,
     Column("workload", TEXT, "the workload file, experiment or command"),
     Column("policy", TEXT, "the policy, with its preset"),
@@ -68,27 +68,28 @@ IDENTITY = (
         "a hash of its other components, without policy, settings and seed (`made_of`)",
     ),
 )
-OUTCOME = (
+OUTCOME_COLUMNS = (
     Column("status", TEXT, "success, or the kind of failure"),
     Column("message", TEXT, "the failure's message; null after a success"),
 )
 
 
-def _measured(table: str) -> tuple[Column, ...]:
+def _metric_columns(table: str) -> tuple[Column, ...]:
     """Returns the metric columns of a table, without columns that identify the run."""
-    known = {column.name for column in IDENTITY}
+    identity_names = {column.name for column in IDENTITY_COLUMNS}
     return tuple(
-        Column(name, _wide(dtype), meaning_of(name))
+        Column(name, _widest_type(dtype), meaning_of(name))
         for name, dtype in schemas()[table].items()
-        if name not in known
+        if name not in identity_names
     )
 
 
-def _wide(dtype: pl.DataType) -> Any:
+def _widest_type(dtype: pl.DataType) -> Any:
+    """Returns the 64-bit type of a number; other types are unchanged."""
     return INTEGER if dtype.is_integer() else type(dtype)
 
 
-def _derived(names: Iterable[str]) -> Iterator[Column]:
+def _derived_columns(names: Iterable[str]) -> Iterator[Column]:
     """Yields columns of metrics derived from a run's tables."""
     for name in names:
         yield Column(name, INTEGER if name == "steady_jobs" else NUMBER, BY_COLUMN[name].meaning)
@@ -96,16 +97,16 @@ def _derived(names: Iterable[str]) -> Iterator[Column]:
 
 _LISTED_SEPARATELY = {*tails.COLUMNS, *steady.COLUMNS}
 METRICS = (
-    *_measured("summary"),
-    *_derived(tails.COLUMNS),
-    *_derived(
+    *_metric_columns("summary"),
+    *_derived_columns(tails.COLUMNS),
+    *_derived_columns(
         metric.column
         for metric in registry.METRICS
         if metric.derived and metric.column not in _LISTED_SEPARATELY
     ),
-    *_derived(steady.COLUMNS),
+    *_derived_columns(steady.COLUMNS),
 )
-GROUP_METRICS = (*_measured("groups"), *_derived((*tails.COLUMNS, *steady.COLUMNS)))
+GROUP_METRICS = (*_metric_columns("groups"), *_derived_columns((*tails.COLUMNS, *steady.COLUMNS)))
 REPORTED = (
     Column("name", TEXT, "name of a value that a program reported"),
     Column("count", INTEGER, "number of reports"),
@@ -118,33 +119,33 @@ GROUPS_TABLE = (KEY, *GROUP_METRICS)
 REPORTED_TABLE = (KEY, *REPORTED)
 
 
-def runs_table(dimensions: Iterable[str]) -> tuple[Column, ...]:
+def runs_columns(dimensions: Iterable[str]) -> tuple[Column, ...]:
     """Returns the columns of a data set with these dimensions."""
-    columns = [Column(name, _type_of(name), _meaning_of(name)) for name in dimensions]
-    return (*IDENTITY, *columns, *OUTCOME, *METRICS)
+    columns = [Column(name, _dimension_type(name), _dimension_meaning(name)) for name in dimensions]
+    return (*IDENTITY_COLUMNS, *columns, *OUTCOME_COLUMNS, *METRICS)
 
 
-def _type_of(dimension: str) -> Any:
-    return INTEGER if dimension.startswith(TUNABLE) else TEXT
+def _dimension_type(dimension: str) -> Any:
+    """Returns the Polars type of a dimension's column."""
+    return INTEGER if dimension.startswith(TUNABLE_PREFIX) else TEXT
 
 
-def _meaning_of(dimension: str) -> str:
-    if dimension == SHAPE:
+def _dimension_meaning(dimension: str) -> str:
+    """Returns what a dimension's column means."""
+    if dimension == SHAPE_COLUMN:
         return "the machine's shape (docs/shapes.md)"
-    if dimension.startswith(TUNABLE):
-        return (
-            f"the tunable {dimension.removeprefix(TUNABLE)}, set or not; null: the policy has none"
-        )
+    if dimension.startswith(TUNABLE_PREFIX):
+        return f"the tunable {dimension.removeprefix(TUNABLE_PREFIX)}, set or not; null: the policy has none"
     return "a value of the workload file; null: it is as in the file"
 
 
-def schema(table: Iterable[Column]) -> dict[str, Any]:
+def polars_schema(table: Iterable[Column]) -> dict[str, Any]:
     """Returns the columns for Polars."""
     return {column.name: column.dtype for column in table}
 
 
-def frame(rows: list[Mapping[str, Any]], table: Iterable[Column]) -> pl.DataFrame:
+def make_frame(rows: list[Mapping[str, Any]], table: Iterable[Column]) -> pl.DataFrame:
     """Returns rows as a table with these columns and types; missing values are null."""
-    types = schema(table)
+    types = polars_schema(table)
     columns = {name: [row.get(name) for row in rows] for name in types}
     return pl.DataFrame(columns, schema=types)

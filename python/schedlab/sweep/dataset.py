@@ -11,7 +11,7 @@ import fcntl
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,42 +23,42 @@ from schedlab.base.files import replacement
 from schedlab.base.files.formats import check_format
 from schedlab.base.files.untrusted import (
     Field,
-    by_name,
-    checked,
-    list_of,
+    check_members,
+    list_field,
+    mapping_field,
     read_object,
     read_tables,
-    text,
+    text_field,
 )
-from schedlab.errors import WrongUsage, parameter
+from schedlab.errors import FileRefused, WrongUsage, format_parameter
 from schedlab.runs import results
 from schedlab.runs.worker import Result
 from schedlab.sweep.columns import (
-    CHANGE,
+    CHANGE_PREFIX,
     FORMAT,
     GROUPS_TABLE,
     REPORTED_TABLE,
-    SHAPE,
-    TUNABLE,
+    SHAPE_COLUMN,
+    TUNABLE_PREFIX,
     Column,
-    frame,
-    runs_table,
+    make_frame,
+    runs_columns,
 )
 from schedlab.sweep.origin import Origin
-from schedlab.sweep.rows import Rows
+from schedlab.sweep.rows import RunRows
 
-MANIFEST = results.MANIFEST
+MANIFEST = results.MANIFEST_FILE
 RUNS, GROUPS, REPORTED = "runs", "groups", "told"
-TRACES = "traces"
-FILES = "made-of"
+TRACES_FOLDER = "traces"
+FILES_FOLDER = "made-of"
 """Folder of sweep files and workload files, by hash."""
-_NEW = ".new"
+_NEW_SUFFIX = ".new"
 """Suffix of a part that is being written."""
 _SUCCESS = "success"
 _UNKNOWN_ORIGIN = Origin()
 
 Row = dict[str, Any]
-Standards = Callable[[str], Mapping[str, int]]
+TunableDefaults = Callable[[str], Mapping[str, int]]
 
 
 @dataclass
@@ -70,12 +70,12 @@ class DataSet:
     """Columns specific to this data set: tunables and changes of the workload."""
     statuses: dict[str, str] = field(default_factory=dict)
     """Status by key of all runs in the data set."""
-    edited: list[str] = field(default_factory=list)
+    edited_files: list[str] = field(default_factory=list)
     """Workload files that have changed since an earlier sitting."""
 
     def tables(self) -> dict[str, tuple[Column, ...]]:
         """Returns the columns by table; runs are last."""
-        return {GROUPS: GROUPS_TABLE, REPORTED: REPORTED_TABLE, RUNS: runs_table(self.dimensions)}
+        return {GROUPS: GROUPS_TABLE, REPORTED: REPORTED_TABLE, RUNS: runs_columns(self.dimensions)}
 
     def add(self, finished: Sequence[tuple[Mapping[str, Any], Result]]) -> None:
         """Writes a part with these runs and their identities; skips existing runs."""
@@ -85,7 +85,7 @@ class DataSet:
                 continue
             self.statuses[result.key] = sys.intern(result.outcome.status)
             rows[RUNS].append(_row(identity, result))
-            measured = result.data or Rows()
+            measured = result.data or RunRows()
             rows[GROUPS] += [{**row, "key": result.key} for row in measured.groups]
             rows[REPORTED] += [{**row, "key": result.key} for row in measured.reported]
         if not rows[RUNS]:
@@ -93,28 +93,29 @@ class DataSet:
         name = self.next_part()
         for table, columns in self.tables().items():
             if rows[table]:
-                write_part(self.folder / table / name, frame(rows[table], columns))
+                write_part(self.folder / table / name, make_frame(rows[table], columns))
 
     def next_part(self) -> str:
-        numbers = [int(path.stem.partition("-")[2]) for path in parts(self.folder, RUNS)]
+        """Returns the name of the next part."""
+        numbers = [int(path.stem.partition("-")[2]) for path in part_files(self.folder, RUNS)]
         return f"part-{max(numbers, default=0) + 1:06}.parquet"
 
     def drop_failed(self) -> int:
         """Deletes failed runs, so that they run again; returns their number."""
         failed = {key for key, status in self.statuses.items() if status != _SUCCESS}
-        for path in parts(self.folder, RUNS):
+        for path in part_files(self.folder, RUNS):
             stored = read_tables([path], {"key": pl.String()})
             remaining = stored.filter(~pl.col("key").is_in(list(failed)))
             if len(remaining) < len(stored):
                 # The reverse of the order of writing: runs first, then their data.
                 write_part(path, remaining)
-                self.drop_strangers(path.name, remaining)
+                self.drop_unknown_rows(path.name, remaining)
         self.statuses = {
             key: run_key for key, run_key in self.statuses.items() if key not in failed
         }
         return len(failed)
 
-    def drop_strangers(self, name: str, runs: pl.DataFrame) -> None:
+    def drop_unknown_rows(self, name: str, runs: pl.DataFrame) -> None:
         """Deletes rows of a part's other tables that belong to none of its runs."""
         for table in (GROUPS, REPORTED):
             path = self.folder / table / name
@@ -126,50 +127,56 @@ class DataSet:
                 if len(remaining) < len(stored):
                     write_part(path, remaining)
 
-    def grow(self, dimensions: Sequence[str], standards: Standards) -> None:
+    def add_dimensions(self, dimensions: Sequence[str], tunable_defaults: TunableDefaults) -> None:
         """Adds columns to existing runs.
 
         A tunable gets its default in those runs; a value of the workload file gets null, which
         means unchanged.
         """
-        order = [column.name for column in runs_table(self.dimensions)]
-        types = {column.name: column.dtype for column in runs_table(dimensions)}
-        for path in parts(self.folder, RUNS) if dimensions else ():
+        order = [column.name for column in runs_columns(self.dimensions)]
+        types = {column.name: column.dtype for column in runs_columns(dimensions)}
+        for path in part_files(self.folder, RUNS) if dimensions else ():
             stored = read_tables([path], {"policy": pl.String()})
             policies = stored["policy"].to_list()
-            known = {policy: standards(policy) for policy in dict.fromkeys(policies) if policy}
-            more = [
+            defaults_by_policy = {
+                policy: tunable_defaults(policy) for policy in dict.fromkeys(policies) if policy
+            }
+            new_columns = [
                 pl.Series(
                     name,
-                    [known.get(policy, {}).get(name.removeprefix(TUNABLE)) for policy in policies],
+                    [
+                        defaults_by_policy.get(policy, {}).get(name.removeprefix(TUNABLE_PREFIX))
+                        for policy in policies
+                    ],
                     types[name],
                 )
-                if name.startswith(TUNABLE)
+                if name.startswith(TUNABLE_PREFIX)
                 else pl.lit(None, types[name]).alias(name)
                 for name in dimensions
             ]
-            widened = stored.with_columns(*more)
+            widened = stored.with_columns(*new_columns)
             write_part(path, widened.select(name for name in order if name in widened.columns))
 
     def repair(self) -> None:
         """Cleans up after an interrupted write."""
         for table in (RUNS, GROUPS, REPORTED):
-            for path in (self.folder / table).glob(f"*{_NEW}"):
+            for path in (self.folder / table).glob(f"*{_NEW_SUFFIX}"):
                 path.unlink()
-        names = {path.name for path in parts(self.folder, RUNS)}
+        names = {path.name for path in part_files(self.folder, RUNS)}
         for table in (GROUPS, REPORTED):
-            for path in parts(self.folder, table):
+            for path in part_files(self.folder, table):
                 if path.name not in names:
                     path.unlink()
                 else:
                     runs = read_tables([self.folder / RUNS / path.name], {"key": pl.String()})
-                    self.drop_strangers(path.name, runs)
+                    self.drop_unknown_rows(path.name, runs)
 
 
 def _row(identity: Mapping[str, Any], result: Result) -> Row:
+    """Returns the row of a run: its identity, outcome and metrics."""
     return {
         **identity,
-        **(result.data or Rows()).summary,
+        **(result.data or RunRows()).summary,
         "key": result.key,
         "status": result.outcome.status,
         "message": result.outcome.message or None,
@@ -178,7 +185,7 @@ def _row(identity: Mapping[str, Any], result: Result) -> Row:
 
 def write_part(path: Path, table: pl.DataFrame) -> None:
     """Writes a part atomically and durably."""
-    new = path.with_name(f".{path.name}{_NEW}")
+    new = path.with_name(f".{path.name}{_NEW_SUFFIX}")
     with new.open("wb") as file:
         table.write_parquet(file)
         file.flush()
@@ -186,7 +193,7 @@ def write_part(path: Path, table: pl.DataFrame) -> None:
     os.replace(new, path)
 
 
-def parts(folder: Path, table: str) -> list[Path]:
+def part_files(folder: Path, table: str) -> list[Path]:
     """Returns the parts of a table in order of writing."""
     return sorted((folder / table).glob("part-*.parquet"))
 
@@ -194,29 +201,32 @@ def parts(folder: Path, table: str) -> list[Path]:
 # --- removing
 
 _DATA_SET_FILE = re.compile(
-    rf"\.?{re.escape(MANIFEST)}({_NEW})?|{FILES}/[0-9a-f]{{64}}\.(json|yaml)"
-    rf"|({RUNS}|{GROUPS}|{REPORTED})/\.?part-\d{{6,}}\.parquet({_NEW})?"
+    rf"\.?{re.escape(MANIFEST)}({_NEW_SUFFIX})?|{FILES_FOLDER}/[0-9a-f]{{64}}\.(json|yaml)"
+    rf"|({RUNS}|{GROUPS}|{REPORTED})/\.?part-\d{{6,}}\.parquet({_NEW_SUFFIX})?"
 )
 """Names of a data set's files, except traces."""
 
 
-def check_free(folder: Path) -> None:
+def check_is_writable(folder: Path) -> None:
     """Raises WrongUsage if the folder has no data set, or if another process is writing it."""
     read_manifest(folder)
-    with _locked(folder):
+    with _lock(folder):
         pass
 
 
-def remove(folder: Path) -> None:
+def remove_data_set(folder: Path) -> None:
     """Deletes a data set with its traces; keeps other files and changed traces."""
-    traces = folder / TRACES
+    traces = folder / TRACES_FOLDER
     for run in () if traces.is_symlink() or not traces.is_dir() else tuple(traces.iterdir()):
-        if not run.is_symlink() and run.is_dir() and not replacement.strange(run):
+        if not run.is_symlink() and run.is_dir() and not replacement.why_not_replaceable(run):
             replacement.remove(run)
-    for name, path in replacement.entries(folder).items():
+    for name, path in replacement.list_files(folder).items():
         if _DATA_SET_FILE.fullmatch(name) and path.is_file() and not path.is_symlink():
             path.unlink()
-    for place in (*(folder / name for name in (RUNS, GROUPS, REPORTED, FILES, TRACES)), folder):
+    for place in (
+        *(folder / name for name in (RUNS, GROUPS, REPORTED, FILES_FOLDER, TRACES_FOLDER)),
+        folder,
+    ):
         with suppress(OSError):
             place.rmdir()
 
@@ -225,74 +235,85 @@ def remove(folder: Path) -> None:
 
 
 @contextmanager
-def opened(
+def open_data_set(
     folder: Path,
     dimensions: Sequence[str],
-    make: Mapping[str, Any],
+    program_set: Mapping[str, Any],
     title: str,
     origin: Origin = _UNKNOWN_ORIGIN,
-    standards: Standards = lambda policy: {},
+    tunable_defaults: TunableDefaults = lambda policy: {},
 ) -> Iterator[DataSet]:
     """Opens or creates a data set and adds missing dimensions.
 
-    `standards` returns the default tunables of a policy, by its name in the table. Raises
+    `tunable_defaults` returns the default tunables of a policy, by its name in the table. Raises
     WrongUsage if an existing data set does not match.
     """
     new = not (folder / MANIFEST).exists()
     if new and folder.exists() and any(folder.iterdir()):
         raise WrongUsage(
             "the folder contains something other than a sweep",
-            what=parameter("out", folder),
+            what=format_parameter("out", folder),
             fix="name another folder",
         )
     manifest = {} if new else read_manifest(folder)
-    check_fit(folder, manifest, make)
-    for table in (RUNS, GROUPS, REPORTED, FILES):
+    check_same_programs(folder, manifest, program_set)
+    for table in (RUNS, GROUPS, REPORTED, FILES_FOLDER):
         (folder / table).mkdir(parents=True, exist_ok=True)
-    with _locked(folder):
-        before = manifest.get("dimensions", [])
-        data_set = DataSet(folder, tuple(dict.fromkeys([*before, *dimensions])))
+    with _lock(folder):
+        earlier_dimensions = manifest.get("dimensions", [])
+        data_set = DataSet(folder, tuple(dict.fromkeys([*earlier_dimensions, *dimensions])))
         data_set.repair()
         if not new:
-            data_set.grow([name for name in data_set.dimensions if name not in before], standards)
+            data_set.add_dimensions(
+                [name for name in data_set.dimensions if name not in earlier_dimensions],
+                tunable_defaults,
+            )
         data_set.statuses = read_statuses(folder)
-        data_set.edited = origin.edited(manifest)
-        keep_files(folder / FILES, origin.files)
+        data_set.edited_files = origin.edited_files(manifest)
+        store_files(folder / FILES_FOLDER, origin.files)
         stored_title = title or manifest.get("title", "")
-        write_manifest(data_set, merged(manifest, make), stored_title, origin.merged(manifest))
+        write_manifest(
+            data_set, merge_machines(manifest, program_set), stored_title, origin.merged(manifest)
+        )
         yield data_set
 
 
-def check_fit(folder: Path, manifest: Mapping[str, Any], make: Mapping[str, Any]) -> None:
+def check_same_programs(
+    folder: Path, manifest: Mapping[str, Any], program_set: Mapping[str, Any]
+) -> None:
     """Raises WrongUsage unless the data set was made with the same programs and measuring code."""
     if not manifest:
         return
-    cure = "The two do not belong together: name another folder, or move that one away"
-    before, now = manifest["make"], make
-    pairs = [("measuring", before["measuring"], now["measuring"])]
+    fix = "The two do not belong together: name another folder, or move that one away"
+    stored_set, present_set = manifest["make"], program_set
+    pairs = [("measuring", stored_set["measuring"], present_set["measuring"])]
     pairs += [
-        (name, before["machines"][name], facts)
-        for name, facts in now["machines"].items()
-        if name in before["machines"]
+        (name, stored_set["machines"][name], facts)
+        for name, facts in present_set["machines"].items()
+        if name in stored_set["machines"]
     ]
     for what, old, new in pairs:
         for name, value in new.items():
             if old.get(name) != value:
                 raise WrongUsage(
                     f"its sweep used another {name.removesuffix('_sha256')} ({what}): "
-                    f"{str(old.get(name))[:16]}, now {value[:16]}. {cure}",
-                    what=parameter("out", folder),
+                    f"{str(old.get(name))[:16]}, now {value[:16]}. {fix}",
+                    what=format_parameter("out", folder),
                 )
 
 
-def merged(manifest: Mapping[str, Any], make: Mapping[str, Any]) -> dict[str, Any]:
+def merge_machines(manifest: Mapping[str, Any], program_set: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the make together with the machines of earlier sittings."""
-    before = manifest.get("make", {}).get("machines", {})
-    return {"measuring": make["measuring"], "machines": {**before, **make["machines"]}}
+    earlier_machines = manifest.get("make", {}).get("machines", {})
+    return {
+        "measuring": program_set["measuring"],
+        "machines": {**earlier_machines, **program_set["machines"]},
+    }
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _lock(folder: Path) -> Iterator[None]:
+    """Locks the data set for writing. Raises WrongUsage if another process holds the lock."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         try:
@@ -300,7 +321,7 @@ def _locked(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             raise WrongUsage(
                 "another sweep is writing to this folder",
-                what=parameter("out", folder),
+                what=format_parameter("out", folder),
                 fix="wait for it, or name another folder",
             ) from None
         yield
@@ -308,22 +329,23 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def keep_files(folder: Path, files: Mapping[str, str]) -> None:
+def store_files(folder: Path, files: Mapping[str, str]) -> None:
     """Writes missing files atomically."""
     for name, content in files.items():
         if not (folder / name).exists():
-            new = folder / f".{name}{_NEW}"
+            new = folder / f".{name}{_NEW_SUFFIX}"
             new.write_bytes(content.encode())
             os.replace(new, folder / name)
 
 
 def write_manifest(
-    data_set: DataSet, make: Mapping[str, Any], title: str, origin: Mapping[str, Any]
+    data_set: DataSet, program_set: Mapping[str, Any], title: str, origin: Mapping[str, Any]
 ) -> None:
+    """Writes the manifest atomically: title, dimensions, programs and origin."""
     content = {
         "format": FORMAT,
         "title": title,
-        "make": make,
+        "make": program_set,
         **origin,
         "dimensions": list(data_set.dimensions),
         "tables": {
@@ -339,7 +361,7 @@ def write_manifest(
             for table, columns in reversed(data_set.tables().items())
         },
     }
-    new = data_set.folder / f".{MANIFEST}{_NEW}"
+    new = data_set.folder / f".{MANIFEST}{_NEW_SUFFIX}"
     results.write_json(new, content)
     os.replace(new, data_set.folder / MANIFEST)
 
@@ -354,17 +376,17 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     if not (folder / MANIFEST).is_file():
         raise WrongUsage(f"{folder}: contains no sweep; name a folder that `./schedlab sweep` made")
-    place = folder / MANIFEST
-    manifest = read_object(place, {})
+    path = folder / MANIFEST
+    manifest = read_object(path, {})
     if "dimensions" not in manifest:
         raise WrongUsage(
             f"{folder}: contains a run, not a sweep; name a folder that `./schedlab sweep` made"
         )
-    check_format(place, manifest, FORMAT, "a sweep's data set")
-    return checked(place, manifest, _FIELDS)
+    check_format(path, manifest, FORMAT, "a sweep's data set")
+    return check_members(path, manifest, _FIELDS)
 
 
-def _is_make(value: Any) -> bool:
+def _is_program_set(value: Any) -> bool:
     """Returns whether a value has the form of Make.to_dict: facts about measuring and each machine."""
     if not isinstance(value, dict) or not isinstance(value.get("machines"), dict):
         return False
@@ -372,51 +394,70 @@ def _is_make(value: Any) -> bool:
     return all(isinstance(fact, dict) for fact in facts)
 
 
-def _is_made_of(value: Any) -> bool:
-    """Returns whether a value has the form of schedlab.sweep.program_identity.facts_of."""
+def _is_run_inputs(value: Any) -> bool:
+    """Returns whether a value has the form of schedlab.sweep.program_identity.run_inputs."""
     return isinstance(value, dict) and isinstance(value.get("workload"), str)
 
 
 _FIELDS = {
-    "title": text(),
-    "dimensions": list_of(
-        f"names that begin with {TUNABLE} or {CHANGE}, or {SHAPE}",
+    "title": text_field(),
+    "dimensions": list_field(
+        f"names that begin with {TUNABLE_PREFIX} or {CHANGE_PREFIX}, or {SHAPE_COLUMN}",
         lambda value: (
-            isinstance(value, str) and (value == SHAPE or value.startswith((TUNABLE, CHANGE)))
+            isinstance(value, str)
+            and (value == SHAPE_COLUMN or value.startswith((TUNABLE_PREFIX, CHANGE_PREFIX)))
         ),
         required=True,
     ),
-    "make": Field("an object with measuring and machines", _is_make, required=True),
-    "made_of": by_name("what runs are made of", _is_made_of),
-    "sittings": list_of("objects", lambda value: isinstance(value, dict)),
+    "make": Field("an object with measuring and machines", _is_program_set, required=True),
+    "made_of": mapping_field("what runs are made of", _is_run_inputs),
+    "sittings": list_field("objects", lambda value: isinstance(value, dict)),
 }
 
 
 def read_statuses(folder: Path) -> dict[str, str]:
+    """Returns the status of each run, by key."""
     statuses: dict[str, str] = {}
     columns = ("key", "status")
     types = {name: pl.String() for name in columns}
-    for path in parts(folder, RUNS):
+    for path in part_files(folder, RUNS):
         table = read_tables([path], types, columns=list(columns)).drop_nulls()
         statuses.update(zip(table["key"].to_list(), table["status"].to_list(), strict=True))
     return statuses
 
 
-def runs_columns(folder: Path) -> list[str]:
+def read_runs_columns(folder: Path) -> list[str]:
     """Returns the names of the runs' columns."""
-    return [column.name for column in runs_table(read_manifest(folder)["dimensions"])]
+    return [column.name for column in runs_columns(read_manifest(folder)["dimensions"])]
 
 
 def read_table(folder: Path, table: str) -> pl.DataFrame:
     """Returns all parts of a table sorted by key, independent of workers and order of execution."""
     manifest = read_manifest(folder)
     columns = {
-        RUNS: runs_table(manifest["dimensions"]),
+        RUNS: runs_columns(manifest["dimensions"]),
         GROUPS: GROUPS_TABLE,
         REPORTED: REPORTED_TABLE,
     }[table]
-    types = frame([], columns).schema
-    tables = [read_tables([path], types).select(types.names()) for path in parts(folder, table)]
+    types = make_frame([], columns).schema
+    tables = [
+        read_tables([path], types).select(types.names()) for path in part_files(folder, table)
+    ]
     by = [column.name for column in columns if column.name in ("key", "group", "name")]
     # Values that earlier versions did not store are null.
-    return pl.concat([frame([], columns), *tables], how="vertical_relaxed").sort(by)
+    return pl.concat([make_frame([], columns), *tables], how="vertical_relaxed").sort(by)
+
+
+def read_runs(folder: Path, required: Iterable[str] = ()) -> pl.DataFrame:
+    """Returns the table of runs. Raises WrongUsage if it is empty, and FileRefused if a run lacks
+    a value in one of the `required` columns.
+    """
+    runs = read_table(folder, RUNS)
+    if runs.is_empty():
+        raise WrongUsage(f"{folder}: no run has finished yet; continue the sweep first")
+    for name in required:
+        if runs[name].null_count():
+            raise FileRefused(
+                f"a run in it has no {name}", what=str(folder), fix="sweep into another folder"
+            )
+    return runs

@@ -16,17 +16,17 @@ from typing import Any
 
 import polars as pl
 
-from schedlab.errors import WrongUsage, parameter
+from schedlab.errors import WrongUsage, format_parameter
 from schedlab.sweep import dataset
-from schedlab.sweep.columns import CHANGE, TUNABLE
+from schedlab.sweep.columns import CHANGE_PREFIX, TUNABLE_PREFIX
 from schedlab.sweep.objectives import Objective
 from schedlab.sweep.ranking import values_by_key
 
 _DIMENSIONS = ("workload", "policy", "machine", "costs", "shape", "cpus", "tick_ns", "seed")
 _VALUE = "value"
-_LEVELS_MOST = 20
+_LEVELS_MAX = 20
 """More distinct numbers, as in samples, are grouped into ranges; otherwise each run would be a group."""
-_RANGES = 8
+_RANGE_COUNT = 8
 UNSET = "–"
 """Shown for a missing value, such as a tunable of another policy."""
 
@@ -85,46 +85,56 @@ class Effects:
         }
 
 
-def effects(folder: Path, objective: Objective) -> Effects:
+def compute_effects(folder: Path, objective: Objective) -> Effects:
     """Computes the effects in a data set.
 
     Raises WrongUsage if runs do not differ in a dimension or in the metric.
     """
-    table = read(folder, objective)
-    known = table.filter(pl.col(_VALUE).is_not_null())
-    dimensions = [name for name in known.columns if name != _VALUE and known[name].n_unique() > 1]
-    total = _squares(known, [])
+    table = read_dimensions_and_values(folder, objective)
+    rows_with_value = table.filter(pl.col(_VALUE).is_not_null())
+    dimensions = [
+        name
+        for name in rows_with_value.columns
+        if name != _VALUE and rows_with_value[name].n_unique() > 1
+    ]
+    total = _sum_of_squares(rows_with_value, [])
     if not dimensions or not total:
         raise WrongUsage(
             f"the runs in {folder} all have the same "
             f"{'value' if dimensions else 'configuration'}, so there are no effects; sweep more values",
-            what=parameter("effects", objective.text),
+            what=format_parameter("effects", objective.text),
         )
-    alone = {name: total - _squares(known, [name]) for name in dimensions}
-    together = {
-        (one, other): total - _squares(known, [one, other]) - alone[one] - alone[other]
+    main_variances = {name: total - _sum_of_squares(rows_with_value, [name]) for name in dimensions}
+    pair_variances = {
+        (one, other): total
+        - _sum_of_squares(rows_with_value, [one, other])
+        - main_variances[one]
+        - main_variances[other]
         for one, other in combinations(dimensions, 2)
     }
     main = [
-        Effect((name,), _part(variance, total), _levels(known, name))
-        for name, variance in alone.items()
+        Effect((name,), _fraction(variance, total), _levels(rows_with_value, name))
+        for name, variance in main_variances.items()
     ]
-    pairs = [Effect(names, _part(variance, total)) for names, variance in together.items()]
+    pairs = [
+        Effect(names, _fraction(variance, total)) for names, variance in pair_variances.items()
+    ]
     return Effects(
-        len(known),
-        len(table) - len(known),
-        all(_is_even(known, names) for names in (*together, *((name,) for name in alone))),
+        len(rows_with_value),
+        len(table) - len(rows_with_value),
+        all(
+            _is_even(rows_with_value, names)
+            for names in (*pair_variances, *((name,) for name in main_variances))
+        ),
         tuple(sorted(main, key=lambda effect: -effect.part)),
         tuple(sorted(pairs, key=lambda effect: -effect.part)),
     )
 
 
-def read(folder: Path, objective: Objective) -> pl.DataFrame:
+def read_dimensions_and_values(folder: Path, objective: Objective) -> pl.DataFrame:
     """Returns a row for each run: its dimensions as texts, and `value`, which may be null."""
-    runs = dataset.read_table(folder, dataset.RUNS)
-    if runs.is_empty():
-        raise WrongUsage(f"{folder}: no run has finished yet; continue the sweep first")
-    dimensions = [name for name in runs.columns if name.startswith((TUNABLE, CHANGE))]
+    runs = dataset.read_runs(folder)
+    dimensions = [name for name in runs.columns if name.startswith((TUNABLE_PREFIX, CHANGE_PREFIX))]
     names = [name for name in _DIMENSIONS if name in runs.columns] + dimensions
     values = values_by_key(folder, runs, objective, _VALUE)
     succeeded = pl.col("status") == "success"
@@ -132,48 +142,58 @@ def read(folder: Path, objective: Objective) -> pl.DataFrame:
         runs.join(values, on="key", how="left")
         .with_columns(pl.when(succeeded).then(pl.col(_VALUE)))
         .select(*(pl.col(name).cast(pl.String).fill_null(UNSET) for name in names), _VALUE)
-        .rename({name: name.removeprefix(TUNABLE).removeprefix(CHANGE) for name in dimensions})
+        .rename(
+            {
+                name: name.removeprefix(TUNABLE_PREFIX).removeprefix(CHANGE_PREFIX)
+                for name in dimensions
+            }
+        )
     )
-    return table.with_columns(_in_ranges(table[name]) for name in table.columns if name != _VALUE)
+    return table.with_columns(
+        _group_into_ranges(table[name]) for name in table.columns if name != _VALUE
+    )
 
 
-def _in_ranges(values: pl.Series) -> pl.Series:
+def _group_into_ranges(values: pl.Series) -> pl.Series:
     """Returns the values; many distinct numbers become ranges with similar counts, such as `60..119`."""
     numbers = values.unique().replace(UNSET, None).drop_nulls().cast(pl.Float64, strict=False)
-    if len(numbers) <= _LEVELS_MOST or numbers.null_count():
+    if len(numbers) <= _LEVELS_MAX or numbers.null_count():
         return values
-    inner = numbers.sort()
-    edges = [round(place * len(inner) / _RANGES) for place in range(_RANGES + 1)]
-    words = {
-        f"{value:g}": f"{inner[first]:g}..{inner[last - 1]:g}"
+    sorted_numbers = numbers.sort()
+    edges = [round(index * len(sorted_numbers) / _RANGE_COUNT) for index in range(_RANGE_COUNT + 1)]
+    range_names = {
+        f"{value:g}": f"{sorted_numbers[first]:g}..{sorted_numbers[last - 1]:g}"
         for first, last in pairwise(edges)
-        for value in inner[first:last].to_list()
+        for value in sorted_numbers[first:last].to_list()
     }
     known = {
-        value: words[f"{float(value):g}"] for value in values.unique().to_list() if value != UNSET
+        value: range_names[f"{float(value):g}"]
+        for value in values.unique().to_list()
+        if value != UNSET
     }
     renamed: pl.Series = values.replace(known)
     return renamed
 
 
-def in_order(values: Iterable[str]) -> list[str]:
+def sort_values(values: Iterable[str]) -> list[str]:
     """Sorts numbers and ranges by size, followed by texts."""
 
-    def place(text: str) -> tuple[bool, float, str]:
+    def sort_key(text: str) -> tuple[bool, float, str]:
+        """Returns the sort key of a value: numbers and ranges by size, then texts."""
         try:
             return False, float(text.partition("..")[0]), text
         except ValueError:
             return True, 0.0, text
 
-    return sorted(set(values), key=place)
+    return sorted(set(values), key=sort_key)
 
 
-def cells(folder: Path, objective: Objective, pair: tuple[str, str]) -> pl.DataFrame:
+def mean_cells(folder: Path, objective: Objective, pair: tuple[str, str]) -> pl.DataFrame:
     """Returns the mean of the metric for each pair of two dimensions' values: x, y, value, runs.
 
     Runs that lack a dimension, such as runs of other policies, are omitted. Raises WrongUsage.
     """
-    table = read(folder, objective)
+    table = read_dimensions_and_values(folder, objective)
     for name in pair:
         if name not in table.columns or name == _VALUE:
             columns = ", ".join(
@@ -183,42 +203,45 @@ def cells(folder: Path, objective: Objective, pair: tuple[str, str]) -> pl.DataF
             )
             raise WrongUsage(
                 f"unknown dimension {name}",
-                what=parameter("map", ",".join(pair)),
+                what=format_parameter("map", ",".join(pair)),
                 fix=f"choose from {columns}",
             )
-    known = table.filter(
+    complete_rows = table.filter(
         pl.col(_VALUE).is_not_null() & pl.all_horizontal(pl.col(column) != UNSET for column in pair)
     )
-    if known.is_empty():
+    if complete_rows.is_empty():
         raise WrongUsage(
             "no run has values of both dimensions and of the metric",
-            what=parameter("map", ",".join(pair)),
-            fix="choose another pair",
+            what=format_parameter("map", ",".join(pair)),
+            fix="choose two dimensions that vary in the same runs",
         )
     return (
-        known.group_by(x=pl.col(pair[0]), y=pl.col(pair[1]))
+        complete_rows.group_by(x=pl.col(pair[0]), y=pl.col(pair[1]))
         .agg(value=pl.col(_VALUE).mean(), runs=pl.len())
         .sort("x", "y")
     )
 
 
-def _squares(table: pl.DataFrame, by: list[str]) -> float:
+def _sum_of_squares(table: pl.DataFrame, by: list[str]) -> float:
     """Returns the sum of squares around the mean, or around the means of groups."""
     mean = pl.col(_VALUE).mean()
-    off = pl.col(_VALUE) - (mean.over(by) if by else mean)
-    return float(table.select((off**2).sum()).item())
+    deviation = pl.col(_VALUE) - (mean.over(by) if by else mean)
+    return float(table.select((deviation**2).sum()).item())
 
 
-def _part(variance: float, total: float) -> float:
+def _fraction(variance: float, total: float) -> float:
+    """Returns the fraction of the total; 0 if the total is 0."""
     return min(max(variance / total, 0.0), 1.0)
 
 
 def _levels(table: pl.DataFrame, name: str) -> tuple[Level, ...]:
+    """Returns the values of a dimension with their means, sorted by mean."""
     levels = table.group_by(name).agg(pl.col(_VALUE).mean(), pl.len().alias("runs"))
     return tuple(Level(*row) for row in levels.sort(_VALUE, name).iter_rows())
 
 
 def _is_even(table: pl.DataFrame, names: Sequence[str]) -> bool:
+    """Returns whether all combinations of these dimensions' values have the same number of runs."""
     cells = table.group_by(names).len()["len"]
     expected = 1
     for name in names:

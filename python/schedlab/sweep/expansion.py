@@ -18,13 +18,13 @@ from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.sweep import ranges, sampling
 from schedlab.sweep.description import Description, PolicyEntry, Sample, WorkloadEntry
 from schedlab.workload import costs, workload_files
-from schedlab.workload.model import WorkloadFile, limit_of
+from schedlab.workload.model import WorkloadFile, default_limit_ns
 from schedlab.workload.shapes.model import Shape
 
 RUNS_MAX = 1_000_000
-TRIED_MAX = 5_000_000
+TESTED_SETUPS_MAX = 5_000_000
 """Maximum number of setups tested against conditions."""
-_DRAWN_PER_SETUP = 1000
+_DRAWS_PER_SETUP = 1000
 
 Settings = tuple[tuple[str, int], ...]
 Setup = tuple[PolicyEntry, Settings]
@@ -42,30 +42,30 @@ class Point:
 
 def expand(description: Description) -> list[Point]:
     """Returns each run once, grouped by setup. Raises WrongUsage."""
-    count = most(description)
+    count = count_runs_max(description)
     if count > RUNS_MAX:
         raise WrongUsage(
             f"up to {count:,} runs are too many (at most {RUNS_MAX:,}); use fewer "
             "values, or a sample"
         )
-    chosen = [(entry, choice) for entry in description.policies for choice in setups(entry)]
+    chosen = [(entry, choice) for entry in description.policies for choice in list_setups(entry)]
     point_by_run: dict[RunSpec, Point] = {}
-    for base in bases(description):
-        for point in points(base, chosen, description):
+    for base in base_runs(description):
+        for point in with_seeds(base, chosen, description):
             point_by_run.setdefault(point.run, point)
     return list(point_by_run.values())
 
 
-def bases(description: Description) -> Iterator[RunSpec]:
+def base_runs(description: Description) -> Iterator[RunSpec]:
     """Yields a run for each combination of all dimensions but policy and seed. Raises WrongUsage."""
-    for base in _bases(description):
+    for base in _base_runs(description):
         base.machine.check(base)
         for cpus in (base.shape.cpus,) if base.shape else description.cpus:
             check_cpus(replace(base, cpus=cpus))
             yield replace(base, cpus=cpus)
 
 
-def points(base: RunSpec, chosen: Iterable[Setup], description: Description) -> Iterator[Point]:
+def with_seeds(base: RunSpec, chosen: Iterable[Setup], description: Description) -> Iterator[Point]:
     """Yields these setups with all seeds."""
     for entry, values in chosen:
         effective = tuple({**entry.standard(), **dict(values)}.items())
@@ -74,17 +74,17 @@ def points(base: RunSpec, chosen: Iterable[Setup], description: Description) -> 
             yield Point(replace(setup, seed=seed), effective)
 
 
-def most(description: Description) -> int:
+def count_runs_max(description: Description) -> int:
     """Returns the number of runs without conditions and duplicates."""
     setups_count = sum(
         entry.sample.count
         if entry.sample
-        else math.prod(ranges.size(values) for values in entry.tunables.values())
+        else math.prod(ranges.count_values(values) for values in entry.tunables.values())
         for entry in description.policies
     )
     workloads = sum(
         len(workload.machines)
-        * math.prod(ranges.size(values) for values in workload.changes.values())
+        * math.prod(ranges.count_values(values) for values in workload.changes.values())
         for workload in description.workloads
     )
     ticks, costs = len(description.ticks_ns), len(description.costs)
@@ -95,12 +95,12 @@ def most(description: Description) -> int:
 # --- tunables
 
 
-def setups(entry: PolicyEntry) -> Iterator[Settings]:
+def list_setups(entry: PolicyEntry) -> Iterator[Settings]:
     """Yields the settings of a policy's setups.
 
     Raises WrongUsage if no setup fulfils the conditions.
     """
-    drawn = _sampled(entry, entry.sample) if entry.sample else _grid(entry)
+    drawn = _sampled_setups(entry, entry.sample) if entry.sample else _grid_setups(entry)
     has_choice = False
     for values in drawn:
         has_choice = True
@@ -112,31 +112,33 @@ def setups(entry: PolicyEntry) -> Iterator[Settings]:
         )
 
 
-def _grid(entry: PolicyEntry) -> Iterator[Settings]:
-    grids = []
-    for values in entry.tunables.values():
-        assert not isinstance(values, ranges.Logarithmic)  # the reader refuses it
-        grids.append(values.values)
+def _grid_setups(entry: PolicyEntry) -> Iterator[Settings]:
+    """Yields all setups of the grid that fulfil the conditions."""
+    grids = [ranges.list_values(values) for values in entry.tunables.values()]
     size = math.prod(len(values) for values in grids)
-    if size > TRIED_MAX:
+    if size > TESTED_SETUPS_MAX:
         raise WrongUsage(f"{entry.choice}: {size:,} configurations are too many; use a sample")
     for chosen in itertools.product(*grids):
-        settings = settings_of(entry, chosen)
-        if fulfils(entry, settings):
+        settings = name_settings(entry, chosen)
+        if fulfils_conditions(entry, settings):
             yield settings
 
 
-def _sampled(entry: PolicyEntry, sample: Sample) -> Iterator[Settings]:
+def _sampled_setups(entry: PolicyEntry, sample: Sample) -> Iterator[Settings]:
     """Yields distinct sampled setups; draws replacements for setups that violate the conditions."""
-    free = {name: values for name, values in entry.tunables.items() if ranges.size(values) > 1}
-    places = sampling.places(sample.method, len(free), sample.count, sample.seed)
+    varied = {
+        name: values for name, values in entry.tunables.items() if ranges.count_values(values) > 1
+    }
+    places = sampling.sample_points(sample.method, len(varied), sample.count, sample.seed)
     drawn: dict[Settings, None] = {}
-    tries = min(TRIED_MAX, _DRAWN_PER_SETUP * sample.count)
-    for place in itertools.islice(places, tries):
-        at = dict(zip(free, place, strict=True))
-        chosen = tuple(values.at(at.get(name, 0.0)) for name, values in entry.tunables.items())
-        settings = settings_of(entry, chosen)
-        if settings not in drawn and fulfils(entry, settings):
+    draws_max = min(TESTED_SETUPS_MAX, _DRAWS_PER_SETUP * sample.count)
+    for place in itertools.islice(places, draws_max):
+        position_by_name = dict(zip(varied, place, strict=True))
+        chosen = tuple(
+            values.at(position_by_name.get(name, 0.0)) for name, values in entry.tunables.items()
+        )
+        settings = name_settings(entry, chosen)
+        if settings not in drawn and fulfils_conditions(entry, settings):
             drawn[settings] = None
             yield settings
             if len(drawn) == sample.count:
@@ -144,18 +146,18 @@ def _sampled(entry: PolicyEntry, sample: Sample) -> Iterator[Settings]:
     if drawn:
         raise WrongUsage(
             f"{entry.choice}: only {len(drawn)} different configurations that fulfil "
-            f"the conditions were found in {tries:,} draws, and the sample has "
+            f"the conditions were found in {draws_max:,} draws, and the sample has "
             f"{sample.count}; use a smaller sample"
         )
 
 
-def settings_of(entry: PolicyEntry, chosen: Sequence[ranges.Scalar]) -> Settings:
+def name_settings(entry: PolicyEntry, chosen: Sequence[ranges.Scalar]) -> Settings:
     """Returns values with their names, in the order of the entry's tunables."""
     pairs = zip(entry.tunables, chosen, strict=True)
     return tuple((name, value) for name, value in pairs if isinstance(value, int))
 
 
-def fulfils(entry: PolicyEntry, values: Settings) -> bool:
+def fulfils_conditions(entry: PolicyEntry, values: Settings) -> bool:
     """Returns whether the entry's conditions hold."""
     if not entry.conditions:
         return True
@@ -166,35 +168,36 @@ def fulfils(entry: PolicyEntry, values: Settings) -> bool:
 # --- everything else
 
 
-def _bases(description: Description) -> Iterator[RunSpec]:
+def _base_runs(description: Description) -> Iterator[RunSpec]:
     """Yields a run for each workload, machine, tick, costs and shape, without CPUs, policy and seed."""
-    chosen = [costs.choose(text) for text in description.costs]
+    cost_choices = [costs.parse_costs(text) for text in description.costs]
     for entry in description.workloads:
-        for file in _files(entry):
+        for file in _changed_files(entry):
             for machine in entry.machines:
                 for tick_ns in description.ticks_ns:
-                    base = _base(description, entry, machine, tick_ns, file)
-                    priced = (
-                        [replace(base, costs=costs) for costs in chosen]
+                    base = _base_run(description, entry, machine, tick_ns, file)
+                    runs_with_costs = (
+                        [replace(base, costs=costs) for costs in cost_choices]
                         if machine == SIMULATOR
                         else [base]
                     )
-                    for priced_base in priced:
-                        yield from _shaped(priced_base, description.shapes)
+                    for run_with_costs in runs_with_costs:
+                        yield from _with_shapes(run_with_costs, description.shapes)
 
 
-def _shaped(base: RunSpec, shapes: tuple[Shape, ...]) -> list[RunSpec]:
+def _with_shapes(base: RunSpec, shapes: tuple[Shape, ...]) -> list[RunSpec]:
     """Returns a run for each shape, or the run itself without shapes."""
     return [replace(base, shape=shape, cpus=shape.cpus) for shape in shapes] or [base]
 
 
-def _base(
+def _base_run(
     description: Description,
     entry: WorkloadEntry,
     machine: str,
     tick_ns: int,
     file: WorkloadFile | None,
 ) -> RunSpec:
+    """Returns a run of the workload on a machine, without CPUs, policy and seed."""
     command, label = entry.name, ""
     if entry.kind == "experiment":
         experiment = EXPERIMENTS[entry.name]
@@ -208,7 +211,7 @@ def _base(
         machine=machine_named(machine),
         seed=description.seeds[0],
         tick_ns=tick_ns,
-        limit_ns=limit_of(file) if description.limit_ns is None else description.limit_ns,
+        limit_ns=default_limit_ns(file) if description.limit_ns is None else description.limit_ns,
         memory_mib=0 if machine == SIMULATOR else description.memory_mib,
         label=label,
         file=file,
@@ -216,25 +219,24 @@ def _base(
     )
 
 
-def _files(entry: WorkloadEntry) -> Iterator[WorkloadFile | None]:
+def _changed_files(entry: WorkloadEntry) -> Iterator[WorkloadFile | None]:
     """Yields the file with each combination of changes; None for other workloads."""
     if entry.place is None:
         yield None
         return
     shown_notes: set[str] = set()
-    grids = []
-    for values in entry.changes.values():
-        assert not isinstance(values, ranges.Logarithmic)  # the reader refuses it
-        grids.append(values.values)
+    grids = [ranges.list_values(values) for values in entry.changes.values()]
     for chosen in itertools.product(*grids):
         pairs = zip(entry.changes, chosen, strict=True)
-        file = workload_files.read(entry.place, [(place, _text(value)) for place, value in pairs])
+        file = workload_files.read_workload_file(
+            entry.place, [(place, _change_text(value)) for place, value in pairs]
+        )
         for note in (note for note in file.notes if note not in shown_notes):
             say(f"schedlab: {entry.place}, {note}")
         shown_notes.update(file.notes)
         yield file
 
 
-def _text(value: ranges.Scalar) -> str:
+def _change_text(value: ranges.Scalar) -> str:
     """Returns a value in the syntax of workload changes."""
     return value if isinstance(value, str) else json.dumps(value)

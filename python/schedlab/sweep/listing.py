@@ -6,27 +6,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rich.table import Table
+import polars as pl
+from rich.table import Table as TerminalTable
 from rich.text import Text
 
-from schedlab.analysis.comparison.best import Front, Place
-from schedlab.analysis.comparison.formatting import as_text, change_as_text
+from schedlab.analysis.comparison.best import ParetoFront, RankedConfiguration
+from schedlab.analysis.comparison.formatting import change_as_text, estimate_as_text
 from schedlab.analysis.comparison.statistics import Estimate
-from schedlab.base.display.names import visible_line
-from schedlab.base.display.numbers import counted, number_as_text, percent
+from schedlab.base.display.markdown import literal
+from schedlab.base.display.names import slug, visible_line
+from schedlab.base.display.numbers import format_count, number_as_text, percent
 from schedlab.base.display.terminal import new_table
+from schedlab.report.model import Cell, Column, Table, Tone
 from schedlab.sweep.effects import Effects
 from schedlab.sweep.objectives import Objective
-from schedlab.sweep.ranking import SCENE, Choice, Values, title_of
+from schedlab.sweep.ranking import SCENE_COLUMNS, Choice, Values, setup_title
 from schedlab.units import format_time
 
-_LEFT_OUT_SHOWN = 5
-_PAIRS_SHOWN = 6
+_LEFT_OUT_MAX = 5
+_PAIRS_MAX = 6
+UNBALANCED_NOTE = "The runs are not a balanced full grid: the parts overlap, so do not add them."
 
 
 def scene_title(values: Values) -> str:
     """Returns a title such as `mixed.json with tasks.cpu.instance=6, 1 CPU, sim, tick 1ms`."""
-    scene_values = dict(zip(SCENE, values.scene, strict=True))
+    scene_values = dict(zip(SCENE_COLUMNS, values.scene, strict=True))
     cpus = scene_values["cpus"]
     changed = f" with {scene_values['changes']}" if scene_values["changes"] else ""
     parts = [
@@ -43,46 +47,92 @@ def scene_title(values: Values) -> str:
 
 
 def ranking_table(
-    values: Values, objective: Objective, places: Sequence[Place[Choice]], top: int
+    values: Values,
+    objective: Objective,
+    places: Sequence[RankedConfiguration[Choice]],
+    number: int,
+    top: int,
 ) -> Table:
-    """Returns a table of the best `top` setups."""
-    title = f"{objective.title} ({objective.better} is better): {scene_title(values)}"
-    table = new_table(
-        title, ">", "configuration", ">mean [95 %]", ">difference to the best [95 %]", ""
-    )
-    for number, place in enumerate(places[:top], start=1):
-        behind = change_as_text(place.behind, objective.quantity) if place.behind else ""
-        table.add_row(
-            str(number),
-            Text(title_of(place.choice)),
-            as_text(place.value, objective.quantity),
-            behind,
-            verdict(place, len(values.seeds)),
+    """Returns the table of the best `top` setups. `number`: the scene's number, for the table's name."""
+    rows = []
+    for index, place in enumerate(places[:top], start=1):
+        difference = change_as_text(place.deficit, objective.quantity) if place.deficit else ""
+        tone: Tone = "good" if place.is_tied_for_best else "plain"
+        rows.append(
+            (
+                Cell(str(index)),
+                Cell(setup_title(place.name)),
+                Cell(estimate_as_text(place.value, objective.quantity), tone),
+                Cell(difference),
+                Cell(place_verdict(place, len(values.seeds))),
+            )
         )
-    table.caption = Text("\n").join(remarks(values, places, top))
-    return table
+    remarks = " ".join(str(remark) for remark in ranking_notes(values, places, top))
+    return Table(
+        name=f"best-{slug(objective.text)}-{number}",
+        title=f"{objective.title} ({objective.better} is better): {scene_title(values)}",
+        columns=(
+            Column(""),
+            Column("configuration", align="left"),
+            Column("mean [95 %]"),
+            Column("difference to the best [95 %]"),
+            Column("", align="left"),
+        ),
+        rows=tuple(rows),
+        data=_long_form(values),
+        caption=literal(remarks),
+        keys=2,
+        meanings={"good": "tied for best"},
+    )
 
 
-def verdict(place: Place[Choice], seeds: int) -> str:
+def _long_form(values: Values) -> pl.DataFrame:
+    """Returns the values of a ranking in long form."""
+    return pl.DataFrame(
+        [
+            {"policy": choice[0], "settings": choice[1], "seed": seed, "value": float(value)}
+            for choice, row in zip(values.choices, values.values[0], strict=True)
+            for seed, value in zip(values.seeds, row, strict=True)
+        ]
+    )
+
+
+def terminal_table(table: Table, *notes: Text) -> TerminalTable:
+    """Converts a report's table for a terminal, with notes below it instead of its caption."""
+    headings = (
+        f">{column.title}" if column.align == "right" else column.title for column in table.columns
+    )
+    shown = new_table(table.title, *headings)
+    for row in table.rows:
+        shown.add_row(*(visible_line(cell.text) for cell in row))
+    if notes:
+        shown.caption = Text("\n").join(notes)
+    return shown
+
+
+def place_verdict(place: RankedConfiguration[Choice], seeds: int) -> str:
     """Returns the verdict on a place in a few words."""
-    if place.behind is None:
+    if place.deficit is None:
         return "best"
     if seeds == 1:
         return "with this seed"
-    if place.possible:
+    if place.is_tied_for_best:
         return "tied for best"
     return f"worse (p {_probability(place.p_value)})"
 
 
 def _probability(p_value: float | None) -> str:
+    """Returns a p-value in words."""
     assert p_value is not None
     return "< 0.001" if p_value < 0.001 else f"= {p_value:.2g}"
 
 
-def remarks(values: Values, places: Sequence[Place[Choice]], top: int) -> Iterator[Text]:
+def ranking_notes(
+    values: Values, places: Sequence[RankedConfiguration[Choice]], top: int
+) -> Iterator[Text]:
     """Yields notes on the ranking's reliability; `top` setups are shown."""
-    possible = sum(place.possible for place in places)
-    setups = counted(len(places), "configuration")
+    possible = sum(place.is_tied_for_best for place in places)
+    setups = format_count(len(places), "configuration")
     if len(values.seeds) == 1:
         yield Text(f"{setups}, one seed: significance is unknown.")
     else:
@@ -93,31 +143,35 @@ def remarks(values: Values, places: Sequence[Place[Choice]], top: int) -> Iterat
         yield Text(
             "p: two-sided, corrected for the number of configurations (Holm). Intervals are not corrected."
         )
-    yield from _left_out(values)
+    yield from _left_out_notes(values)
 
 
-def _left_out(values: Values) -> Iterator[Text]:
-    for choice, why in list(values.left_out.items())[:_LEFT_OUT_SHOWN]:
-        yield Text(f"Not ranked: {title_of(choice)}: {why}", "yellow")
-    more = len(values.left_out) - _LEFT_OUT_SHOWN
+def _left_out_notes(values: Values) -> Iterator[Text]:
+    """Yields notes on setups that cannot be ranked."""
+    for choice, why in list(values.left_out.items())[:_LEFT_OUT_MAX]:
+        yield Text(f"Not ranked: {setup_title(choice)}: {why}", "yellow")
+    more = len(values.left_out) - _LEFT_OUT_MAX
     if more > 0:
         yield Text(f"Not ranked: {more} more", "yellow")
 
 
-def front_table(values: Values, objectives: Sequence[Objective], frontier: Front[Choice]) -> Table:
+def front_table(
+    values: Values, objectives: Sequence[Objective], frontier: ParetoFront[Choice]
+) -> TerminalTable:
     """Returns a table of the setups on the front."""
     title = f"Pareto front: {scene_title(values)}"
     measured = (f">{objective.title}\n({objective.better} is better)" for objective in objectives)
     table = new_table(title, ">", "configuration", *measured)
     for number, choice in enumerate(frontier.members, start=1):
         cells = zip(frontier.estimates[choice], objectives, strict=True)
-        texts = (as_text(value, objective.quantity) for value, objective in cells)
-        table.add_row(str(number), Text(title_of(choice)), *texts)
-    table.caption = Text("\n").join(_front_remarks(values, frontier))
+        texts = (estimate_as_text(value, objective.quantity) for value, objective in cells)
+        table.add_row(str(number), Text(setup_title(choice)), *texts)
+    table.caption = Text("\n").join(_front_notes(values, frontier))
     return table
 
 
-def _front_remarks(values: Values, frontier: Front[Choice]) -> Iterator[Text]:
+def _front_notes(values: Values, frontier: ParetoFront[Choice]) -> Iterator[Text]:
+    """Yields notes on setups that may belong to the front."""
     seeds = len(values.seeds)
     yield Text(
         f"{len(frontier.members)} of {len(values.choices)} configurations, by their means over {seeds}"
@@ -125,18 +179,19 @@ def _front_remarks(values: Values, frontier: Front[Choice]) -> Iterator[Text]:
     )
     if seeds > 1:
         yield Text(
-            f"{len(frontier.perhaps)} of the others may belong to the front: their disadvantage is"
+            f"{len(frontier.candidates)} of the others may belong to the front: their disadvantage is"
             " not significant (95 % confidence)."
         )
-    yield from _left_out(values)
+    yield from _left_out_notes(values)
 
 
 # --- for programs
 
 
 def ranking_dict(
-    values: Values, objective: Objective, places: Sequence[Place[Choice]]
+    values: Values, objective: Objective, places: Sequence[RankedConfiguration[Choice]]
 ) -> dict[str, Any]:
+    """Returns a ranking for JSON."""
     return {
         **_scene_dict(values),
         "metric": objective.text,
@@ -144,13 +199,13 @@ def ranking_dict(
         "better": objective.better,
         "setups": [
             {
-                **_choice_dict(place.choice),
+                **_choice_dict(place.name),
                 **_estimate_dict(place.value),
-                "behind": place.behind.change if place.behind else 0.0,
-                "behind_low": place.behind.low if place.behind else 0.0,
-                "behind_high": place.behind.high if place.behind else 0.0,
+                "behind": place.deficit.change if place.deficit else 0.0,
+                "behind_low": place.deficit.low if place.deficit else 0.0,
+                "behind_high": place.deficit.high if place.deficit else 0.0,
                 "p": place.p_value,
-                "may_be_best": place.possible,
+                "may_be_best": place.is_tied_for_best,
             }
             for place in places
         ],
@@ -158,8 +213,9 @@ def ranking_dict(
 
 
 def front_dict(
-    values: Values, objectives: Sequence[Objective], frontier: Front[Choice]
+    values: Values, objectives: Sequence[Objective], frontier: ParetoFront[Choice]
 ) -> dict[str, Any]:
+    """Returns a front for JSON."""
     return {
         **_scene_dict(values),
         "metrics": [objective.text for objective in objectives],
@@ -167,7 +223,7 @@ def front_dict(
             {
                 **_choice_dict(choice),
                 "on_front": choice in frontier.members,
-                "may_be_on_front": choice in frontier.members or choice in frontier.perhaps,
+                "may_be_on_front": choice in frontier.members or choice in frontier.candidates,
                 "metrics": {
                     objective.text: _estimate_dict(value)
                     for objective, value in zip(objectives, frontier.estimates[choice], strict=True)
@@ -179,9 +235,10 @@ def front_dict(
 
 
 def _scene_dict(values: Values) -> dict[str, Any]:
+    """Returns the columns that identify a scene, for JSON."""
     left_out = [{**_choice_dict(choice), "why": why} for choice, why in values.left_out.items()]
     return {
-        **dict(zip(SCENE, values.scene, strict=True)),
+        **dict(zip(SCENE_COLUMNS, values.scene, strict=True)),
         "apart": values.distinction,
         "seeds": list(values.seeds),
         "left_out": left_out,
@@ -189,47 +246,74 @@ def _scene_dict(values: Values) -> dict[str, Any]:
 
 
 def _choice_dict(choice: tuple[str, str]) -> dict[str, str]:
+    """Returns a setup for JSON."""
     return {"policy": choice[0], "settings": choice[1]}
 
 
 def _estimate_dict(value: Estimate) -> dict[str, Any]:
+    """Returns an estimate for JSON."""
     return {"mean": value.mean, "low": value.low, "high": value.high}
 
 
 # --- effects
 
 
-def effects_tables(effects: Effects, objective: Objective) -> Iterator[Table | Text]:
+def effects_blocks(effects: Effects, objective: Objective) -> Iterator[Table]:
     """Yields tables of the main effects and the largest interactions."""
-    table = new_table(
-        f"Effects on {objective.title}",
-        "dimension",
-        ">of its variance",
-        ">least, at",
-        ">most, at",
-    )
-    for effect in effects.main:
-        least, most = effect.levels[0], effect.levels[-1]
-        table.add_row(
-            visible_line(effect.dimensions[0]),
-            percent(effect.part),
-            *(
-                f"{number_as_text(level.mean, objective.quantity)}, {visible_line(level.value)}"
-                for level in (least, most)
-            ),
-        )
-    left_out = f"; {effects.left_out:,} without a value are left out" if effects.left_out else ""
-    table.caption = Text(
-        f"{counted(effects.runs, 'run')}{left_out}. Means over the other dimensions.", "dim"
-    )
-    yield table
+    yield _main_effects_table(effects, objective)
     if effects.pairs:
-        pairs = new_table("Interactions", "dimensions", ">of its variance")
-        for effect in effects.pairs[:_PAIRS_SHOWN]:
-            pairs.add_row(visible_line(" × ".join(effect.dimensions)), percent(effect.part))
-        yield pairs
+        yield _interactions_table(effects, objective)
+
+
+def effects_tables(effects: Effects, objective: Objective) -> Iterator[TerminalTable | Text]:
+    """Yields the same for a terminal."""
+    main, *pairs = effects_blocks(effects, objective)
+    yield terminal_table(main, Text(main.caption, "dim"))
+    yield from map(terminal_table, pairs)
     if not effects.is_grid:
-        yield Text(
-            "The runs are not a balanced full grid: the parts overlap, so do not add them.",
-            "yellow",
+        yield Text(UNBALANCED_NOTE, "yellow")
+
+
+def _main_effects_table(effects: Effects, objective: Objective) -> Table:
+    """Returns the table of the dimensions' effects."""
+    rows = []
+    for effect in effects.main:
+        ends = (
+            f"{number_as_text(level.mean, objective.quantity)}, {level.value}"
+            for level in (effect.levels[0], effect.levels[-1])
         )
+        rows.append((Cell(effect.dimensions[0]), Cell(percent(effect.part)), *map(Cell, ends)))
+    levels = [
+        {"dimension": effect.dimensions[0], "part": effect.part, **vars(level)}
+        for effect in effects.main
+        for level in effect.levels
+    ]
+    left_out = f"; {effects.left_out:,} without a value are left out" if effects.left_out else ""
+    return Table(
+        name=f"effects-{slug(objective.text)}",
+        title=f"Effects on {objective.title}",
+        columns=(
+            Column("dimension", align="left"),
+            Column("of its variance"),
+            Column("least, at"),
+            Column("most, at"),
+        ),
+        rows=tuple(rows),
+        data=pl.DataFrame(levels, infer_schema_length=None),
+        caption=f"{format_count(effects.runs, 'run')}{left_out}. Means over the other dimensions.",
+    )
+
+
+def _interactions_table(effects: Effects, objective: Objective) -> Table:
+    """Returns the table of the interactions of two dimensions."""
+    names = [(" × ".join(pair.dimensions), pair.part) for pair in effects.pairs]
+    return Table(
+        name=f"interactions-{slug(objective.text)}",
+        title="Interactions",
+        columns=(Column("dimensions", align="left"), Column("of its variance")),
+        rows=tuple((Cell(name), Cell(percent(part))) for name, part in names[:_PAIRS_MAX]),
+        data=pl.DataFrame(
+            names, schema={"dimensions": pl.String, "part": pl.Float64}, orient="row"
+        ),
+        caption="The part of the variance that two dimensions explain only together.",
+    )

@@ -9,42 +9,42 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
-from rich import box
 from rich.table import Table
 
 from schedlab.analysis.comparison.statistics import estimate
 from schedlab.base.display.numbers import three_digits
-from schedlab.base.files.replacement import below, check_file
+from schedlab.base.display.terminal import new_table
+from schedlab.base.files.replacement import check_file, path_in_folder
 from schedlab.base.toolchain.policies import known_policies, parse_choices
-from schedlab.errors import WrongUsage, parameter
+from schedlab.errors import WrongUsage, format_parameter
 from schedlab.metrics.registry import STEADY
 from schedlab.report.model import Chart
 from schedlab.sweep import dataset, ranges
-from schedlab.sweep.columns import SHAPE
+from schedlab.sweep.columns import SHAPE_COLUMN
 from schedlab.sweep.description import Description
 from schedlab.sweep.expansion import Point
-from schedlab.sweep.origin import MADE_OF
+from schedlab.sweep.origin import MADE_OF_KEY
 from schedlab.sweep.plan import change_column
-from schedlab.sweep.theory import theory
+from schedlab.sweep.theory import theoretical_rows
 from schedlab.units import parse_time
 from schedlab.workload import workload_files
 from schedlab.workload.model import WorkloadFile
 
-LOAD = "load"
+LOAD_PLACE = "load"
 """The load's place in a workload file."""
-COLUMN = change_column(LOAD)
-POINTS = 10
-SEEDS = "1..5"
+LOAD_COLUMN = change_column(LOAD_PLACE)
+DEFAULT_POINTS = 10
+DEFAULT_SEEDS = "1..5"
 """Default seeds; intervals need several."""
-LIMIT = "60m"
+DEFAULT_LIMIT = "60m"
 """Default limit in guest time; at low loads, jobs arrive for a long time."""
-SHOWN = {
+DRAWN_COLUMNS = {
     metric.column: metric.short
     for metric in STEADY
     if metric.error and metric.column != metric.error
 }
 """Drawn columns with their titles."""
-_IN_TABLES = (
+_TABLE_COLUMNS = (
     "steady_turnaround_mean_ns",
     "steady_turnaround_p99_ns",
     "steady_slowdown_mean",
@@ -52,26 +52,35 @@ _IN_TABLES = (
     "steady_slowdown_p999",
     "steady_response_p99_ns",
 )
-_SCENE = ("workload", "machine", "costs", "cpus", "tick_ns")
-_RANGE = re.compile(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)(?:\+(\d+(?:\.\d+)?))?")
+_SCENE_COLUMNS = ("workload", "machine", "costs", "cpus", "tick_ns")
+_MOST_POINTS = 1000
+_LOAD_RANGE = re.compile(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)(?:\+(\d+(?:\.\d+)?))?")
 
 
-def loads_of(text: str) -> str:
+def expand_loads(text: str) -> str:
     """Expands an option's loads to a list: "0.1-0.95" gives ten, "0.1-0.9+0.2" five.
 
     Raises WrongUsage.
     """
     loads: list[float] = []
     for part in text.split(","):
-        between = _RANGE.fullmatch(part.strip())
-        if between:
-            first, last = float(between[1]), float(between[2])
-            step = float(between[3]) if between[3] else (last - first) / (POINTS - 1)
-            if last <= first or step <= 0 or (last - first) / step > 1000:
+        range_match = _LOAD_RANGE.fullmatch(part.strip())
+        if range_match:
+            first, last = float(range_match[1]), float(range_match[2])
+            step = (
+                float(range_match[3]) if range_match[3] else (last - first) / (DEFAULT_POINTS - 1)
+            )
+            if last <= first:
                 raise WrongUsage(
                     "the lower end must come first",
-                    what=parameter("load", part),
-                    fix="write 0.1-0.95",
+                    what=format_parameter("load", part),
+                    fix=f"write {range_match[2]}-{range_match[1]}",
+                )
+            if step * _MOST_POINTS < last - first:
+                raise WrongUsage(
+                    f"the step is too small: there are at most {_MOST_POINTS} steps",
+                    what=format_parameter("load", part),
+                    fix="write a larger step after +",
                 )
             loads += [first + step * i for i in range(int((last - first) / step + 1.000001))]
         elif re.fullmatch(r"\d+(\.\d+)?", part.strip()):
@@ -79,7 +88,7 @@ def loads_of(text: str) -> str:
         else:
             raise WrongUsage(
                 "not a list of loads",
-                what=parameter("load", part),
+                what=format_parameter("load", part),
                 fix="write 0.1-0.95, 0.1-0.9+0.1 or 0.3,0.6,0.9",
             )
     return ",".join(dict.fromkeys(f"{load:.4g}" for load in loads))
@@ -106,7 +115,7 @@ class Jobs:
     file: WorkloadFile
 
 
-def jobs_of(points: Iterable[Point]) -> list[Jobs]:
+def list_jobs(points: Iterable[Point]) -> list[Jobs]:
     """Returns the jobs of a sweep that has just run."""
     return [
         Jobs(run.workload, run.cpus, run.tick_ns, run.file)
@@ -115,23 +124,27 @@ def jobs_of(points: Iterable[Point]) -> list[Jobs]:
     ]
 
 
-def load_jobs(folder: Path) -> list[Jobs]:
+def read_stored_jobs(folder: Path) -> list[Jobs]:
     """Returns the jobs of a data set, from its stored files."""
     jobs = []
-    for facts in dataset.read_manifest(folder).get(MADE_OF, {}).values():
-        place = below(folder / dataset.FILES, f"{facts.get('workload_sha256')}.json")
+    for facts in dataset.read_manifest(folder).get(MADE_OF_KEY, {}).values():
+        place = path_in_folder(
+            folder / dataset.FILES_FOLDER, f"{facts.get('workload_sha256')}.json"
+        )
         if place.is_file():
-            file = workload_files.read(place, list(facts.get("changes", {}).items()))
+            file = workload_files.read_workload_file(place, list(facts.get("changes", {}).items()))
             jobs.append(Jobs(facts["workload"], facts["cpus"], facts["tick_ns"], file))
     return jobs
 
 
 def with_loads(description: Description, loads: str) -> Description:
     """Returns the description with these loads for each workload file. Raises WrongUsage."""
-    strange = [workload.name for workload in description.workloads if workload.kind != "file"]
-    if strange:
+    workloads_without_load = [
+        workload.name for workload in description.workloads if workload.kind != "file"
+    ]
+    if workloads_without_load:
         raise WrongUsage(
-            f"{strange[0]} is not a workload file with arriving jobs",
+            f"{workloads_without_load[0]} is not a workload file with arriving jobs",
             what="`load=`",
             fix="name another workload",
         )
@@ -139,46 +152,53 @@ def with_loads(description: Description, loads: str) -> Description:
     return replace(
         description,
         workloads=tuple(
-            replace(workload, changes={**workload.changes, LOAD: values})
+            replace(workload, changes={**workload.changes, LOAD_PLACE: values})
             for workload in description.workloads
         ),
-        limit_ns=parse_time(LIMIT) if description.limit_ns is None else description.limit_ns,
+        limit_ns=parse_time(DEFAULT_LIMIT)
+        if description.limit_ns is None
+        else description.limit_ns,
     )
 
 
-def scenes(
+def read_scenes(
     folder: Path, group: str | None, jobs: Iterable[Jobs], loads: str | None = None
 ) -> Iterator[Scene]:
     """Yields the scenes of a data set, optionally only these loads.
 
     Raises WrongUsage if there are none.
     """
-    if COLUMN not in dataset.runs_columns(folder):
+    if LOAD_COLUMN not in dataset.read_runs_columns(folder):
         raise WrongUsage("was not swept over loads", what=str(folder), fix="sweep it with `load=`")
     runs = dataset.read_table(folder, dataset.RUNS).filter(pl.col("status") == "success")
     if group is not None:
         of = dataset.read_table(folder, dataset.GROUPS).filter(pl.col("group") == group)
-        runs = runs.drop(*SHOWN).join(of.select("key", *SHOWN), on="key")
+        runs = runs.drop(*DRAWN_COLUMNS).join(of.select("key", *DRAWN_COLUMNS), on="key")
     setup = pl.col("policy") + pl.when(pl.col("settings") != "").then(
         " " + pl.col("settings")
     ).otherwise(pl.lit(""))
-    known = runs.filter(pl.col(COLUMN).is_not_null()).with_columns(
-        setup=setup, load=pl.col(COLUMN).cast(pl.Float64)
+    known = runs.filter(pl.col(LOAD_COLUMN).is_not_null()).with_columns(
+        setup=setup, load=pl.col(LOAD_COLUMN).cast(pl.Float64)
     )
     if loads is not None:
         known = known.filter(pl.col("load").is_in([float(load) for load in loads.split(",")]))
     if known.is_empty():
         raise WrongUsage(
-            f"{folder}: no run with a load succeeded"
-            + (f", or none has processes of the group {group}" if group else "")
+            "no run with a load succeeded"
+            + (f", or none has processes of the group {group}" if group else ""),
+            what=str(folder),
+            fix="see the messages of its failed runs"
+            + (", or name another group" if group else ""),
         )
     files = [run for run in jobs if run.file.load]
-    alike = (*_SCENE, *({SHAPE} & set(known.columns)))
+    scene_columns = (*_SCENE_COLUMNS, *({SHAPE_COLUMN} & set(known.columns)))
     for scene, part in (
-        known.sort(*alike).partition_by(*alike, as_dict=True, maintain_order=True).items()
+        known.sort(*scene_columns)
+        .partition_by(*scene_columns, as_dict=True, maintain_order=True)
+        .items()
     ):
-        scene_values = dict(zip(alike, scene, strict=True))
-        shape = scene_values.get(SHAPE)
+        scene_values = dict(zip(scene_columns, scene, strict=True))
+        shape = scene_values.get(SHAPE_COLUMN)
         scene_runs = [
             run
             for run in files
@@ -192,21 +212,21 @@ def scenes(
         if shape:
             cpus += f" ({shape})"
         title = f"{scene_values['workload']} on {scene_values['machine']}, {cpus}{of_group}"
-        seen = {run.file.load: run for run in scene_runs}
-        rules = rules_of(part["policy"].unique())
+        runs_by_load = {run.file.load: run for run in scene_runs}
+        rules = priority_effects(part["policy"].unique())
         rows = [
             row
-            for run in seen.values()
-            for row in theory(run.file, group, run.tick_ns, run.cpus, rules)
+            for run in runs_by_load.values()
+            for row in theoretical_rows(run.file, group, run.tick_ns, run.cpus, rules)
         ]
         yield Scene(
             title,
-            part.select("load", "setup", "seed", *SHOWN),
+            part.select("load", "setup", "seed", *DRAWN_COLUMNS),
             pl.DataFrame(rows, infer_schema_length=None),
         )
 
 
-def rules_of(policies: Iterable[str]) -> set[str]:
+def priority_effects(policies: Iterable[str]) -> set[str]:
     """Returns the effects of priorities under these policies and presets; skips unknown ones."""
     rules = set()
     for choice in (choice for name in policies for choice in parse_choices(name)):
@@ -219,43 +239,38 @@ def rules_of(policies: Iterable[str]) -> set[str]:
 # --- what is shown
 
 
-def table(scene: Scene) -> Table:
+def load_table(scene: Scene) -> Table:
     """Returns a table of each policy at each load, with means over the seeds."""
-    result_table = Table(
-        title=scene.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
-    )
-    result_table.add_column("load", justify="right")
-    result_table.add_column("policy")
-    units = {name: fitting_of(scene, name) for name in _IN_TABLES}
-    for name in _IN_TABLES:
-        title = SHOWN[name]
-        result_table.add_column(
-            title.replace(", ", ",\n").replace(" percentile", "")
-            + (f"\n({units[name][1]})" if units[name][1] else ""),
-            justify="right",
-        )
+    units = {name: unit_of_column(scene, name) for name in _TABLE_COLUMNS}
+    headings = []
+    for name in _TABLE_COLUMNS:
+        title = DRAWN_COLUMNS[name].replace(", ", ",\n").replace(" percentile", "")
+        unit = units[name][1]
+        headings.append(f">{title}\n({unit})" if unit else f">{title}")
+    result_table = new_table(scene.title, ">load", "policy", *headings)
     for (load, setup), part in (
         scene.runs.sort("load", "setup")
         .partition_by("load", "setup", as_dict=True, maintain_order=True)
         .items()
     ):
         cells = []
-        for name in _IN_TABLES:
+        for name in _TABLE_COLUMNS:
             values = part[name].drop_nulls().to_list()
-            cells.append(_cell([value * units[name][0] for value in values]))
+            cells.append(_mean_with_spread([value * units[name][0] for value in values]))
         result_table.add_row(f"{load:g}", str(setup), *cells)
     return result_table
 
 
-def _cell(values: list[float]) -> str:
+def _mean_with_spread(values: list[float]) -> str:
+    """Returns the mean of the seeds' values as text; a dash if a value is missing."""
     if not values:
         return "–"
     of = estimate(values)
-    spread = f" ± {three_digits((of.high - of.low) / 2)}" if of.bounded else ""
+    spread = f" ± {three_digits((of.high - of.low) / 2)}" if of.has_interval else ""
     return f"{three_digits(of.mean)}{spread}"
 
 
-def fitting_of(scene: Scene, column: str) -> tuple[float, str]:
+def unit_of_column(scene: Scene, column: str) -> tuple[float, str]:
     """Returns the factor and unit for displaying a column."""
     if not column.endswith("_ns"):
         return 1.0, ""
@@ -263,18 +278,18 @@ def fitting_of(scene: Scene, column: str) -> tuple[float, str]:
     return (1e-6, "ms") if float(str(largest)) >= 1e5 else (1e-3, "µs")
 
 
-def charts(scene: Scene) -> Iterator[tuple[str, Chart]]:
+def load_charts(scene: Scene) -> Iterator[tuple[str, Chart]]:
     """Yields a chart for each column of SHOWN with values, by name; none if all values are zero."""
-    from schedlab.report.charts import drawn, lines
+    from schedlab.report.charts import draw_if_possible, lines
 
-    for column, title in SHOWN.items():
-        factor, unit = fitting_of(scene, column)
+    for column, title in DRAWN_COLUMNS.items():
+        factor, unit = unit_of_column(scene, column)
         measured = scene.runs.select("load", "setup", value=pl.col(column) * factor)
         if measured["value"].null_count() == len(measured):
             continue
-        ideal = _ideal(scene.theory, column, factor)
+        ideal = _theoretical_curves(scene.theory, column, factor)
         name = column.removesuffix("_ns").removeprefix("steady_").replace("_", "-")
-        for chart in drawn(
+        for chart in draw_if_possible(
             lines,
             column.replace("_", "-"),
             measured,
@@ -292,7 +307,7 @@ def charts(scene: Scene) -> Iterator[tuple[str, Chart]]:
             yield name, chart
 
 
-def _ideal(theory: pl.DataFrame, column: str, factor: float) -> pl.DataFrame | None:
+def _theoretical_curves(theory: pl.DataFrame, column: str, factor: float) -> pl.DataFrame | None:
     """Returns the theoretical curves of a column (load, series, value), merging equal curves.
 
     None if there are none.
@@ -311,12 +326,12 @@ def _ideal(theory: pl.DataFrame, column: str, factor: float) -> pl.DataFrame | N
     return None if points.is_empty() else points
 
 
-def draw(scene: Scene, place: Path, replaces: bool) -> list[Path]:
+def draw_load_curves(scene: Scene, place: Path, replaces: bool) -> list[Path]:
     """Writes the charts to paths that begin with `place`; overwrites files only if `replaces` is true."""
     from schedlab.sweep.best import write_chart
 
     drawn = []
-    for name, chart in charts(scene):
+    for name, chart in load_charts(scene):
         path = place.with_name(f"{place.stem}-{name}{place.suffix}")
         if not replaces:
             check_file("chart", path)

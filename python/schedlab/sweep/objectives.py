@@ -12,16 +12,16 @@ from schedlab.analysis.comparison.measures import (
     GROUP_MEASURES,
     MEASURES,
     Measure,
-    measure_of,
+    make_measure,
 )
-from schedlab.analysis.comparison.statistics import Within
+from schedlab.analysis.comparison.statistics import ValueRange
 from schedlab.base.display.numbers import Quantity
-from schedlab.base.toolchain.policies import unknown
-from schedlab.errors import WrongUsage, parameter
+from schedlab.base.toolchain.policies import describe_unknown_name
+from schedlab.errors import WrongUsage, format_parameter
 from schedlab.metrics.registry import BY_COLUMN, Better, Grain
 from schedlab.sweep.columns import GROUP_METRICS, METRICS, Column
 
-_TEXT = re.compile(r"(?:(min|max):)?([A-Za-z0-9_-]+)(?:@(.{1,8}))?")
+_OBJECTIVE = re.compile(r"(?:(min|max):)?([A-Za-z0-9_-]+)(?:@(.{1,8}))?")
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Objective:
     better: Better
     quantity: Quantity
     grain: Grain
-    within: Within
-    of_ended: bool
+    within: ValueRange
+    covers_only_ended: bool
     """True for metrics of ended processes: a run with unfinished processes has no value."""
 
     def value(self) -> pl.Expr:
@@ -45,55 +45,57 @@ class Objective:
         value = pl.col(self.column).cast(pl.Float64).fill_nan(None)
         if self.column == "share_error_points":
             value = value.abs()
-        if self.of_ended:
+        if self.covers_only_ended:
             return pl.when(pl.col("finished") == pl.col("processes")).then(value)
         return value
 
 
-def parse(text: str) -> Objective:
+def parse_objective(text: str) -> Objective:
     """Parses an objective. Raises WrongUsage with the available metrics."""
-    match = _TEXT.fullmatch(text.strip())
+    match = _OBJECTIVE.fullmatch(text.strip())
     if not match:
         raise WrongUsage(
             "not a metric",
-            what=parameter("best", text),
+            what=format_parameter("best", text),
             fix="write turnaround, turnaround@GROUP or min:migrations, for example",
         )
     direction, name, group = match.groups()
-    measure = _measure(text, name, group is not None)
+    measure = _find_measure(text, name, group is not None)
     better: Better | None = {"min": "lower", "max": "higher", None: measure.better}[direction]
     if better is None:
         raise WrongUsage(
             "this metric has no better direction",
-            what=parameter("best", text),
+            what=format_parameter("best", text),
             fix=f"write min:{name} or max:{name}",
         )
     title = measure.title if group is None else f"{measure.title}, {group}"
-    ended = measure.column in BY_COLUMN and BY_COLUMN[measure.column].of_ended
+    ended = measure.column in BY_COLUMN and BY_COLUMN[measure.column].covers_only_ended
     kind = (measure.quantity, measure.grain, measure.within)
     return Objective(text, title, measure.column, group, better, *kind, ended)
 
 
-def _measure(text: str, name: str, of_groups: bool) -> Measure:
+def _find_measure(text: str, name: str, of_groups: bool) -> Measure:
     """Returns the measure of a name or of a data set's column."""
     measures = GROUP_MEASURES if of_groups else MEASURES
-    columns = _names(of_groups)
+    columns = _numeric_columns(of_groups)
     for measure in measures:
         if name in (measure.name, measure.column):
             if measure.column not in columns:
                 raise WrongUsage(
                     "a sweep does not store this metric for groups",
-                    what=parameter("best", text),
+                    what=format_parameter("best", text),
                     fix="choose another",
                 )
             return measure
     if name not in columns:
         known = [*(measure.name for measure in measures), *columns]
-        raise WrongUsage(unknown("metric", name, known), what=parameter("best", text))
-    return measure_of(name, name, name, BY_COLUMN[name].better if name in BY_COLUMN else None, "")
+        raise WrongUsage(
+            describe_unknown_name("metric", name, known), what=format_parameter("best", text)
+        )
+    return make_measure(name, name, name, BY_COLUMN[name].better if name in BY_COLUMN else None, "")
 
 
-def _names(of_groups: bool) -> list[str]:
+def _numeric_columns(of_groups: bool) -> list[str]:
     """Returns the numeric columns."""
     of: tuple[Column, ...] = GROUP_METRICS if of_groups else METRICS
     return [column.name for column in of if column.dtype.is_numeric()]

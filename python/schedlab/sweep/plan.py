@@ -13,13 +13,13 @@ from schedlab.base.display.names import visible_line
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
 from schedlab.machines.spec import Machine
-from schedlab.sweep.columns import CHANGE, SHAPE, TUNABLE
+from schedlab.sweep.columns import CHANGE_PREFIX, SHAPE_COLUMN, TUNABLE_PREFIX
 from schedlab.sweep.expansion import Point
-from schedlab.sweep.program_identity import Make, key_of, made_of
+from schedlab.sweep.program_identity import ProgramSet, inputs_hash, run_key
 from schedlab.workload.changes import changes_text
 
 Row = dict[str, Any]
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]+")
+_NO_NAME_CHARACTERS = re.compile(r"[^A-Za-z0-9_]+")
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class SweepPlan:
 
     @property
     def machines(self) -> set[Machine]:
+        """Returns the machines that the points need."""
         return {point.run.machine for point in self.points}
 
     @property
@@ -48,28 +49,30 @@ class SweepPlan:
         places = {place: None for point in self.points for place, _ in point.run.changes}
         columns = {change_column(place): place for place in places}
         if len(columns) < len(places):
-            lost = next(place for place in places if place not in columns.values())
+            hidden_place = next(place for place in places if place not in columns.values())
             raise WrongUsage(
-                f"{lost} and {columns[change_column(lost)]} would share the column "
-                f"{change_column(lost)}; change one of them at a time"
+                f"{hidden_place} and {columns[change_column(hidden_place)]} would share the column "
+                f"{change_column(hidden_place)}; change one of them at a time"
             )
-        shape = [SHAPE] if any(point.run.shape for point in self.points) else []
-        return (*(TUNABLE + name for name in tunables), *columns, *shape)
+        shape = [SHAPE_COLUMN] if any(point.run.shape for point in self.points) else []
+        return (*(TUNABLE_PREFIX + name for name in tunables), *columns, *shape)
 
-    def by_key(self, make: Make) -> dict[str, Point]:
+    def by_key(self, program_set: ProgramSet) -> dict[str, Point]:
         """Returns the points by key, in order."""
-        return {key_of(point.run, make): point for point in self.points}
+        return {run_key(point.run, program_set): point for point in self.points}
 
-    def identity(self, point: Point, make: Make, dimensions: Iterable[str] | None = None) -> Row:
+    def identity(
+        self, point: Point, program_set: ProgramSet, dimensions: Iterable[str] | None = None
+    ) -> Row:
         """Returns a run's identity columns.
 
         `dimensions` are the data set's if it has more than the plan.
         """
         run = point.run
         simulated = run.machine.name == SIMULATOR
-        tunables = {TUNABLE + name: value for name, value in point.tunables}
+        tunables = {TUNABLE_PREFIX + name: value for name, value in point.tunables}
         changes = {change_column(place): value for place, value in run.changes}
-        values = {**tunables, **changes, SHAPE: run.shape.name if run.shape else None}
+        values = {**tunables, **changes, SHAPE_COLUMN: run.shape.name if run.shape else None}
         return {
             "workload": run.label or run.workload,
             "policy": str(run.policy),
@@ -82,7 +85,7 @@ class SweepPlan:
             "limit_ns": run.limit_ns,
             "memory_mib": None if simulated else run.memory_mib,
             "seed": run.seed,
-            "made_of": made_of(run, make),
+            "made_of": inputs_hash(run, program_set),
             **{name: values.get(name) for name in dimensions or self.dimensions},
         }
 
@@ -91,7 +94,7 @@ def change_column(place: str) -> str:
     """Returns the column of a place in a workload file, such as `with_tasks_cpu_instance`, which
     SQL can use unquoted.
     """
-    return CHANGE + _NOT_IN_NAMES.sub("_", place)
+    return CHANGE_PREFIX + _NO_NAME_CHARACTERS.sub("_", place)
 
 
 def title_of(point: Point) -> str:
@@ -106,7 +109,7 @@ def title_of(point: Point) -> str:
     return visible_line(", ".join(part for part in parts if part))
 
 
-def spread(points: Sequence[Point], count: int) -> list[Point]:
+def evenly_spaced(points: Sequence[Point], count: int) -> list[Point]:
     """Returns `count` evenly spaced points."""
     if len(points) <= count:
         return list(points)

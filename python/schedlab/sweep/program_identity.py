@@ -11,22 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.base.toolchain.build import build_lock
-from schedlab.base.toolchain.measuring import Facts, measuring_code
+from schedlab.base.toolchain.measuring import CodeFacts, identify_measuring_code
 from schedlab.machines import machine_named
 from schedlab.machines.spec import Machine, Parts, RunSpec
 from schedlab.runs.worker import Unfit
 from schedlab.workload.model import WorkloadFile
 
-MEASURING = ("sweep/rows.py", "sweep/columns.py")
+MEASURING_FILES = ("sweep/rows.py", "sweep/columns.py")
 """Files of the package that affect rows, in addition to programs and measuring code."""
 
 
 @dataclass(frozen=True)
-class Make:
+class ProgramSet:
     """The machines' programs and the code that measures their traces."""
 
-    measuring: Facts
-    machines: Mapping[str, Facts]
+    measuring: CodeFacts
+    machines: Mapping[str, CodeFacts]
     """Hashes of programs and version, by machine."""
     programs: Mapping[str, bytes]
     """Programs sent to workers, by the names of schedlab.runs.parts."""
@@ -36,66 +36,71 @@ class Make:
         return {"measuring": self.measuring, "machines": dict(self.machines)}
 
 
-def make_of(machines: set[Machine], parts: Parts, tools: tuple[str, ...] = ()) -> Make:
+def read_program_set(
+    machines: set[Machine], parts: Parts, tools: tuple[str, ...] = ()
+) -> ProgramSet:
     """Reads the built programs once, so that later builds do not affect the sweep.
 
     `parts` are their paths. `tools` write workload files to a kernel's disk; the files and the
     kernel's own program determine their output.
     """
     programs: dict[str, bytes] = {}
-    facts: dict[str, Facts] = {}
+    facts: dict[str, CodeFacts] = {}
     with build_lock():
         programs |= {name: parts[name].read_bytes() for name in tools}
         for machine in sorted(machines, key=str):
             files = {part: parts[part].read_bytes() for part in machine.parts}
             programs |= files
-            hashes = {f"{part}_sha256": sha256(content) for part, content in files.items()}
+            hashes = {f"{part}_sha256": hash_content(content) for part, content in files.items()}
             facts[machine.name] = {**hashes, "machine_version": machine.release().version}
-    return Make(measuring(), facts, programs)
+    return ProgramSet(identify_measuring(), facts, programs)
 
 
-def check_worker(make: Mapping[str, Any], traces: Path | None, worker: str) -> None:
+def check_worker(program_set: Mapping[str, Any], traces: Path | None, worker: str) -> None:
     """Raises Unfit if a worker's programs or measuring code differ from the manifest's, or if it
     lacks the `traces` folder.
     """
-    _check_same(worker, make["measuring"], measuring())
-    for name, facts in make["machines"].items():
+    _check_same(worker, program_set["measuring"], identify_measuring())
+    for name, facts in program_set["machines"].items():
         version = machine_named(name).release().version
         _check_same(worker, {name: facts["machine_version"]}, {name: version})
     if traces and not traces.is_dir():
         raise Unfit(f"{worker}: the folder for traces, {traces}, does not exist; create it")
 
 
-def _check_same(worker: str, expected: Facts, actual: Facts) -> None:
+def _check_same(worker: str, expected: CodeFacts, actual: CodeFacts) -> None:
+    """Raises Unfit if the worker's facts differ from the expected ones."""
     for name, value in expected.items():
         other = actual.get(name)
         if other != value:
             raise Unfit(
-                f"{worker}: has another {name.removesuffix('_sha256')}: {_shown(other)} "
-                f"there, {_shown(value)} here; start it with the same version of schedlab:"
+                f"{worker}: has another {name.removesuffix('_sha256')}: {_hash_text(other)} "
+                f"there, {_hash_text(value)} here; start it with the same version of schedlab:"
                 " ./schedlab dask worker"
             )
 
 
-def _shown(value: str | None) -> str:
+def _hash_text(value: str | None) -> str:
+    """Returns the first digits of a hash, or a word for None."""
     text = str(value)
     return text if len(text) < 32 else f"{text[:12]}…"
 
 
-def measuring() -> Facts:
+def identify_measuring() -> CodeFacts:
     """Returns the measuring code of this checkout and Python."""
-    return measuring_code(*MEASURING)
+    return identify_measuring_code(*MEASURING_FILES)
 
 
-def sha256(content: bytes) -> str:
+def hash_content(content: bytes) -> str:
+    """Returns the SHA-256 of the content in hexadecimal digits."""
     return hashlib.sha256(content).hexdigest()
 
 
-def key_of(run: RunSpec, make: Make) -> str:
+def run_key(run: RunSpec, program_set: ProgramSet) -> str:
     """Returns a run's key of 32 hexadecimal digits, which is the same on all hosts."""
-    decisive = {
-        "measuring": make.measuring,
-        "machine": {"name": run.machine.name, **make.machines[run.machine.name]},
+    determining_facts = {
+        "measuring": program_set.measuring,
+        "machine": {"name": run.machine.name, **program_set.machines[run.machine.name]},
         "label": run.label,
         "workload": run.workload,
         "changes": run.changes,
@@ -105,42 +110,43 @@ def key_of(run: RunSpec, make: Make) -> str:
         "seed": run.seed,
         "memory_mib": run.memory_mib,
     }
-    return _hash_of(decisive)[:32]
+    return _hash_of(determining_facts)[:32]
 
 
-def facts_of(run: RunSpec, make: Make) -> dict[str, Any]:
+def run_inputs(run: RunSpec, program_set: ProgramSet) -> dict[str, Any]:
     """Returns all inputs of a run except policy, tunables and seed."""
     return {
         "label": run.label,
         "workload": run.workload,
         "changes": dict(run.changes),
         "workload_sha256": run.file.sha256 if run.file else None,
-        "machine": {"name": run.machine.name, **make.machines[run.machine.name]},
+        "machine": {"name": run.machine.name, **program_set.machines[run.machine.name]},
         "costs": run.costs.text,
         **({"shape": run.shape.name} if run.shape else {}),
         "cpus": run.cpus,
         "tick_ns": run.tick_ns,
         "limit_ns": run.limit_ns,
         "memory_mib": run.memory_mib,
-        "measuring": make.measuring,
+        "measuring": program_set.measuring,
     }
 
 
-def made_of(run: RunSpec, make: Make) -> str:
-    """Returns a hash (16 hexadecimal digits) of `facts_of`; only runs with equal hashes are compared."""
-    return _hash_of(facts_of(run, make))[:16]
+def inputs_hash(run: RunSpec, program_set: ProgramSet) -> str:
+    """Returns a hash (16 hexadecimal digits) of `run_inputs`; only runs with equal hashes are compared."""
+    return _hash_of(run_inputs(run, program_set))[:16]
 
 
 def _hash_of(facts: dict[str, Any]) -> str:
-    return sha256(json.dumps(facts, sort_keys=True, ensure_ascii=False).encode())
+    """Returns a hash of facts."""
+    return hash_content(json.dumps(facts, sort_keys=True, ensure_ascii=False).encode())
 
 
-_hashes: dict[int, tuple[WorkloadFile, str]] = {}
+_file_hashes: dict[int, tuple[WorkloadFile, str]] = {}
 
 
 def _hash_of_file(file: WorkloadFile) -> str:
     """Returns a hash of a file's content with its changed values; cached per file."""
-    known = _hashes.get(id(file))
+    known = _file_hashes.get(id(file))
     if known is None or known[0] is not file:
-        known = _hashes[id(file)] = (file, sha256(repr(file).encode()))
+        known = _file_hashes[id(file)] = (file, hash_content(repr(file).encode()))
     return known[1]

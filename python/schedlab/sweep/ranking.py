@@ -17,22 +17,22 @@ import numpy as np
 import polars as pl
 
 from schedlab.analysis.comparison import best
-from schedlab.analysis.comparison.best import Front, Place, places
+from schedlab.analysis.comparison.best import ParetoFront, RankedConfiguration, rank_configurations
 from schedlab.analysis.comparison.statistics import Floats
 from schedlab.base.display.names import visible_line
-from schedlab.errors import FileRefused, WrongUsage, parameter
+from schedlab.errors import WrongUsage, format_parameter
 from schedlab.metrics import tails
 from schedlab.sweep import dataset
 from schedlab.sweep.objectives import Objective
-from schedlab.sweep.origin import MADE_OF, differences
+from schedlab.sweep.origin import MADE_OF_KEY, distinguishing_facts
 
-CHOICE = ("policy", "settings")
+SETUP_COLUMNS = ("policy", "settings")
 """Columns of a data set that identify a setup."""
-SCENE = (
+SCENE_COLUMNS = (
     "workload", "changes", "machine", "costs", "cpus", "tick_ns", "limit_ns", "memory_mib", "made_of",
 )  # fmt: skip
 """Columns of a scene; the last distinguishes scenes with equal names but different inputs."""
-_NO_VALUE = "a run has no such value"
+_NO_VALUE_REASON = "a run has no such value"
 
 Scene = tuple[Any, ...]
 Choice = tuple[str, str]
@@ -55,7 +55,7 @@ class Values:
     """What distinguishes the scene from others with the same names; empty if there are none."""
 
 
-def title_of(choice: Choice) -> str:
+def setup_title(choice: Choice) -> str:
     """Returns a title such as `mlfq boost=60,slice_3=1`."""
     return visible_line(" ".join(part for part in choice if part))
 
@@ -68,50 +68,49 @@ def read_values(folder: Path, objectives: Sequence[Objective]) -> list[Values]:
 
     Raises WrongUsage if there are none.
     """
-    runs = dataset.read_table(folder, dataset.RUNS)
-    if runs.is_empty():
-        raise WrongUsage(f"{folder}: no run has finished yet; continue the sweep first")
-    for name in (*CHOICE, "seed"):
-        if runs[name].null_count():
-            raise FileRefused(f"{folder}: a run in it has no {name}")
-    table = runs.select("key", *CHOICE, *SCENE, "seed", "status", "clock_step_ns", "processes")
+    runs = dataset.read_runs(folder, (*SETUP_COLUMNS, "seed"))
+    table = runs.select(
+        "key", *SETUP_COLUMNS, *SCENE_COLUMNS, "seed", "status", "clock_step_ns", "processes"
+    )
     for number, objective in enumerate(objectives):
         value = values_by_key(folder, runs, objective, f"value_{number}")
         table = table.join(value, on="key", how="left")
-    parts = table.sort(*SCENE).partition_by(*SCENE, as_dict=True, maintain_order=True)
-    distinguishing = _distinguishing_labels(
-        list(parts), dataset.read_manifest(folder).get(MADE_OF, {})
+    parts = table.sort(*SCENE_COLUMNS).partition_by(
+        *SCENE_COLUMNS, as_dict=True, maintain_order=True
+    )
+    distinguishing = _distinguish_scenes(
+        list(parts), dataset.read_manifest(folder).get(MADE_OF_KEY, {})
     )
     for part in parts.values():
-        _check_once(folder, part)
+        _check_seeds_once(folder, part)
     return [
-        replace(_scene(scene, part, objectives), distinction=distinguishing[scene])
+        replace(_scene_values(scene, part, objectives), distinction=distinguishing[scene])
         for scene, part in parts.items()
     ]
 
 
-def _distinguishing_labels(
-    scenes: Sequence[Scene], known: Mapping[str, dict[str, Any]]
+def _distinguish_scenes(
+    scenes: Sequence[Scene], facts_by_hash: Mapping[str, dict[str, Any]]
 ) -> dict[Scene, str]:
     """Returns, for each scene, what distinguishes it from scenes with the same names."""
-    alike: dict[Scene, list[Scene]] = {}
+    scenes_by_names: dict[Scene, list[Scene]] = {}
     for scene in scenes:
-        alike.setdefault(scene[:-1], []).append(scene)
+        scenes_by_names.setdefault(scene[:-1], []).append(scene)
     labels = dict.fromkeys(scenes, "")
-    for those in alike.values():
-        if len(those) > 1 or those[0][-1] is None:
-            words = differences(known.get(scene[-1]) for scene in those)
-            labels.update(zip(those, words, strict=True))
+    for same_names in scenes_by_names.values():
+        if len(same_names) > 1 or same_names[0][-1] is None:
+            words = distinguishing_facts(facts_by_hash.get(scene[-1]) for scene in same_names)
+            labels.update(zip(same_names, words, strict=True))
     return labels
 
 
-def _check_once(folder: Path, part: pl.DataFrame) -> None:
+def _check_seeds_once(folder: Path, part: pl.DataFrame) -> None:
     """Raises WrongUsage if a setup has two runs with the same seed."""
-    duplicates = part.filter(pl.struct(*CHOICE, "seed").is_duplicated())
+    duplicates = part.filter(pl.struct(*SETUP_COLUMNS, "seed").is_duplicated())
     if len(duplicates):
-        policy, settings, seed = duplicates.select(*CHOICE, "seed").row(0)
+        policy, settings, seed = duplicates.select(*SETUP_COLUMNS, "seed").row(0)
         raise WrongUsage(
-            f"{folder}: {title_of((policy, settings))} ran twice with seed {seed}, "
+            f"{folder}: {setup_title((policy, settings))} ran twice with seed {seed}, "
             "each time with different inputs, and its version of schedlab did not "
             "record which; run the sweep again into another folder"
         )
@@ -129,22 +128,25 @@ def values_by_key(
             group_names = sorted(set(groups["group"].to_list()))
             raise WrongUsage(
                 f"no run has a group {objective.group}",
-                what=parameter("best", objective.text),
+                what=format_parameter("best", objective.text),
                 fix=f"choose from {', '.join(group_names) or 'none'}",
             )
     return rows.select("key", objective.value().alias(name))
 
 
-def _scene(scene: Scene, part: pl.DataFrame, objectives: Sequence[Objective]) -> Values:
+def _scene_values(scene: Scene, part: pl.DataFrame, objectives: Sequence[Objective]) -> Values:
+    """Returns the values of one scene."""
     seeds = tuple(sorted(set(part["seed"].to_list())))
     columns = [f"value_{number}" for number in range(len(objectives))]
     samples: dict[Choice, list[list[float]]] = {}
     left_out: dict[Choice, str] = {}
-    for choice, rows in part.partition_by(*CHOICE, as_dict=True, maintain_order=True).items():
+    for choice, rows in part.partition_by(
+        *SETUP_COLUMNS, as_dict=True, maintain_order=True
+    ).items():
         name = (str(choice[0]), str(choice[1]))
         why = _missing_reason(rows, columns, len(seeds))
-        if why == _NO_VALUE:
-            why += _too_few(objectives)
+        if why == _NO_VALUE_REASON:
+            why += _too_few_reason(objectives)
         if why:
             left_out[name] = why
         else:
@@ -166,17 +168,18 @@ def _missing_reason(rows: pl.DataFrame, columns: list[str], seeds: int) -> str:
     if len(rows) < seeds:
         return f"only {len(rows)} of {seeds} seeds exist"
     if rows.select(pl.any_horizontal(pl.col(columns).is_null()).any()).item():
-        return _NO_VALUE
+        return _NO_VALUE_REASON
     return ""
 
 
-def _too_few(objectives: Sequence[Objective]) -> str:
+def _too_few_reason(objectives: Sequence[Objective]) -> str:
     """Returns why a value may be missing: percentiles need processes beyond them."""
-    least = max(tails.needed(objective.column) for objective in objectives)
+    least = max(tails.processes_needed(objective.column) for objective in objectives)
     return f": it needs at least {least:,} processes that ended" if least > 1 else ""
 
 
 def _resolution(objective: Objective, part: pl.DataFrame) -> float:
+    """Returns the smallest possible difference between values of the objective."""
     step = float(part["clock_step_ns"].drop_nulls().max() or 0)  # type: ignore[arg-type]
     if objective.grain == "clock":
         return step
@@ -188,9 +191,9 @@ def _resolution(objective: Objective, part: pl.DataFrame) -> float:
 # --- what is best
 
 
-def ranked(values: Values, objective: Objective) -> list[Place[Choice]]:
+def rank_setups(values: Values, objective: Objective) -> list[RankedConfiguration[Choice]]:
     """Ranks setups, the best first; equal means are sorted by name."""
-    return places(
+    return rank_configurations(
         values.choices,
         values.values[0],
         objective.better,
@@ -199,9 +202,9 @@ def ranked(values: Values, objective: Objective) -> list[Place[Choice]]:
     )
 
 
-def front(values: Values, objectives: Sequence[Objective]) -> Front[Choice]:
+def find_front(values: Values, objectives: Sequence[Objective]) -> ParetoFront[Choice]:
     """Returns the Pareto front: no other setup is at least as good in every mean and better in one."""
-    return best.front(
+    return best.pareto_front(
         values.choices,
         values.values,
         [objective.better for objective in objectives],

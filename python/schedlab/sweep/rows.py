@@ -19,7 +19,7 @@ _REPEATED_COLUMNS = ("policy", "cpus", "seed", "tick_ns")
 
 
 @dataclass(frozen=True)
-class Rows:
+class RunRows:
     """Measured values with the columns of `columns`; empty if nothing was measured."""
 
     summary: Row = field(default_factory=dict)
@@ -27,25 +27,30 @@ class Rows:
     reported: tuple[Row, ...] = ()
 
 
-def rows_of(run_metrics: metrics.Metrics) -> Rows:
+def select_rows(run_metrics: metrics.Metrics) -> RunRows:
     """Returns the rows that a data set stores for a run."""
     summary = run_metrics.summary.row(0, named=True)
     summary = {name: value for name, value in summary.items() if name not in _REPEATED_COLUMNS}
     groups = tuple(run_metrics.groups.to_dicts())
     workload = run_metrics.processes.filter(pl.col("role") == "workload")
-    alone = {
+    steady_by_group = {
         name: steady(part) for (name,), part in workload.partition_by("group", as_dict=True).items()
     }
-    ends = {row["group"]: row for row in tails(workload, ("group",)).to_dicts()}
+    tails_by_group = {row["group"]: row for row in tails(workload, ("group",)).to_dicts()}
     group_rows = tuple(
-        {**row, **ends.get(row["group"], {}), **alone.get(row["group"], {})} for row in groups
+        {**row, **tails_by_group.get(row["group"], {}), **steady_by_group.get(row["group"], {})}
+        for row in groups
     )
     all_tails = tails(workload, ("role",)).drop("role").to_dicts()
-    added = {**_added(run_metrics), **(all_tails[0] if all_tails else {}), **steady(workload)}
-    return Rows({**summary, **added}, group_rows, _printed_rows(run_metrics.values))
+    derived_metrics = {
+        **_derived_metrics(run_metrics),
+        **(all_tails[0] if all_tails else {}),
+        **steady(workload),
+    }
+    return RunRows({**summary, **derived_metrics}, group_rows, _reported_rows(run_metrics.values))
 
 
-def _added(run_metrics: metrics.Metrics) -> Row:
+def _derived_metrics(run_metrics: metrics.Metrics) -> Row:
     """Returns the additional metrics of `schedlab.analysis.comparison.measures` for one run."""
     answers = run_metrics.processes.filter(pl.col("role") == "workload")["response_ns"].drop_nulls()
     rates = event_rates(run_metrics.values.with_columns(run=pl.lit(1)), ["run"])[
@@ -58,7 +63,8 @@ def _added(run_metrics: metrics.Metrics) -> Row:
     }
 
 
-def _printed_rows(values: pl.DataFrame) -> tuple[Row, ...]:
+def _reported_rows(values: pl.DataFrame) -> tuple[Row, ...]:
+    """Returns a row for each name of the values that programs reported."""
     if values.is_empty():
         return ()
     value = pl.col("value").cast(pl.Float64)

@@ -16,7 +16,9 @@ Method = Literal["random", "sobol", "halton", "latin-hypercube"]
 METHODS: tuple[str, ...] = get_args(Method)
 
 
-def places(method: str, dimensions: int, count: int, seed: int) -> Iterator[tuple[float, ...]]:
+def sample_points(
+    method: str, dimensions: int, count: int, seed: int
+) -> Iterator[tuple[float, ...]]:
     """Yields an endless sequence of points; the first `count` form the sample of that size.
 
     random: independent points. sobol (Sobol' 1967, scrambled as by Owen 1998) and halton (Halton
@@ -41,6 +43,7 @@ def places(method: str, dimensions: int, count: int, seed: int) -> Iterator[tupl
 
 
 def _engine(method: str, dimensions: int, seed: int) -> QMCEngine:
+    """Returns scipy's engine of a method."""
     if method == "random":
         return _Independent(dimensions, seed)
     from scipy.stats import qmc
@@ -54,10 +57,12 @@ class _Independent:
     """Independent draws with the interface of scipy's engines."""
 
     def __init__(self, dimensions: int, seed: int) -> None:
+        """Begins independent draws in this many dimensions."""
         import numpy as np
 
         self.dimensions = dimensions
         self.generator = np.random.default_rng(seed)
 
     def random(self, count: int):  # type: ignore[no-untyped-def]
+        """Returns `count` points."""
         return self.generator.random((count, self.dimensions))

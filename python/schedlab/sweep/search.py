@@ -10,38 +10,38 @@ from typing import Any
 
 import polars as pl
 
-from schedlab.analysis.comparison.formatting import as_text
+from schedlab.analysis.comparison.formatting import estimate_as_text
 from schedlab.analysis.comparison.statistics import Estimate, estimates
-from schedlab.base.display.numbers import counted
+from schedlab.base.display.numbers import format_count
 from schedlab.base.display.terminal import say
 from schedlab.base.files.json_lines import Node
 from schedlab.base.files.reading import read_text
-from schedlab.base.host.supervision import signals_caught
+from schedlab.base.host.supervision import catch_signals
 from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.errors import WrongUsage
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan_execution import Interrupted
 from schedlab.sweep import command, dataset, description_reader, expansion
-from schedlab.sweep.command import Doing, Done
+from schedlab.sweep.command import ExecutionOptions, SweepOutcome
 from schedlab.sweep.description import Description
 from schedlab.sweep.expansion import Point, Setup
 from schedlab.sweep.objectives import Objective
 from schedlab.sweep.optimizer import Budget, Search, Values, grid_size
-from schedlab.sweep.origin import origin_of
+from schedlab.sweep.origin import make_origin
 from schedlab.sweep.plan import SweepPlan
-from schedlab.sweep.program_identity import Make, key_of
-from schedlab.sweep.ranking import Choice, ranked, read_values, title_of, values_by_key
+from schedlab.sweep.program_identity import ProgramSet, run_key
+from schedlab.sweep.ranking import Choice, rank_setups, read_values, setup_title, values_by_key
 
-CONFIRMED = "confirmed"
+CONFIRMATION_FOLDER = "confirmed"
 """Subfolder of the data set for the best setup's runs with other seeds."""
 
-_MANY = 10**7
+_ROUNDED_FROM = 10**7
 """Numbers from this value are rounded for display."""
 
 
-def rounded(number: int) -> str:
+def format_rounded(number: int) -> str:
     """Formats a number: `1,024`; `about 2 × 10^12`."""
-    if number < _MANY:
+    if number < _ROUNDED_FROM:
         return f"{number:,}"
     first, _, power = f"{number:.0e}".partition("e+")
     return f"about {first} × 10^{int(power)}"
@@ -73,51 +73,56 @@ class SearchRequest:
 class SearchResult:
     """The result of a search."""
 
-    done: Done
+    done: SweepOutcome
     setups: int
     grid: int
     """Setups of the full grid, including those excluded by conditions."""
     seeds: int
     best: Choice | None = None
     """The setup with the best mean; None for several metrics or without successful runs."""
-    again: Estimate | None = None
+    confirmation: Estimate | None = None
     """Its value with other seeds."""
     other_seeds: tuple[int, ...] = ()
 
     def lines(self, objective: Objective) -> list[str]:
         """Returns a summary for people."""
-        runs = f", {counted(self.grid * self.seeds, 'run')}" if self.grid < _MANY else ""
+        runs = (
+            f", {format_count(self.grid * self.seeds, 'run')}" if self.grid < _ROUNDED_FROM else ""
+        )
         texts = [
-            f"Searched: {counted(self.setups, 'configuration')},"
-            f" {counted(self.setups * self.seeds, 'run')}; the full grid has"
-            f" {rounded(self.grid)} configuration{'s' * (self.grid != 1)}{runs}."
+            f"Searched: {format_count(self.setups, 'configuration')},"
+            f" {format_count(self.setups * self.seeds, 'run')}; the full grid has"
+            f" {format_rounded(self.grid)} configuration{'s' * (self.grid != 1)}{runs}."
         ]
-        if self.best and self.again:
-            seeds = f"seed{'s' if len(self.other_seeds) > 1 else ''} {_span(self.other_seeds)}"
+        if self.best and self.confirmation:
+            seeds = (
+                f"seed{'s' if len(self.other_seeds) > 1 else ''} {_range_text(self.other_seeds)}"
+            )
             texts.append(
-                f"{title_of(self.best)}, measured again with {seeds}, which were not used in the"
-                f" search: {as_text(self.again, objective.quantity)}"
+                f"{setup_title(self.best)}, measured again with {seeds}, which were not used in the"
+                f" search: {estimate_as_text(self.confirmation, objective.quantity)}"
             )
         return texts
 
     def to_dict(self) -> dict[str, Any]:
         """Returns values for JSON."""
-        again = self.again
+        confirmation = self.confirmation
         return {
             "setups": self.setups,
             "runs": self.setups * self.seeds,
             "grid_setups": self.grid,
             "best": {"policy": self.best[0], "settings": self.best[1]} if self.best else None,
-            "again": {"seeds": self.other_seeds, "mean": again.mean, "low": again.low,
-                      "high": again.high} if again else None,
+            "again": {"seeds": self.other_seeds, "mean": confirmation.mean, "low": confirmation.low,
+                      "high": confirmation.high} if confirmation else None,
         }  # fmt: skip
 
 
-def _span(seeds: Sequence[int]) -> str:
+def _range_text(seeds: Sequence[int]) -> str:
+    """Returns the first and the last seed in words."""
     return str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
 
 
-def request_of(
+def prepare_search(
     path: Path | None,
     options: Mapping[str, Node],
     objectives: Sequence[Objective],
@@ -130,8 +135,10 @@ def request_of(
             what="`search=`",
             fix="add `best=METRIC`, such as `best='turnaround'`",
         )
-    description = description_reader.read(path, options, read_catalogue(), searched=True)
-    bases = list(expansion.bases(description))
+    description = description_reader.read_description(
+        path, options, read_catalogue(), searched=True
+    )
+    bases = list(expansion.base_runs(description))
     if len(bases) > 1:
         raise WrongUsage(
             "each workload, number of CPUs and tick has a separate best configuration, and there"
@@ -145,78 +152,97 @@ def request_of(
     return result
 
 
-def carry_out(request: SearchRequest, doing: Doing) -> SearchResult:
+def execute_search(request: SearchRequest, execution_options: ExecutionOptions) -> SearchResult:
     """Executes the missing runs of a search. Raises Interrupted, SchedlabError, WrongUsage."""
-    setups, done = _searched(request, doing)
+    setups, outcome = _run_search(request, execution_options)
     result = SearchResult(
-        done, len(setups), grid_size(request.description), len(request.description.seeds)
+        outcome, len(setups), grid_size(request.description), len(request.description.seeds)
     )
-    if len(request.objectives) > 1 or done.failed == done.runs:
+    if len(request.objectives) > 1 or outcome.failed == outcome.runs:
         return result
-    best = _best(doing.out, request.objectives[0])
-    chosen = next((setup for setup in setups if _choice(setup, request) == best), None)
-    return _again(request, doing, result, chosen) if chosen else result
+    best = _best_choice(execution_options.out, request.objectives[0])
+    chosen = next((setup for setup in setups if _setup_choice(setup, request) == best), None)
+    return _confirm_best(request, execution_options, result, chosen) if chosen else result
 
 
-def _searched(request: SearchRequest, doing: Doing) -> tuple[list[Setup], Done]:
+def _run_search(
+    request: SearchRequest, execution_options: ExecutionOptions
+) -> tuple[list[Setup], SweepOutcome]:
     """Returns all tried setups and the outcome of their runs."""
     search = request.search()
     rounds = search.rounds()
     chosen = next(rounds)
-    first = request.plan(_points(request, chosen))
-    make = command.built(first.machines, first.tools)
-    origin = origin_of(first, make)
+    first = request.plan(_points_of_setups(request, chosen))
+    program_set = command.build_program_set(first.machines, first.tools)
+    origin = make_origin(first, program_set)
     most = search.setups * len(request.description.seeds)
     tried: list[Setup] = []
-    already = 0
+    existing_runs = 0
     with (
-        dataset.opened(
-            doing.out, first.dimensions, make.to_dict(), first.title, origin, command.standards
+        dataset.open_data_set(
+            execution_options.out,
+            first.dimensions,
+            program_set.to_dict(),
+            first.title,
+            origin,
+            command.tunable_defaults,
         ) as data_set,
-        signals_caught() as caught,  # also between two rounds
-        command.workers_of(doing, most) as (workers, board),
+        catch_signals() as caught,  # also between two rounds
+        command.open_workers(execution_options, most) as (workers, board),
     ):
-        execution = command.Execution(first, make, data_set, doing, workers, board)
+        execution = command.Execution(
+            first, program_set, data_set, execution_options, workers, board
+        )
         while chosen:
             tried += chosen
-            points = _points(request, chosen)
-            keys = {key_of(point.run, make): point for point in points}
-            left = {key: point for key, point in keys.items() if key not in data_set.statuses}
-            already += len(keys) - len(left)
-            board.exist_already(len(keys) - len(left))
-            if left:
-                execution.run(left)
+            points = _points_of_setups(request, chosen)
+            keys = {run_key(point.run, program_set): point for point in points}
+            missing_points = {
+                key: point for key, point in keys.items() if key not in data_set.statuses
+            }
+            existing_runs += len(keys) - len(missing_points)
+            board.exist_already(len(keys) - len(missing_points))
+            if missing_points:
+                execution.run(missing_points)
             if caught.number:
                 raise Interrupted(caught.number)
-            search.report_results(_measured(request, doing.out, points, make))
+            search.report_results(_mean_values(request, execution_options.out, points, program_set))
             chosen = next(rounds, [])
-        tried_keys = [key_of(point.run, make) for point in _points(request, tried)]
+        tried_keys = [
+            run_key(point.run, program_set) for point in _points_of_setups(request, tried)
+        ]
         failed = sum(data_set.statuses[key] != "success" for key in tried_keys)
-        return tried, Done(doing.out, len(tried_keys), already, failed)
+        return tried, SweepOutcome(execution_options.out, len(tried_keys), existing_runs, failed)
 
 
-def _points(request: SearchRequest, chosen: Sequence[Setup]) -> list[Point]:
-    return list(expansion.points(request.base, chosen, request.description))
+def _points_of_setups(request: SearchRequest, chosen: Sequence[Setup]) -> list[Point]:
+    """Returns the points of these setups, with all seeds."""
+    return list(expansion.with_seeds(request.base, chosen, request.description))
 
 
-def _measured(
-    request: SearchRequest, folder: Path, points: Sequence[Point], make: Make
+def _mean_values(
+    request: SearchRequest, folder: Path, points: Sequence[Point], program_set: ProgramSet
 ) -> list[Values]:
     """Returns the mean over seeds of each objective, for each setup."""
-    keys = [key_of(point.run, make) for point in points]
+    keys = [run_key(point.run, program_set) for point in points]
     runs = dataset.read_table(folder, dataset.RUNS)
     runs = runs.filter(pl.col("key").is_in(keys) & (pl.col("status") == "success"))
     by_key: dict[str, list[float | None]] = {key: [] for key in keys}
     for objective in request.objectives:
-        known = {} if runs.is_empty() else _known(folder, runs, objective)
+        known = {} if runs.is_empty() else _values_of_objective(folder, runs, objective)
         for key in keys:
             by_key[key].append(known.get(key))
     seeds = len(request.description.seeds)
-    rows = [[by_key[key] for key in keys[at : at + seeds]] for at in range(0, len(keys), seeds)]
+    rows = [
+        [by_key[key] for key in keys[index : index + seeds]] for index in range(0, len(keys), seeds)
+    ]
     return [_means(row) for row in rows]
 
 
-def _known(folder: Path, runs: pl.DataFrame, objective: Objective) -> dict[str, float]:
+def _values_of_objective(
+    folder: Path, runs: pl.DataFrame, objective: Objective
+) -> dict[str, float]:
+    """Returns the known values of an objective, by run key."""
     values = values_by_key(folder, runs, objective, "value").drop_nulls()
     chosen = values.join(runs.select("key"), on="key", how="semi")
     return dict(zip(chosen["key"].to_list(), chosen["value"].to_list(), strict=True))
@@ -236,36 +262,38 @@ def _means(rows: Sequence[Sequence[float | None]]) -> Values:
 # --- the best one, again
 
 
-def _best(folder: Path, objective: Objective) -> Choice | None:
+def _best_choice(folder: Path, objective: Objective) -> Choice | None:
+    """Returns the setup with the best mean; None without successful runs."""
     places = [
         ranking
         for values in read_values(folder, [objective])
-        for ranking in ranked(values, objective)
+        for ranking in rank_setups(values, objective)
     ]
-    return places[0].choice if places else None
+    return places[0].name if places else None
 
 
-def _choice(setup: Setup, request: SearchRequest) -> Choice:
+def _setup_choice(setup: Setup, request: SearchRequest) -> Choice:
+    """Returns the identifying columns of a setup."""
     entry, settings = setup
     run = replace(request.base, policy=entry.choice, settings=settings)
     return str(run.policy), run.settings_text
 
 
-def _again(
-    request: SearchRequest, doing: Doing, result: SearchResult, chosen: Setup
+def _confirm_best(
+    request: SearchRequest, execution_options: ExecutionOptions, result: SearchResult, chosen: Setup
 ) -> SearchResult:
     """Runs the best setup with as many new seeds, because it was chosen partly by luck."""
     seeds = request.description.seeds
-    others = tuple(max(seeds) + 1 + number for number in range(len(seeds)))
-    description = replace(request.description, seeds=others)
-    points = list(expansion.points(request.base, [chosen], description))
-    say(f"schedlab: running the best configuration again with {len(others)} other seeds")
-    folder = doing.out / CONFIRMED
-    command.carry_out(request.plan(points), replace(doing, out=folder))
-    objective, best = request.objectives[0], _choice(chosen, request)
+    new_seeds = tuple(max(seeds) + 1 + number for number in range(len(seeds)))
+    description = replace(request.description, seeds=new_seeds)
+    points = list(expansion.with_seeds(request.base, [chosen], description))
+    say(f"schedlab: running the best configuration again with {len(new_seeds)} other seeds")
+    folder = execution_options.out / CONFIRMATION_FOLDER
+    command.execute_plan(request.plan(points), replace(execution_options, out=folder))
+    objective, best = request.objectives[0], _setup_choice(chosen, request)
     for values in read_values(folder, [objective]):
-        if best in values.choices and values.seeds == others:
+        if best in values.choices and values.seeds == new_seeds:
             row = values.values[0][values.choices.index(best)]
-            again = estimates([row], objective.within)[0]
-            return replace(result, best=best, again=again, other_seeds=others)
+            confirmation = estimates([row], objective.within)[0]
+            return replace(result, best=best, confirmation=confirmation, other_seeds=new_seeds)
     return replace(result, best=best)

@@ -15,18 +15,25 @@ from schedlab.base.files.json_lines import JsonError, Node, Object, Value
 _NODES_MAX = 100_000
 _INTEGER = re.compile(r"[-+]?\d{1,30}")
 _DECIMAL = re.compile(r"[-+]?\d{1,30}\.\d{1,30}([eE][-+]?\d{1,3})?")
-_WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "": None, "~": None}
+_CONSTANTS: dict[str, bool | None] = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "": None,
+    "~": None,
+}
 
 
-def parse(text: str) -> Node:
+def parse_yaml(text: str) -> Node:
     """Parses a text. Raises JsonError."""
     try:
-        return _parsed(text)
+        return _compose(text)
     except RecursionError:  # PyYAML does not limit the nesting
         raise JsonError(1, "expected fewer levels of values within values") from None
 
 
-def _parsed(text: str) -> Node:
+def _compose(text: str) -> Node:
+    """Parses a text to PyYAML's nodes and converts them. Raises JsonError."""
     try:
         tree = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
@@ -44,9 +51,11 @@ class _Converter:
     """Converts PyYAML's nodes to `Node`."""
 
     def __init__(self) -> None:
+        """Begins without any converted node."""
         self.count = 0
 
     def node(self, yaml_node: yaml.Node, path: str) -> Node:
+        """Converts a node. Raises JsonError for references and for too many nodes."""
         line = yaml_node.start_mark.line + 1
         self.count += 1
         # References (*name) can expand a small file to an endless one.
@@ -55,6 +64,7 @@ class _Converter:
         return Node(self.value(yaml_node, path), line, path)
 
     def value(self, yaml_node: yaml.Node, path: str) -> Value:
+        """Returns the value of a node."""
         if isinstance(yaml_node, yaml.MappingNode):
             return Object(tuple(self.member(key, value, path) for key, value in yaml_node.value))
         if isinstance(yaml_node, yaml.SequenceNode):
@@ -64,6 +74,7 @@ class _Converter:
         return _scalar(yaml_node)
 
     def member(self, key: yaml.Node, value: yaml.Node, path: str) -> tuple[str, Node]:
+        """Returns the key and the value of an object's member."""
         if not isinstance(key, yaml.ScalarNode):
             raise JsonError(key.start_mark.line + 1, f"{path}: expected a name before the colon")
         name = str(key.value)
@@ -71,6 +82,7 @@ class _Converter:
 
 
 def _scalar(yaml_node: yaml.Node) -> Value:
+    """Returns the value of a scalar node; quoted texts stay texts."""
     text = str(yaml_node.value)
     if getattr(yaml_node, "style", None) is not None:
         return text  # quoted, or a block
@@ -79,8 +91,8 @@ def _scalar(yaml_node: yaml.Node) -> Value:
 
 def scalar_of(text: str) -> str | int | float | bool | None:
     """Returns the value of an unquoted text."""
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
     if _INTEGER.fullmatch(text):
         return int(text)
     return float(text) if _DECIMAL.fullmatch(text) else text

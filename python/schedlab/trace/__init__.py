@@ -6,6 +6,7 @@ from schedlab.trace.exports import FORMATS, event_table, export
 from schedlab.trace.format import (
     AttributeKind,
     BlockReason,
+    DispatchCallback,
     GroupField,
     Kind,
     MarkKind,
@@ -16,9 +17,9 @@ from schedlab.trace.format import (
 )
 from schedlab.trace.model import Header, Trace
 from schedlab.trace.ordered import OrderedRecords, read_records
-from schedlab.trace.outline import Facts, Outline, read_outlined
+from schedlab.trace.outline import Outline, TraceFacts, open_outlined
 from schedlab.trace.reader import read
-from schedlab.trace.steps import timeline
+from schedlab.trace.steps import sort_steps
 from schedlab.trace.timeline import Step, Timeline
 from schedlab.trace.validation import check_records, validate
 
@@ -26,7 +27,7 @@ __all__ = [
     "FORMATS",
     "AttributeKind",
     "BlockReason",
-    "Facts",
+    "DispatchCallback",
     "GroupField",
     "Header",
     "Kind",
@@ -40,14 +41,15 @@ __all__ = [
     "Timeline",
     "Trace",
     "TraceError",
+    "TraceFacts",
     "annotation_text",
     "check_records",
     "event_table",
     "export",
     "mark_text",
+    "open_outlined",
     "read",
-    "read_outlined",
     "read_records",
-    "timeline",
+    "sort_steps",
     "validate",
 ]

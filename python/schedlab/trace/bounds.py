@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Rejects numbers that no record can have, because later code computes with them or uses them as indices."""
+"""Rejects numbers that no record can contain.
+
+Later code computes with them or uses them as indices.
+"""
 
 from __future__ import annotations
 
@@ -9,48 +12,48 @@ import numpy.typing as npt
 from schedlab.trace.format import Kind, is_kind
 
 TIME_MAX = 1 << 61
-"""Nanoseconds (73 years); also the simulator's last time. Sums of a few such times do not overflow."""
+"""Largest time in ns (73 years), also the simulator's. Sums of a few such times do not overflow."""
 PROCESS_MAX = (1 << 31) - 1
 CYCLES_MAX = (1 << 63) - 1
 
-_OTHERS = {"first": (Kind.FORK, Kind.SWITCH, Kind.WAKEUP), "second": (Kind.FORK, Kind.FOUND)}
-"""Fields with a PID, other than `process`, and the kinds of records where they have one."""
+_PID_FIELDS = {"first": (Kind.FORK, Kind.SWITCH, Kind.WAKEUP), "second": (Kind.FORK, Kind.FOUND)}
+"""Fields other than `process` that contain a PID, and the kinds of those records."""
 _COUNTERS = (Kind.START, Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
 
 
-def too_late(time: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
-    """Marks times after TIME_MAX. The file stores unsigned 64-bit numbers."""
+def is_too_late(time: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+    """Returns which times are after TIME_MAX. (The file could store larger numbers.)"""
     late: npt.NDArray[np.bool_] = time.view(np.uint64) > TIME_MAX
     return late
 
 
-def no_process(
+def has_impossible_pid(
     kind: npt.NDArray[np.integer],
     process: npt.NDArray[np.integer],
     first: npt.NDArray[np.integer],
     second: npt.NDArray[np.integer],
 ) -> npt.NDArray[np.bool_]:
-    """Marks records with an impossible PID."""
-    wrong: npt.NDArray[np.bool_] = process > PROCESS_MAX
+    """Returns which records contain an impossible PID."""
+    is_impossible: npt.NDArray[np.bool_] = process > PROCESS_MAX
     for name, numbers in (("first", first), ("second", second)):
         if numbers.max(initial=0) > PROCESS_MAX:
-            wrong |= is_kind(kind, *_OTHERS[name]) & (numbers > PROCESS_MAX)
-    return wrong
+            is_impossible |= is_kind(kind, *_PID_FIELDS[name]) & (numbers > PROCESS_MAX)
+    return is_impossible
 
 
-def no_counter(
+def has_impossible_counter(
     kind: npt.NDArray[np.integer], second: npt.NDArray[np.integer]
 ) -> npt.NDArray[np.bool_]:
-    """Marks records with an impossible cycle counter."""
-    wrong: npt.NDArray[np.bool_] = second > CYCLES_MAX
-    if wrong.any():
-        wrong &= is_kind(kind, *_COUNTERS)
-    return wrong
+    """Returns which records contain an impossible cycle counter."""
+    is_impossible: npt.NDArray[np.bool_] = second > CYCLES_MAX
+    if is_impossible.any():
+        is_impossible &= is_kind(kind, *_COUNTERS)
+    return is_impossible
 
 
-def impossible(records: npt.NDArray[np.void], cpus: int) -> npt.NDArray[np.bool_]:
-    """Marks records that any of these checks rejects, and records of unknown CPUs."""
+def has_impossible_field(records: npt.NDArray[np.void], cpus: int) -> npt.NDArray[np.bool_]:
+    """Returns which records any of these checks rejects, or which name a CPU that does not exist."""
     kind, second = records["kind"], records["second"]
-    is_impossible: npt.NDArray[np.bool_] = too_late(records["time"]) | (records["cpu"] >= cpus)
-    is_impossible |= no_process(kind, records["process"], records["first"], second)
-    return is_impossible | no_counter(kind, second)
+    is_impossible: npt.NDArray[np.bool_] = is_too_late(records["time"]) | (records["cpu"] >= cpus)
+    is_impossible |= has_impossible_pid(kind, records["process"], records["first"], second)
+    return is_impossible | has_impossible_counter(kind, second)

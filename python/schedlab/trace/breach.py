@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Describes invalid records found by checks."""
+"""Describes invalid records that the checks of a trace find."""
 
 from __future__ import annotations
 
@@ -11,39 +11,42 @@ from schedlab.trace.model import Integers
 
 
 class Breach(NamedTuple):
-    """An invalid record, and what was expected instead."""
+    """An invalid record: its row, and what is wrong."""
 
     row: int
     problem: str
 
 
-def first_of(rows: Integers, wrong: Mask, problem: Callable[[int], str]) -> Iterator[Breach]:
-    """Yields the first of `rows` (ascending) where `wrong` is true; `problem` gets its index."""
-    if wrong.any():
-        index = int(wrong.argmax())
+def first_breach_of(
+    rows: Integers, is_invalid: Mask, problem: Callable[[int], str]
+) -> Iterator[Breach]:
+    """Yields a breach for the first of `rows` where `is_invalid` is true; `problem` describes it by index."""
+    if is_invalid.any():
+        index = int(is_invalid.argmax())
         yield Breach(int(rows[index]), problem(index))
 
 
-def first_in(begin: int, wrong: Mask, problem: Callable[[int], str]) -> Iterator[Breach]:
-    """Like `first_of`, for all rows starting at `begin`."""
-    if wrong.any():
-        index = int(wrong.argmax())
+def first_breach(begin: int, is_invalid: Mask, problem: Callable[[int], str]) -> Iterator[Breach]:
+    """Yields a breach for the first row where `is_invalid` is true; row `begin` has index 0."""
+    if is_invalid.any():
+        index = int(is_invalid.argmax())
         yield Breach(begin + index, problem(index))
 
 
-def earliest(
-    cpu_records: CpuRecords, bad: Integers, problem: Callable[[int], str]
+def earliest_breach(
+    cpu_records: CpuRecords, invalid: Integers, problem: Callable[[int], str]
 ) -> Iterator[Breach]:
-    """Like `first_of`, for invalid records given by their positions in `cpu_records`; `problem` gets the position.
+    """Yields a breach for the first of the records with the indices `invalid` in `cpu_records`.
 
-    Records of earlier parts are skipped, because they were checked with their part.
+    Records of earlier parts were checked with their part, and are skipped. `problem` describes a
+    record by its index.
     """
-    bad = bad[cpu_records.row[bad] >= cpu_records.begin]
-    if len(bad):
-        place = int(bad[cpu_records.row[bad].argmin()])
+    invalid = invalid[cpu_records.row[invalid] >= cpu_records.begin]
+    if len(invalid):
+        place = int(invalid[cpu_records.row[invalid].argmin()])
         yield Breach(int(cpu_records.row[place]), problem(place))
 
 
-def always(problem: str) -> Callable[[int], str]:
-    """Returns a function that gives the same problem for any position."""
+def constant_text(problem: str) -> Callable[[int], str]:
+    """Returns a function that returns the same description for every index."""
     return lambda _: problem

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checks that the records of each CPU are consistent, from START to END."""
+"""Checks that the records of each CPU, from START to END, fit together."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from schedlab.trace.breach import Breach, always, earliest
-from schedlab.trace.cpu_records import CpuRecords, without
+from schedlab.trace.breach import Breach, constant_text, earliest_breach
+from schedlab.trace.cpu_records import CpuRecords, difference
 from schedlab.trace.errors import process_name
 from schedlab.trace.format import TEXT_OWNERS, TEXT_RECORDS_MAX, Kind, is_kind
 from schedlab.trace.model import Integers
 
 
 def cpu_checks(cpu_records: CpuRecords, has_visits: bool) -> Iterator[Breach]:
-    """Checks a part of a trace. `has_visits`: the trace contains a SCHEDULER_ENTER record."""
+    """Yields inconsistencies in a part of a trace.
+
+    `has_visits`: whether the whole trace contains a SCHEDULER_ENTER record.
+    """
     yield from _time_check(cpu_records)
     yield from _end_checks(cpu_records)
     yield from _text_check(cpu_records)
@@ -25,28 +28,30 @@ def cpu_checks(cpu_records: CpuRecords, has_visits: bool) -> Iterator[Breach]:
 
 def _time_check(cpu_records: CpuRecords) -> Iterator[Breach]:
     time = cpu_records.columns.time
-    earlier = np.flatnonzero(time[1:] < time[:-1]) + 1
-    yield from earliest(
+    decreasing = np.flatnonzero(time[1:] < time[:-1]) + 1
+    yield from earliest_breach(
         cpu_records,
-        earlier[cpu_records.columns.cpu[earlier] == cpu_records.columns.cpu[earlier - 1]],
+        decreasing[cpu_records.columns.cpu[decreasing] == cpu_records.columns.cpu[decreasing - 1]],
         lambda place: f"the time of the record before it on this CPU is {time[place - 1]} ns",
     )
 
 
 def _end_checks(cpu_records: CpuRecords) -> Iterator[Breach]:
     first = cpu_records.begins
-    yield from earliest(
+    yield from earliest_breach(
         cpu_records,
         first[cpu_records.columns.kind[first] != Kind.START],
-        always("the first record of a CPU must be START"),
+        constant_text("the first record of a CPU must be START"),
     )
     starts = np.flatnonzero(is_kind(cpu_records.columns.kind, Kind.START))
-    again = always("this CPU has started before")
-    yield from earliest(cpu_records, without(starts, first), again)
+    started_before = constant_text("this CPU has started before")
+    yield from earliest_breach(cpu_records, difference(starts, first), started_before)
     ends = np.flatnonzero(is_kind(cpu_records.columns.kind, Kind.END))
-    after = ends[ends + 1 < len(cpu_records.columns.kind)] + 1
-    after = after[cpu_records.columns.cpu[after] == cpu_records.columns.cpu[after - 1]]
-    yield from earliest(cpu_records, after, always("this CPU has ended before"))
+    after_end = ends[ends + 1 < len(cpu_records.columns.kind)] + 1
+    after_end = after_end[
+        cpu_records.columns.cpu[after_end] == cpu_records.columns.cpu[after_end - 1]
+    ]
+    yield from earliest_breach(cpu_records, after_end, constant_text("this CPU has ended before"))
     yield from _count_check(cpu_records, ends)
 
 
@@ -59,7 +64,7 @@ def _count_check(cpu_records: CpuRecords, ends: Integers) -> Iterator[Breach]:
     counts = dict(
         zip(ends.tolist(), zip(stated.tolist(), counted.tolist(), strict=True), strict=True)
     )
-    yield from earliest(
+    yield from earliest_breach(
         cpu_records,
         ends[stated != counted],
         lambda place: (
@@ -73,24 +78,24 @@ def _text_check(cpu_records: CpuRecords) -> Iterator[Breach]:
     texts = np.flatnonzero(is_text)
     if len(texts) == 0:
         return
-    words = np.flatnonzero(~is_text)
-    before = np.searchsorted(words, texts) - 1
-    owner = np.where(before >= 0, words[before] if len(words) else -1, -1)
-    owned = (owner >= 0) & is_kind(cpu_records.columns.kind[owner], *TEXT_OWNERS)
-    owned &= cpu_records.columns.cpu[owner] == cpu_records.columns.cpu[texts]
-    yield from earliest(
+    other_records = np.flatnonzero(~is_text)
+    before = np.searchsorted(other_records, texts) - 1
+    owner = np.where(before >= 0, other_records[before] if len(other_records) else -1, -1)
+    has_owner = (owner >= 0) & is_kind(cpu_records.columns.kind[owner], *TEXT_OWNERS)
+    has_owner &= cpu_records.columns.cpu[owner] == cpu_records.columns.cpu[texts]
+    yield from earliest_breach(
         cpu_records,
-        texts[~owned],
-        always("there is no EXEC, POLICY, TUNABLE, FOUND or SAID before it on this CPU"),
+        texts[~has_owner],
+        constant_text("there is no EXEC, POLICY, TUNABLE, FOUND or SAID before it on this CPU"),
     )
-    yield from earliest(
+    yield from earliest_breach(
         cpu_records,
         texts[texts - owner >= TEXT_RECORDS_MAX],
-        always(f"a text has at most {TEXT_RECORDS_MAX} records"),
+        constant_text(f"a text has at most {TEXT_RECORDS_MAX} records"),
     )
 
 
-_OF_THE_RUNNING = (
+_KINDS_OF_RUNNING_PROCESS = (
     Kind.EXIT,
     Kind.BLOCK,
     Kind.YIELD,
@@ -103,45 +108,55 @@ _OF_THE_RUNNING = (
 
 
 def _running_checks(cpu_records: CpuRecords) -> Iterator[Breach]:
-    def runs(place: int) -> str:
-        return f"{process_name(int(cpu_records.current[place]))} runs on this CPU"
+    def describe_running(index: int) -> str:
+        return f"{process_name(int(cpu_records.current[index]))} runs on this CPU"
 
     switches = np.flatnonzero(is_kind(cpu_records.columns.kind, Kind.SWITCH))
-    left = cpu_records.columns.first[switches]
-    yield from earliest(cpu_records, switches[left != cpu_records.current[switches]], runs)
-    to_itself = switches[left == cpu_records.columns.process[switches]]
-    yield from earliest(cpu_records, to_itself, lambda place: f"{runs(place)} already")
+    leaving_pid = cpu_records.columns.first[switches]
+    yield from earliest_breach(
+        cpu_records, switches[leaving_pid != cpu_records.current[switches]], describe_running
+    )
+    to_itself = switches[leaving_pid == cpu_records.columns.process[switches]]
+    yield from earliest_breach(
+        cpu_records, to_itself, lambda place: f"{describe_running(place)} already"
+    )
     initial_running = cpu_records.initially_running
-    yield from earliest(
+    yield from earliest_breach(
         cpu_records,
         initial_running[cpu_records.columns.kind[initial_running - 1] != Kind.START],
-        always("the process that runs when a CPU starts is found right after its START"),
+        constant_text("the process that runs when a CPU starts is found right after its START"),
     )
-    # A fork by process 0 comes from outside and is independent of the running process.
-    by_nobody = is_kind(cpu_records.columns.kind, Kind.FORK) & (cpu_records.columns.process == 0)
-    of_running = is_kind(cpu_records.columns.kind, *_OF_THE_RUNNING) & ~by_nobody
-    wrong = of_running & (cpu_records.columns.process != cpu_records.current)
-    yield from earliest(cpu_records, np.flatnonzero(wrong), runs)
+    # A fork by PID 0 comes from outside, not from the running process.
+    is_fork_by_idle = is_kind(cpu_records.columns.kind, Kind.FORK) & (
+        cpu_records.columns.process == 0
+    )
+    of_running = is_kind(cpu_records.columns.kind, *_KINDS_OF_RUNNING_PROCESS) & ~is_fork_by_idle
+    is_wrong_process = of_running & (cpu_records.columns.process != cpu_records.current)
+    yield from earliest_breach(cpu_records, np.flatnonzero(is_wrong_process), describe_running)
 
 
 def _scheduler_checks(cpu_records: CpuRecords, has_visits: bool) -> Iterator[Breach]:
-    """Checks that ENTER and EXIT alternate, that SWITCH is between them, and that their counter never decreases."""
+    """Checks that ENTER and EXIT alternate, that SWITCH is between them, and that the cycle counter
+    does not fall.
+    """
     enters = is_kind(cpu_records.columns.kind, Kind.SCHEDULER_ENTER)
     leaves = is_kind(cpu_records.columns.kind, Kind.SCHEDULER_EXIT)
     counted = cpu_records.counted
-    inside = cpu_records.just_before(counted, enters[counted])
+    is_inside = cpu_records.just_before(counted, enters[counted])
     switches = is_kind(cpu_records.columns.kind, Kind.SWITCH)
     if not has_visits:
-        inside |= switches
+        is_inside |= switches
     not_entered = "the scheduler was not entered on this CPU"
     for wrong, problem in (
-        (enters & inside, "the scheduler was entered before on this CPU, and not left"),
-        ((leaves | switches) & ~inside, not_entered),
+        (enters & is_inside, "the scheduler was entered before on this CPU, and not left"),
+        ((leaves | switches) & ~is_inside, not_entered),
     ):
-        yield from earliest(cpu_records, np.flatnonzero(wrong), always(problem))
+        yield from earliest_breach(cpu_records, np.flatnonzero(wrong), constant_text(problem))
     cycles = cpu_records.columns.second[counted]
     lower = np.flatnonzero(cycles[1:] < cycles[:-1])
-    back = counted[lower + 1]
-    back = back[cpu_records.columns.cpu[back] == cpu_records.columns.cpu[counted[lower]]]
-    higher = always("this CPU's cycle counter was higher before")
-    yield from earliest(cpu_records, back, higher)
+    decreasing = counted[lower + 1]
+    decreasing = decreasing[
+        cpu_records.columns.cpu[decreasing] == cpu_records.columns.cpu[counted[lower]]
+    ]
+    higher = constant_text("this CPU's cycle counter was higher before")
+    yield from earliest_breach(cpu_records, decreasing, higher)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Finds where two runs of the same workload diverge: the first process picked by only one of them.
+"""Finds where two runs of the same workload diverge.
 
-Machines number processes in the order of their forks, so PIDs are comparable. For each CPU, the
-processes that it switched to are compared one by one, starting at the window's begin. Idle times
-are ignored. The earliest difference over all CPUs is the divergence; later differences may follow
-from it.
+For each CPU, the processes that it ran are compared one by one, beginning with the window,
+ignoring idle times. The earliest difference over all CPUs is the divergence; later differences may
+follow from it. PIDs are comparable, because machines number processes in the order of their forks.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Pick:
-    """A CPU's switch to a process; times are relative to the window's begin."""
+    """The start of a process on a CPU; the time is relative to the window's begin."""
 
     time_ns: int
     pid: int
@@ -35,13 +34,16 @@ class Pick:
 
 @dataclass(frozen=True)
 class Divergence:
-    """The first difference. None: the CPU of that run picks no further process."""
+    """The first difference between two runs.
+
+    `one` and `other` are what a CPU of each run did; None: it runs no further process.
+    """
 
     cpu: int
     one: Pick | None
     other: Pick | None
     same: int
-    """Number of equal switches that this CPU made before."""
+    """Number of equal picks of this CPU before the difference."""
 
     @property
     def time_ns(self) -> int:
@@ -49,7 +51,7 @@ class Divergence:
         return min(pick.time_ns for pick in (self.one, self.other) if pick)
 
     def describe(self, one: str, other: str) -> str:
-        """Describes the difference in words; `one` and `other` name the runs: "on the kernel"."""
+        """Returns the difference as text. `one` and `other`: names of the runs, such as "on the kernel"."""
         return (
             f"after {self.same} switches alike, CPU {self.cpu} turns to {_pick_text(self.one)} {one}, to"
             f" {_pick_text(self.other)} {other}"
@@ -61,19 +63,20 @@ def _pick_text(pick: Pick | None) -> str:
 
 
 def first_divergence(one: Trace, other: Trace, timed: bool = False) -> Divergence | None:
-    """Returns where the runs diverge, or None if all CPUs switched to the same processes in the same order.
+    """Returns where two runs diverge, or None if all CPUs ran the same processes in the same order.
 
-    `timed`: times must be equal too, as they are if one machine repeats the same decisions.
+    `timed`: times must be equal, too. They are if the same machine made the same decisions.
     """
     differences = [
         difference
         for cpu in range(one.header.cpus)
-        if (difference := _on_cpu(cpu, picks(one, cpu), picks(other, cpu), timed)) is not None
+        if (difference := _find_on_cpu(cpu, list_picks(one, cpu), list_picks(other, cpu), timed))
+        is not None
     ]
     return min(differences, key=lambda difference: difference.time_ns, default=None)
 
 
-def _on_cpu(cpu: int, one: list[Pick], other: list[Pick], timed: bool) -> Divergence | None:
+def _find_on_cpu(cpu: int, one: list[Pick], other: list[Pick], timed: bool) -> Divergence | None:
     length = min(len(one), len(other))
     pairs = enumerate(zip(one, other, strict=False))
     same = next(
@@ -94,9 +97,9 @@ def _on_cpu(cpu: int, one: list[Pick], other: list[Pick], timed: bool) -> Diverg
     )
 
 
-def picks(trace: Trace, cpu: int) -> list[Pick]:
-    """Returns each pick within the window, except those of the idle process."""
-    begin, end, groups = _window(trace)
+def list_picks(trace: Trace, cpu: int) -> list[Pick]:
+    """Returns what a CPU ran within the window, without idle times."""
+    begin, end, groups = _find_window(trace)
     kinds, times = trace.column("kind"), trace.column("time_ns")
     processes = trace.column("process")
     rows = np.flatnonzero((kinds == Kind.SWITCH) & (trace.column("cpu") == cpu) & (processes != 0))
@@ -109,7 +112,7 @@ def picks(trace: Trace, cpu: int) -> list[Pick]:
     ]
 
 
-def _window(trace: Trace) -> tuple[int, int, dict[int, str]]:
+def _find_window(trace: Trace) -> tuple[int, int, dict[int, str]]:
     """Returns the rows of the first MARK_BEGIN and MARK_END, and each process's group."""
     marks = trace.rows(Kind.MARK)
     first, second = trace.column("first"), trace.column("second")

@@ -13,19 +13,19 @@ from schedlab.errors import FileRefused
 from schedlab.trace.format import Kind, ProcessState
 
 
-class Named(Protocol):
-    """A trace whose records can be named."""
+class RecordSource(Protocol):
+    """A trace whose records can be described in error messages."""
 
     def piece(self, begin: int, end: int) -> npt.NDArray[np.void]:
         """Returns the records in the rows from `begin` to before `end`."""
 
     def sequence_at(self, row: int) -> int:
-        """Returns a record's sequence number, unwrapped."""
+        """Returns a record's sequence number without wrap-around at 2**32."""
 
 
 @dataclass(frozen=True)
 class RecordName:
-    """Identifies one record of a trace in an error message."""
+    """The content of one record, for an error message."""
 
     row: int
     sequence: int
@@ -37,7 +37,7 @@ class RecordName:
     second: int
 
     @classmethod
-    def of(cls, trace: Named, row: int) -> RecordName:
+    def of(cls, trace: RecordSource, row: int) -> RecordName:
         """Returns the name of the record in a row of a trace."""
         record = trace.piece(row, row + 1)
         names = ("cpu", "kind", "process", "first", "second")
@@ -50,7 +50,7 @@ class RecordName:
 
     @property
     def kind_name(self) -> str:
-        """The kind's name, or its number if it has none."""
+        """Name of the record's kind, or its number if it is unknown."""
         return Kind(self.kind).name if self.kind in set(Kind) else f"kind {self.kind}"
 
     def __str__(self) -> str:

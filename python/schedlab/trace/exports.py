@@ -13,6 +13,7 @@ from schedlab.base.display.names import write_csv
 from schedlab.trace.format import (
     AttributeKind,
     BlockReason,
+    DispatchCallback,
     GroupField,
     Kind,
     MarkKind,
@@ -46,23 +47,25 @@ def export(trace: Trace, path: str | Path, format: Format) -> None:  # noqa: A00
 
 
 def event_table(trace: Trace) -> pl.DataFrame:
-    """Returns `trace.events` with words for numbers: kind, detail (a state, a reason …) and text."""
+    """Returns `trace.events` with names instead of numbers: kind, detail (a state, a reason …), text."""
     kinds = pl.Enum([kind.name for kind in Kind] + ["UNKNOWN"])
-    named = {int(kind): kind.name for kind in Kind}
+    kind_names = {int(kind): kind.name for kind in Kind}
     return (
         trace.events.with_row_index("row")
         .with_columns(pl.col("row").cast(pl.Int64))
         .join(trace.texts, on="row", how="left", maintain_order="left")
-        .with_columns(detail=_detail())
-        .with_columns(pl.col("kind").replace_strict(named, default="UNKNOWN", return_dtype=kinds))
+        .with_columns(detail=_detail_expression())
+        .with_columns(
+            pl.col("kind").replace_strict(kind_names, default="UNKNOWN", return_dtype=kinds)
+        )
         .select(
             "sequence", "time_ns", "cpu", "kind", "process", "detail", "text", "first", "second"
         )
     )
 
 
-def _detail() -> pl.Expr:
-    """Returns the word for the number that some kinds of records contain."""
+def _detail_expression() -> pl.Expr:
+    """Returns an expression for the name of the number that some kinds of records contain."""
     kind, first, second = pl.col("kind"), pl.col("first"), pl.col("second")
     words: dict[Kind, tuple[pl.Expr, type[IntEnum]]] = {
         Kind.SWITCH: (second, ProcessState),
@@ -71,6 +74,7 @@ def _detail() -> pl.Expr:
         Kind.PREEMPT: (first, PreemptReason),
         Kind.ATTRIBUTE: (first, AttributeKind),
         Kind.TASK_GROUP: (first, GroupField),
+        Kind.DISPATCH: (first, DispatchCallback),
         Kind.POLICY: (pl.col("process"), AttributeKind),
         Kind.TUNABLE: (pl.col("process"), AttributeKind),
         Kind.MARK: (first, MarkKind),
@@ -80,5 +84,5 @@ def _detail() -> pl.Expr:
         named = {int(member): member.name.lower() for member in enumeration}
         word = number.replace_strict(named, default=None, return_dtype=pl.String)
         detail = pl.when(kind == of_kind).then(word).otherwise(detail)
-    # The idle process has no state.
+    # PID 0, the idle process, has no state.
     return pl.when((kind != Kind.SWITCH) | (first != 0)).then(detail)

@@ -12,30 +12,30 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from schedlab.trace.bounds import impossible
+from schedlab.trace.bounds import has_impossible_field
 from schedlab.trace.errors import TraceError
 from schedlab.trace.format import HEADER, RECORD, TEXT_FOLLOWS, TEXT_RECORDS_MAX, Kind
 from schedlab.trace.model import Header, Integers
-from schedlab.trace.reader import gather, header_of
+from schedlab.trace.reader import parse_header, select_records
 
 Records = npt.NDArray[np.void]
 """Records of dtype RECORD."""
 
 POLL_RECORDS = 262_144
-"""The most records to read at once (8 MiB)."""
+"""Maximum number of records per read (8 MiB)."""
 BUFFERED_RECORDS = 1 << 20
-"""The most records to hold back behind a gap (32 MiB); beyond that, the gap counts as lost."""
+"""Maximum number of records held back behind a gap (32 MiB); then the gap counts as lost."""
 
 _KEEP_SIZE_AND_PUNCH_HOLE = 0x01 | 0x02
 """Modes of fallocate(2)."""
 
 
 class Follower:
-    """Returns the records of a growing trace once each, in the order of their sequence.
+    """Returns each record of a growing trace once, in sequence order.
 
-    Records after a gap are held back until the gap is filled, because a CPU writes its block only
-    when it is full. The file and its header may still be missing at first. `opener`: as for open(),
-    for example with stricter checks than os.open.
+    A CPU writes a block of records only when it is full, so the file may have gaps for a while.
+    Records after a gap are held back until the gap is filled. The file and its header may be
+    missing at first. `opener`: as for open(), for example with stricter checks than os.open.
     """
 
     def __init__(
@@ -64,11 +64,11 @@ class Follower:
 
     @property
     def header(self) -> Header | None:
-        """The header, or None if it is not yet written. Raises TraceError if the file is not a trace."""
+        """The header, or None until it is written. Raises TraceError if the file is not a trace."""
         if self._header is None and self._open():
             data = os.pread(self._descriptor, HEADER.itemsize, 0)
             if len(data) == HEADER.itemsize:
-                self._header = header_of(self.path, data)
+                self._header = parse_header(self.path, data)
                 self._offset = self._header.header_bytes
         return self._header
 
@@ -81,34 +81,37 @@ class Follower:
 
     @property
     def quiet_s(self) -> float:
-        """Seconds since the last write to the file. The header must be known."""
+        """Seconds since the last write to the file. Call only when the header is known."""
         return time.time() - os.fstat(self._descriptor).st_mtime
 
     @property
     def ended(self) -> bool:
-        """True if all CPUs have written END and all records were returned."""
+        """True once all CPUs have written END and all records were returned."""
         return self._all_ended() and len(self._buffered) == 0
 
-    def poll(self, most: int = POLL_RECORDS) -> Records:
-        """Returns the records that have no gap before them. Reads at most `most` further records.
+    def poll(self, records_max: int = POLL_RECORDS) -> Records:
+        """Reads more of the file, and returns the records up to the first gap.
 
-        Raises TraceError if the file is not a trace or a record has impossible numbers, and OSError
-        if it cannot be read.
+        Reads at most `records_max` records. Raises TraceError if the file is not a trace or a record has
+        impossible numbers, and OSError if the file cannot be read.
         """
-        self._hold(self._read(most))
+        self._hold_back(self._read(records_max))
         if self._all_ended():
-            return self._give_all()
-        given = self._give_next()
+            return self._pop_all()
+        given = self._pop_until_gap()
         while len(given) == 0 and len(self._buffered) > self._buffer_limit:
             self._skip_gap()
-            given = self._give_next()
+            given = self._pop_until_gap()
         return given
 
     def finish(self) -> Records:
-        """Returns all remaining records despite gaps, after the last write. Raises the same errors as poll()."""
+        """Returns all remaining records, even behind gaps. Call after the last write.
+
+        Raises the same errors as poll().
+        """
         while len(records := self._read(POLL_RECORDS)):
-            self._hold(records)
-        return self._give_all()
+            self._hold_back(records)
+        return self._pop_all()
 
     def punch(self) -> bool:
         """Frees the disk blocks that were read; the file keeps its size.
@@ -122,7 +125,7 @@ class Follower:
         end = self._offset // block * block
         if end <= begin:
             return True
-        done = _punch_hole(self.path, self._descriptor, begin, end - begin)
+        done = _free_blocks(self.path, self._descriptor, begin, end - begin)
         self._punched = end if done else self._punched
         return done
 
@@ -140,19 +143,19 @@ class Follower:
                 return False
         return True
 
-    def _read(self, most: int) -> Records:
+    def _read(self, records_max: int) -> Records:
         """Returns the next complete records of the file, in file order."""
         if self.header is None:
             return np.empty(0, RECORD)
-        # Read no more than available. A large buffer that shrinks to a few bytes would stay at the
-        # end of the heap, and the heap would grow with each poll.
-        limit = min(most, self.unread_bytes // RECORD.itemsize)
+        # A buffer that is larger than the available data would shrink in place and fragment the
+        # heap.
+        limit = min(records_max, self.unread_bytes // RECORD.itemsize)
         data = os.pread(self._descriptor, limit * RECORD.itemsize, self._offset)
         count = len(data) // RECORD.itemsize
         records = np.frombuffer(data, RECORD, count)
-        wrong = impossible(records, self.header.cpus)
-        if wrong.any():
-            at = self._offset + int(wrong.argmax()) * RECORD.itemsize
+        is_impossible = has_impossible_field(records, self.header.cpus)
+        if is_impossible.any():
+            at = self._offset + int(is_impossible.argmax()) * RECORD.itemsize
             raise TraceError(
                 f"{self.path}: the record at byte {at} has an impossible time, CPU, "
                 "process or cycle counter: the trace is damaged; record it again"
@@ -160,8 +163,8 @@ class Follower:
         self._offset += count * RECORD.itemsize
         return records
 
-    def _hold(self, records: Records) -> None:
-        """Adds records to the held ones, sorted by sequence."""
+    def _hold_back(self, records: Records) -> None:
+        """Adds records to the held-back ones, in sequence order."""
         if len(records) == 0:
             return
         self._note_starts_and_ends(records)
@@ -169,10 +172,11 @@ class Follower:
         joined = np.concatenate((self._buffered, records)) if len(self._buffered) else records
         if bool((sequence[1:] <= sequence[:-1]).any()):
             order = np.argsort(sequence, kind="stable")
-            sequence, joined = sequence[order], gather(joined, order)
+            sequence, joined = sequence[order], select_records(joined, order)
         self._buffered, self._buffered_sequence = joined, sequence
         if self._next is None and self._header and len(self._started) >= self._header.cpus:
-            # The records of each CPU are written in order, so no record can precede the held ones.
+            # Each CPU writes its records in order, so none of these precedes a record already held
+            # back.
             self._next = int(sequence[0])
 
     def _note_starts_and_ends(self, records: Records) -> None:
@@ -180,7 +184,7 @@ class Follower:
             cpus.update(records["cpu"][records["kind"] == kind].tolist())
 
     def _unwrap(self, sequence: npt.NDArray[np.uint32]) -> Integers:
-        """Returns the sequence numbers as 64-bit numbers closest to the next expected one."""
+        """Returns the sequence numbers as 64-bit numbers without wrap-around, near the next expected one."""
         near = self._next
         if near is None:
             near = (
@@ -194,8 +198,8 @@ class Follower:
     def _all_ended(self) -> bool:
         return self._header is not None and len(self._ended) >= self._header.cpus
 
-    def _give_next(self) -> Records:
-        """Removes and returns the held records up to the first gap."""
+    def _pop_until_gap(self) -> Records:
+        """Removes and returns the records before the first gap."""
         sequence = self._buffered_sequence
         if self._next is None or len(sequence) == 0 or sequence[0] > self._next:
             return np.empty(0, RECORD)
@@ -203,7 +207,7 @@ class Follower:
         count = int(gaps[0]) + 1 if len(gaps) else len(sequence)
         given = self._buffered[:count]
         self._next = max(self._next, int(sequence[count - 1]) + 1)
-        # Copies, so that returned records do not stay in memory.
+        # Copies, so that the caller does not keep the whole buffer in memory.
         self._buffered, self._buffered_sequence = (
             self._buffered[count:].copy(),
             sequence[count:].copy(),
@@ -215,7 +219,7 @@ class Follower:
         self.missing += max(first - self._next, 0) if self._next is not None else 0
         self._next = first
 
-    def _give_all(self) -> Records:
+    def _pop_all(self) -> Records:
         given, sequence = self._buffered, self._buffered_sequence
         if len(given):
             first = int(sequence[0]) if self._next is None else self._next
@@ -226,15 +230,15 @@ class Follower:
         return given
 
 
-def _punch_hole(path: Path, reading: int, offset: int, length: int) -> bool:
-    """Calls fallocate(2) with a mode, which os.posix_fallocate does not support."""
+def _free_blocks(path: Path, read_descriptor: int, offset: int, length: int) -> bool:
+    """Frees disk blocks with fallocate(2), whose modes os.posix_fallocate does not support."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return False
     try:
-        if not os.path.sameopenfile(descriptor, reading):
-            return False  # the path now leads to another file
+        if not os.path.sameopenfile(descriptor, read_descriptor):
+            return False  # another file has replaced this file
         call = ctypes.CDLL(None, use_errno=True).fallocate
         call.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
         return bool(call(descriptor, _KEEP_SIZE_AND_PUNCH_HOLE, offset, length) == 0)
@@ -243,10 +247,10 @@ def _punch_hole(path: Path, reading: int, offset: int, length: int) -> bool:
 
 
 class TextAssembler:
-    """Assembles texts record by record. Records of other CPUs may be interleaved.
+    """Assembles texts from their records, which may be interleaved with those of other CPUs.
 
-    `begin` and `go_on` return the text so far. A text is complete when the next record of its CPU
-    is not a TEXT.
+    `begin` and `go_on` return the text so far. A text is complete when the CPU's next record is not
+    a TEXT.
     """
 
     def __init__(self) -> None:
@@ -255,7 +259,7 @@ class TextAssembler:
 
     def begin(self, cpu: int, kind: int, first: int, second: int) -> str:
         """Starts a text with a record of TEXT_OWNERS."""
-        self._data[cpu] = b"" if kind in TEXT_FOLLOWS else _text_bytes(first, second)
+        self._data[cpu] = b"" if kind in TEXT_FOLLOWS else _packed_text(first, second)
         self._records[cpu] = 1
         return self._text(cpu)
 
@@ -263,7 +267,7 @@ class TextAssembler:
         """Appends a TEXT record."""
         count = self._records.get(cpu, TEXT_RECORDS_MAX)
         if count < TEXT_RECORDS_MAX:
-            self._data[cpu] += _text_bytes(first, second)
+            self._data[cpu] += _packed_text(first, second)
             self._records[cpu] = count + 1
         return self._text(cpu)
 
@@ -271,5 +275,5 @@ class TextAssembler:
         return self._data.get(cpu, b"").partition(b"\0")[0].decode("utf-8", "replace")
 
 
-def _text_bytes(first: int, second: int) -> bytes:
+def _packed_text(first: int, second: int) -> bytes:
     return second.to_bytes(8, "little") + first.to_bytes(4, "little")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Defines the trace format: what abi/ defines, and what follows from it. docs/trace-format.md explains it."""
+"""Defines the trace format in Python: constants from abi/, and some that follow from them.
+
+docs/trace-format.md explains the format.
+"""
 
 from __future__ import annotations
 
@@ -67,6 +70,7 @@ class Kind(IntEnum):
     TASK_GROUP = 23
     SAID = 24
     AFFINITY = 25
+    DISPATCH = 26
 
 
 class LossKind(IntEnum):
@@ -135,6 +139,16 @@ class GroupField(IntEnum):
     PERIOD = 4
 
 
+class DispatchCallback(IntEnum):
+    """The callback that put a process into a dispatch queue (enum dispatch_callback)."""
+
+    SELECT_CPU = 1
+    ENQUEUE = 2
+    DISPATCH = 3
+    OTHER = 4
+    KERNEL = 5
+
+
 class MarkKind(IntEnum):
     """Kinds of marks that programs write (enum mark_kind)."""
 
@@ -150,21 +164,21 @@ class MarkKind(IntEnum):
 # --- end of the generated part
 
 TEXT_BYTES_PER_RECORD = 12
-"""Eight bytes of `second`, followed by four of `first`."""
+"""Bytes of text in a TEXT record: eight in `second`, followed by four in `first`."""
 TEXT_RECORDS_MAX = 21
-"""Records of one text: the owner and its TEXT records; 252 bytes."""
+"""Maximum number of records of one text (252 bytes), including the record that it belongs to."""
 
 
 TEXT_OWNERS = (Kind.EXEC, Kind.POLICY, Kind.TUNABLE, Kind.FOUND, Kind.SAID)
 """Kinds of records with a text."""
 TEXT_FOLLOWS = (Kind.TUNABLE, Kind.FOUND, Kind.SAID)
-"""Kinds whose text begins in the next TEXT record, because they have numbers themselves."""
+"""Kinds of records whose own fields hold numbers, so that the text begins in the next TEXT record."""
 
 
 SHARES_EQUAL = 0
-"""A policy that shares by no attribute (enum share_attribute of policies/policy.h)."""
+"""The policy shares by no attribute (enum share_attribute of policies/policy.h)."""
 SHARES_BY_CURRENCIES = 100
-"""Not an attribute: groups share by weights, and processes within a group by tickets."""
+"""Groups share by weights, and processes within a group by tickets; not an attribute."""
 SHARE_ATTRIBUTES = (
     SHARES_EQUAL,
     AttributeKind.TICKETS,
@@ -182,22 +196,22 @@ def mark_text(value: int) -> str:
 
 
 def signed(value: int) -> int:
-    """Converts a record's 64-bit number to C's int64_t, the type of a VALUE or a tunable."""
+    """Converts an unsigned 64-bit field to C's int64_t, the type of values and tunables."""
     return value - (1 << 64) if value >> 63 else value
 
 
 def annotation_text(words: str, first: int, second: int) -> str:
-    """Returns the annotation of a SAID record, with its numbers inserted for {}: `second` first, then `first`."""
+    """Returns the text of a SAID record, with numbers inserted for {}: first `second`, then `first`."""
     for number in (signed(second), first - (1 << 32) if first >> 31 else first):
         words = words.replace("{}", str(number), 1)
     return words
 
 
 def is_kind(numbers: npt.NDArray[np.integer], *which: int) -> npt.NDArray[np.bool_]:
-    """Marks the numbers that equal one of `which`.
+    """Returns which numbers equal one of `which`.
 
-    This is several times faster than numpy's isin. It is ten times faster than a comparison with an
-    IntEnum, which numpy treats as a 64-bit number.
+    Several times faster than numpy's isin, and ten times faster than comparing with an IntEnum,
+    which numpy treats as a 64-bit number.
     """
     matches: npt.NDArray[np.bool_] = numbers == int(which[0])
     for number in which[1:]:

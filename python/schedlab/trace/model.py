@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Defines the trace in memory."""
+"""Defines how a trace is represented in memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from schedlab.trace.format import HEADER, RECORD, Kind, is_kind
 Integers = npt.NDArray[np.int64]
 
 CLOCK_SAMPLE = 65_536
-"""Number of times in a trace that determine the clock's step."""
+"""Number of times used to estimate the clock's step."""
 
 
 EVENTS_SCHEMA: dict[str, type[pl.DataType]] = {
@@ -34,7 +34,7 @@ TEXTS_SCHEMA: dict[str, type[pl.DataType]] = {"row": pl.Int64, "text": pl.String
 
 @dataclass(frozen=True)
 class Header:
-    """The trace's description of the machine that recorded it."""
+    """The trace's header: a description of the machine."""
 
     cpus: int
     tick_ns: int
@@ -55,7 +55,7 @@ class Columns(NamedTuple):
 
     @classmethod
     def of(cls, records: npt.NDArray[np.void]) -> Columns:
-        """Returns the columns of records in file format."""
+        """Returns the columns of records that are in the file's layout."""
         time, *others = (records[name].copy() for name in ("time", *cls._fields[1:]))
         return cls(time.view(np.int64), *others)
 
@@ -67,19 +67,19 @@ class Trace:
     path: Path
     header: Header
     events: pl.DataFrame
-    """One row per record, in the order of the unwrapped `sequence`; columns of EVENTS_SCHEMA."""
+    """One row per record in sequence order; columns of EVENTS_SCHEMA."""
     texts: pl.DataFrame
-    """Texts of TEXT_OWNERS: row (in `events`), text."""
+    """Texts of the records of TEXT_OWNERS kinds: row (in `events`), text."""
     truncated: bool
-    """True if recording was cut off: the last records of at least one CPU are missing."""
+    """True if recording ended too early: the last records of at least one CPU are missing."""
     missing: int
-    """Number of missing sequence numbers between the first and the last."""
+    """How many sequence numbers between the first and the last have no record."""
     declared_lost: int
-    """Number of records that the machine itself reports as lost."""
+    """How many lost records the machine reports in LOST records."""
 
     @property
     def lost(self) -> int:
-        """Number of lost records. A machine may report a loss in either way."""
+        """How many records were lost, as gaps in the sequence or LOST records show."""
         return max(self.missing, self.declared_lost)
 
     @cached_property
@@ -94,7 +94,7 @@ class Trace:
 
     @cached_property
     def clock_step_ns(self) -> int:
-        """The clock's step, from the first CLOCK_SAMPLE times (see clock_step)."""
+        """The clock's step in ns (see clock_step)."""
         return clock_step(self.column("time_ns")[:CLOCK_SAMPLE])
 
     def column(self, name: str) -> npt.NDArray[np.int64]:
@@ -110,7 +110,7 @@ class Trace:
         return values
 
     def piece(self, begin: int, end: int) -> npt.NDArray[np.void]:
-        """Returns the rows from `begin` to before `end`, in file format."""
+        """Returns the rows from `begin` to before `end`, in the file's layout."""
         return self.records(np.arange(begin, min(end, len(self))))
 
     @property
@@ -127,7 +127,7 @@ class Trace:
         return bool((self.column("kind") == kind).any())
 
     def sequence_at(self, row: int) -> int:
-        """Returns the unwrapped sequence number of the record in a row."""
+        """Returns a row's sequence number without wrap-around at 2**32."""
         return int(self.events["sequence"][row])
 
     def rows(self, *kinds: Kind) -> Integers:
@@ -135,7 +135,7 @@ class Trace:
         return np.flatnonzero(is_kind(self.column("kind"), *kinds))
 
     def records(self, rows: Integers) -> npt.NDArray[np.void]:
-        """Returns some rows of `events` in file format."""
+        """Returns some rows of `events` in the file's layout."""
         seldom_records = np.empty(len(rows), RECORD)
         for name in RECORD.names or ():
             column = self.column("time_ns" if name == "time" else name)[rows]
@@ -143,7 +143,7 @@ class Trace:
         return seldom_records
 
     def file_offset(self, row: int) -> int:
-        """Returns the byte offset in the file of a row's record. Reads the file again."""
+        """Returns where in the file (in bytes) a row's record is. Reads the file again."""
         sequence = np.uint32(self.sequence_at(row) & 0xFFFF_FFFF)
         with self.path.open("rb") as file:
             file.seek(self.header.header_bytes)
@@ -154,8 +154,9 @@ class Trace:
 
 
 def clock_step(times: Integers) -> int:
-    """Returns the greatest common divisor of the times, relative to the first one; 0 if all are equal.
+    """Returns the step (ns) of a clock: the greatest common divisor of times; 0 if all
+    are equal.
 
-    It is 1 for a fine clock. If the clock moves in larger steps, shorter durations appear as 0.
+    It is 1 for a fine clock. With a coarse clock, shorter durations appear as 0.
     """
     return int(np.gcd.reduce(times - times[0])) if len(times) else 0

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Extracts the few records of a trace that name, mark, fork and end processes."""
+"""Extracts from a trace the few records that name, mark, fork and end processes.
+
+Metrics need these records in any order, so they are kept in memory.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,9 @@ import polars as pl
 from schedlab.trace.format import RECORD, Kind, is_kind
 from schedlab.trace.model import CLOCK_SAMPLE, Header, Integers, clock_step
 from schedlab.trace.ordered import OrderedRecords, read_records
-from schedlab.trace.reader import AT_ONCE, Records, gather, read_texts
+from schedlab.trace.reader import PART_RECORDS, Records, read_texts, select_records
 
-_MANY = (
+_SCHEDULING_KINDS = (
     Kind.WAKEUP,
     Kind.BLOCK,
     Kind.SWITCH,
@@ -28,12 +31,13 @@ _MANY = (
     Kind.SCHEDULER_EXIT,
     Kind.DECISION,
     Kind.QUEUED,
+    Kind.DISPATCH,
 )
-"""Kinds with a record per scheduling decision. An outline contains only the other kinds."""
+"""Kinds of records that a trace has by the million; an outline omits them."""
 
 
-class Facts(Protocol):
-    """The properties of a trace apart from scheduling; both a whole trace and an outline have them."""
+class TraceFacts(Protocol):
+    """What an outline has in common with a whole trace."""
 
     @property
     def header(self) -> Header: ...
@@ -64,23 +68,23 @@ class Facts(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """The few records of a trace that may be larger than memory, with their rows."""
+    """The records of a trace that do not record scheduling decisions."""
 
     path: Path
     header: Header
     length: int
-    """Number of records of the trace."""
+    """Number of records of the whole trace."""
     row: Integers
-    """The row in the trace of each record; ascending."""
+    """Row of each record in the whole trace; ascending."""
     records: Records
     kinds: frozenset[Kind]
-    """The kinds of all records of the trace."""
+    """All kinds of records that occur in the whole trace."""
     begin_ns: int
     end_ns: int
     clock_step_ns: int
     missing: int
     last_record_complete: bool
-    """True if the last record is complete."""
+    """False if the file ends within a record."""
 
     def __len__(self) -> int:
         return self.length
@@ -90,23 +94,20 @@ class Outline:
         """See Trace."""
         return (
             not self.last_record_complete
-            or len(np.unique(self._of(Kind.END)["cpu"])) < self.header.cpus
+            or len(np.unique(self._records_of(Kind.END)["cpu"])) < self.header.cpus
         )
 
     @cached_property
     def lost(self) -> int:
         """See Trace."""
-        return max(self.missing, int(self._of(Kind.LOST)["second"].sum()))
+        return max(self.missing, int(self._records_of(Kind.LOST)["second"].sum()))
 
     @cached_property
     def texts(self) -> pl.DataFrame:
         """See Trace; rows are those of the trace."""
-        all_texts = read_texts(self.records, self.records["kind"])
-        return all_texts.with_columns(
-            row=pl.Series(self.row[all_texts["row"].to_numpy()], dtype=pl.Int64)
-        )
+        return read_texts(self.records, self.records["kind"], self.row)
 
-    def _of(self, kind: Kind) -> Records:
+    def _records_of(self, kind: Kind) -> Records:
         records: Records = self.records[self.records["kind"] == kind]
         return records
 
@@ -116,13 +117,13 @@ class Outline:
 
     def rows(self, *kinds: Kind) -> Integers:
         """See Facts. Raises ValueError for a kind that outlines do not contain."""
-        if set(kinds) & set(_MANY):
+        if set(kinds) & set(_SCHEDULING_KINDS):
             raise ValueError("an outline does not hold such records")
         selected_rows: Integers = self.row[is_kind(self.records["kind"], *kinds)]
         return selected_rows
 
     def at(self, name: str, rows: Integers) -> npt.NDArray[np.int64]:
-        """See Facts. The values of rows that the outline does not contain are arbitrary."""
+        """See Facts. Values are arbitrary for rows that the outline omits."""
         column = self.records["time" if name == "time_ns" else name]
         if name == "time_ns":
             column = column.view(np.int64)
@@ -133,23 +134,23 @@ class Outline:
         return values
 
 
-def read_outlined(path: str | Path) -> tuple[OrderedRecords, Outline]:
+def open_outlined(path: str | Path) -> tuple[OrderedRecords, Outline]:
     """Opens a trace that may be larger than memory, and extracts its outline. Raises the same errors as `read`."""
-    facts = _Gathered()
+    facts = _OutlineBuilder()
     source = read_records(path, facts.take)
-    return source, facts.of(source) if source.order is None else outline(source)
+    return source, facts.of(source) if source.order is None else extract_outline(source)
 
 
-def outline(source: OrderedRecords) -> Outline:
+def extract_outline(source: OrderedRecords) -> Outline:
     """Extracts the outline, reading the trace once."""
-    facts = _Gathered()
-    for begin in range(0, len(source), AT_ONCE):
-        facts.take(begin, source.piece(begin, begin + AT_ONCE))
+    facts = _OutlineBuilder()
+    for begin in range(0, len(source), PART_RECORDS):
+        facts.take(begin, source.piece(begin, begin + PART_RECORDS))
     return facts.of(source)
 
 
-class _Gathered:
-    """The parts of an outline, collected so far."""
+class _OutlineBuilder:
+    """The records of an outline, while the trace is read part by part."""
 
     def __init__(self) -> None:
         self._rows = [np.empty(0, np.int64)]
@@ -163,9 +164,9 @@ class _Gathered:
         """Adds the next records, whose first row is `begin`."""
         kind = records["kind"].copy()
         time = records["time"].copy().view(np.int64)
-        few = np.flatnonzero(~is_kind(kind, *_MANY))
+        few = np.flatnonzero(~is_kind(kind, *_SCHEDULING_KINDS))
         self._rows.append(few + begin)
-        self._needed_records.append(gather(records, few))
+        self._needed_records.append(select_records(records, few))
         self._kinds |= {one for one in set(Kind) - self._kinds if is_kind(kind, one).any()}
         self._begins.append(int(time.min()))
         self._ends.append(int(time.max()))
@@ -173,7 +174,7 @@ class _Gathered:
             self._sample = np.concatenate((self._sample, time))[:CLOCK_SAMPLE]
 
     def of(self, source: OrderedRecords) -> Outline:
-        """Returns the outline, after all records were added."""
+        """Returns the outline. Call after all records were added."""
         return Outline(
             path=source.path,
             header=source.header,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Splits a trace into parts that are small enough for memory and for the processor's caches."""
+"""Splits a trace into parts that fit in memory and in the processor's caches."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Protocol
 
 import numpy as np
 
-from schedlab.trace.cpu_records import CpuOrder, CpuRecords
-from schedlab.trace.errors import Named
+from schedlab.trace.cpu_records import CpuRecords, CpuSorter
+from schedlab.trace.errors import RecordSource
 from schedlab.trace.model import Columns, Header
-from schedlab.trace.reader import AT_ONCE, Records
-from schedlab.trace.steps import ProcessOrder, Steps
+from schedlab.trace.reader import PART_RECORDS, Records
+from schedlab.trace.steps import Steps, StepSorter
 
 _BUFFER_BYTES = 31 << 20
-"""glibc ignores larger blocks (M_MMAP_THRESHOLD in mallopt(3))."""
+"""Size of a block that glibc still reuses; it ignores larger ones (M_MMAP_THRESHOLD in mallopt(3))."""
 
 
-class Source(Named, Protocol):
+class Source(RecordSource, Protocol):
     """A trace that returns its records in order: in memory, or one piece at a time."""
 
     @property
@@ -35,13 +35,14 @@ class Source(Named, Protocol):
 
 
 class Part:
-    """Consecutive records in three orders.
+    """Consecutive records of a trace, in three orders, which are computed when they are first used.
 
-    If an order of one part is used, it must be used of all parts, because open states carry over.
+    An order that is used for one part must be used for all, because states carry over between
+    parts.
     """
 
     def __init__(
-        self, begin: int, records: Records, by_cpu: CpuOrder, by_process: ProcessOrder
+        self, begin: int, records: Records, by_cpu: CpuSorter, by_process: StepSorter
     ) -> None:
         self.begin = begin
         """Row of the first record."""
@@ -69,17 +70,18 @@ class Parts:
     """All parts of a trace; iterate only once."""
 
     def __init__(self, source: Source) -> None:
+        """`source`: the trace to split."""
         self._source = source
-        self.by_cpu = CpuOrder(source.header.cpus)
-        self.by_process = ProcessOrder()
+        self.by_cpu = CpuSorter(source.header.cpus)
+        self.by_process = StepSorter()
 
     def __iter__(self) -> Iterator[Part]:
         _keep_memory()
         begin = 0
         while begin < len(self._source):
-            # Larger parts if many processes are alive, so that their open states add only a
-            # constant factor.
-            size = max(AT_ONCE, 2 * len(self.by_process.rest().pid))
+            # With many live processes, parts are larger: each part repeats the states of all
+            # processes.
+            size = max(PART_RECORDS, 2 * len(self.by_process.rest().pid))
             records = self._source.piece(begin, begin + size)
             yield Part(begin, records, self.by_cpu, self.by_process)
             begin += len(records)
@@ -89,6 +91,6 @@ def _keep_memory() -> None:
     """Makes the C library keep large blocks for the next part.
 
     By default, glibc returns them to the kernel, which must clear new ones. After a block of this
-    size was freed, it keeps up to 64 MB. The block itself is never touched.
+    size was freed, glibc keeps up to 64 MB. The block itself is never written.
     """
     np.empty(_BUFFER_BYTES, np.uint8)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Exports a trace for ui.perfetto.dev, with the scheduler's events as Linux ftrace events.
+"""Exports a trace for ui.perfetto.dev, as if Linux's ftrace had recorded it.
 
-Perfetto builds its CPU view and its tracks of thread states from ftrace's sched_switch,
-sched_waking and task events, in one bundle per CPU. Events without a Linux counterpart (policies,
-tunables, attributes, marks) are on a separate track.
+Perfetto draws CPUs and thread states from ftrace's sched_switch, sched_waking and task events,
+which come in one bundle per CPU. Events without a Linux counterpart (policies, tunables,
+attributes, marks) go to a separate track.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from perfetto.protos.perfetto.trace import (  # type: ignore[import-untyped]
 )
 
 from schedlab.base.display.names import visible_line
-from schedlab.trace.bounds import TIME_MAX, impossible
+from schedlab.trace.bounds import TIME_MAX, has_impossible_field
 from schedlab.trace.format import (
     AttributeKind,
     BlockReason,
@@ -37,7 +37,7 @@ _THREAD = 0x10000
 _FROM_INTERRUPT = 0x08
 """A bit of an event's common_flags: the event happened in a hardware interrupt."""
 _RELEASE = "5.10.0"
-"""A release of Linux; Perfetto interprets the states below as numbered in this release."""
+"""The Linux release by whose numbering Perfetto interprets the states below."""
 _RUNNABLE, _PREEMPTED, _SLEEPING, _SLEEPING_IN_KERNEL, _ZOMBIE = 0x00, 0x100, 0x01, 0x02, 0x20
 _IN_KERNEL = {BlockReason.DISK, BlockReason.LOCK, BlockReason.JOURNAL}
 _BOOT_CLOCK = 6
@@ -46,12 +46,12 @@ _MARKS_TRACK = 1
 
 
 def write_perfetto(trace: Trace, path: Path) -> None:
-    """Writes a trace in Perfetto's format, without records whose numbers exceed the format's range."""
+    """Writes a trace in Perfetto's format. Omits records whose numbers are too large for the format."""
     path.write_bytes(_Converter(trace).convert())
 
 
 class _Converter:
-    """Converts the events in order, and tracks the state that Linux events need in addition."""
+    """Converts events one by one, and tracks the state that Linux's events repeat."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -88,7 +88,7 @@ class _Converter:
             Kind.ATTRIBUTE: self.attribute,
         }
         rows = self.trace.rows(*handlers)
-        rows = rows[~impossible(self.trace.records(rows), self.trace.header.cpus)]
+        rows = rows[~has_impossible_field(self.trace.records(rows), self.trace.header.cpus)]
         columns = ("time_ns", "cpu", "kind", "process", "first", "second")
         values = (self.trace.column(name)[rows].tolist() for name in columns)
         times = self.trace.column("time_ns")[rows]
@@ -112,13 +112,13 @@ class _Converter:
         track.name = "schedlab"
 
     def packet(self, time: int) -> Any:
-        """Adds a packet other than a bundle of events."""
+        """Adds and returns a packet; events of ftrace are added with `event`."""
         packet = self.out.packet.add(timestamp=time, timestamp_clock_id=_BOOT_CLOCK)
         packet.trusted_packet_sequence_id = _PACKET_SEQUENCE
         return packet
 
     def event(self, time: int, cpu: int, process: int) -> Any:
-        """Adds an ftrace event of a CPU while `process` ran there."""
+        """Adds and returns an ftrace event of a CPU that was running `process`."""
         if self.room[cpu] == 0:
             packet = self.out.packet.add(trusted_packet_sequence_id=_PACKET_SEQUENCE)
             self.bundle[cpu] = packet.ftrace_events
@@ -197,9 +197,9 @@ class _Converter:
         self.introduce(time, process, 0, second)
 
     def introduce(self, time: int, pid: int, parent: int, of: int) -> None:
-        """Names a task; `of`: the process that it is a thread of, or 0."""
+        """Names a task. `of`: the PID of the process if the task is one of its threads, or 0."""
         self.groups[pid] = of or pid
-        # 1 ns later, so that it extends the process that the event created.
+        # 1 ns later, so that it adds to the task that the previous event created
         tree = self.packet(time + 1).process_tree
         if of:
             tree.threads.add(tid=pid, tgid=of, name=self.names[pid])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checks that the steps of each process follow its state machine."""
+"""Checks that the state changes of each process are possible."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from schedlab.trace.breach import Breach, first_of
-from schedlab.trace.cpu_records import Mask, changes
-from schedlab.trace.errors import Named, RecordName, process_name, state_name
+from schedlab.trace.breach import Breach, first_breach_of
+from schedlab.trace.cpu_records import Mask, is_change
+from schedlab.trace.errors import RecordName, RecordSource, process_name, state_name
 from schedlab.trace.format import Kind, ProcessState, is_kind
 from schedlab.trace.model import Columns
 from schedlab.trace.steps import Steps
 from schedlab.trace.timeline import EXITING, OUT_OF_SIGHT, Step
 
 _UNKNOWN = 6
-"""The state of a PID before its first step."""
+"""State of a PID before its first step."""
 
-_STATES = 128
-_ALLOWED = np.zeros((len(Step), _STATES), bool)
-"""The steps that may follow each state."""
+_STATE_COUNT = 128
+_ALLOWED = np.zeros((len(Step), _STATE_COUNT), bool)
+"""Which steps may follow each state."""
 _ALLOWED[Step.BORN, [_UNKNOWN, ProcessState.ZOMBIE]] = True
 _ALLOWED[Step.FOUND, [_UNKNOWN, OUT_OF_SIGHT]] = True
 _ALLOWED[Step.UNSEEN, [ProcessState.RUNNABLE, ProcessState.BLOCKED]] = True
@@ -32,30 +32,35 @@ _ALLOWED[Step.ENDED, ProcessState.RUNNING] = True
 _FORBIDDEN = ~_ALLOWED.reshape(-1)
 
 
-def process_checks(trace: Named, steps: Steps, certain: Callable[[], int]) -> Iterator[Breach]:
-    """Checks that each step of a part may follow the previous one. `certain`: see `queued_checks`.
+def process_checks(
+    trace: RecordSource, steps: Steps, certain: Callable[[], int]
+) -> Iterator[Breach]:
+    """Yields steps in a part that may not follow the process's previous step.
 
-    `cpu_checks` has already checked that a process leaves and exits on the CPU where it runs.
+    `certain` returns the number of rows that are surely complete: later rows may lack records of a
+    truncated trace, and are not checked. That a process leaves the CPU where it runs is checked by
+    `cpu_checks`.
     """
     if len(steps.pid) == 0:
         return
-    before = np.empty_like(steps.after)
-    before[1:] = steps.after[:-1]
-    before[changes(steps.pid)] = _UNKNOWN
-    wrong = _FORBIDDEN[steps.step.astype(np.int16) * _STATES + before]
-    wrong |= _left_wrongly(steps, before)
-    bad = np.flatnonzero(wrong)
-    bad = bad[steps.row[bad] >= steps.begin]
-    if len(bad):
-        at = int(bad[steps.row[bad].argmin()])
+    previous_state = np.empty_like(steps.after)
+    previous_state[1:] = steps.after[:-1]
+    previous_state[is_change(steps.pid)] = _UNKNOWN
+    is_forbidden = _FORBIDDEN[steps.step.astype(np.int16) * _STATE_COUNT + previous_state]
+    is_forbidden |= _leaves_in_wrong_state(steps, previous_state)
+    forbidden = np.flatnonzero(is_forbidden)
+    forbidden = forbidden[steps.row[forbidden] >= steps.begin]
+    if len(forbidden):
+        at = int(forbidden[steps.row[forbidden].argmin()])
         if steps.row[at] < certain():
-            yield Breach(int(steps.row[at]), _explain(trace, steps, at, int(before[at])))
+            yield Breach(int(steps.row[at]), _explain(trace, steps, at, int(previous_state[at])))
 
 
 def queued_checks(columns: Columns, steps: Steps, certain: Callable[[], int]) -> Iterator[Breach]:
-    """Checks that queued processes exist. `certain` returns the first row that is not checked.
+    """Yields QUEUED records of processes that do not exist.
 
-    A process may still be running when it is queued, and lose its CPU only then.
+    `certain`: see `process_checks`. A process may be queued while it still runs, and lose its CPU
+    afterwards.
     """
     rows = np.flatnonzero(is_kind(columns.kind, Kind.QUEUED))
     if len(rows) == 0:
@@ -63,28 +68,26 @@ def queued_checks(columns: Columns, steps: Steps, certain: Callable[[], int]) ->
     pid = columns.process[rows].astype(np.int64)
     last = steps.last_before(pid, rows + steps.begin)
     state = np.where(last < 0, _UNKNOWN, steps.after[last] if len(steps.pid) else _UNKNOWN)
-    wrong = (state == _UNKNOWN) | is_kind(state, ProcessState.ZOMBIE)
-    if wrong.any():
-        wrong &= rows + steps.begin < certain()
-    yield from first_of(
+    is_wrong = (state == _UNKNOWN) | is_kind(state, ProcessState.ZOMBIE)
+    if is_wrong.any():
+        is_wrong &= rows + steps.begin < certain()
+    yield from first_breach_of(
         rows + steps.begin,
-        wrong,
-        lambda at: f"{process_name(int(pid[at]))} {_NOT_ALIVE[int(state[at])]}",
+        is_wrong,
+        lambda at: f"{process_name(int(pid[at]))} {_NOT_ALIVE_TEXTS[int(state[at])]}",
     )
 
 
-def _left_wrongly(steps: Steps, before: npt.NDArray[np.int8]) -> Mask:
-    """Marks processes that leave their CPU in a wrong state: as a zombie without EXIT, or not as a
-    zombie after EXIT.
-    """
+def _leaves_in_wrong_state(steps: Steps, before: npt.NDArray[np.int8]) -> Mask:
+    """Returns which steps leave a CPU in a wrong state: as a zombie without EXIT, or the reverse."""
     out = is_kind(steps.step, Step.OUT)
     as_zombie = is_kind(steps.after, ProcessState.ZOMBIE)
     alive = is_kind(steps.after, ProcessState.RUNNABLE, ProcessState.BLOCKED)
-    wrong: Mask = out & ~np.where(before == EXITING, as_zombie, alive)
-    return wrong
+    is_wrong: Mask = out & ~np.where(before == EXITING, as_zombie, alive)
+    return is_wrong
 
 
-def _explain(trace: Named, steps: Steps, at: int, before: int) -> str:
+def _explain(trace: RecordSource, steps: Steps, at: int, before: int) -> str:
     pid = int(steps.pid[at])
     if before == _UNKNOWN:
         return f"process {pid} was never forked, nor found when the trace began"
@@ -93,18 +96,20 @@ def _explain(trace: Named, steps: Steps, at: int, before: int) -> str:
     if before == EXITING:
         return f"process {pid} exited {since}; expected a switch from it as a zombie"
     if before == ProcessState.RUNNING:
-        return f"process {pid} runs on CPU {record.cpu} {since}; {_EXPECTED[Step(steps.step[at])]}"
+        return (
+            f"process {pid} runs on CPU {record.cpu} {since}; {_EXPECTATIONS[Step(steps.step[at])]}"
+        )
     if before == ProcessState.ZOMBIE:
-        return f"process {pid} is a zombie {since}; {_EXPECTED[Step(steps.step[at])]}"
-    return f"process {pid} is {state_name(before)} {since}; {_EXPECTED[Step(steps.step[at])]}"
+        return f"process {pid} is a zombie {since}; {_EXPECTATIONS[Step(steps.step[at])]}"
+    return f"process {pid} is {state_name(before)} {since}; {_EXPECTATIONS[Step(steps.step[at])]}"
 
 
-_NOT_ALIVE = {
+_NOT_ALIVE_TEXTS = {
     _UNKNOWN: "was never forked, nor found when the trace began",
     int(ProcessState.ZOMBIE): "is a zombie; expected a live process",
 }
 
-_EXPECTED = {
+_EXPECTATIONS = {
     Step.BORN: "expected a free PID",
     Step.IN: "expected a runnable one",
     Step.OUT: "expected it to run here, and to leave it runnable, blocked, or a zombie after EXIT",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads a trace file into tables: columns, order and texts."""
+"""Reads a trace file into memory: sorts its records, and assembles its texts."""
 
 from __future__ import annotations
 
@@ -28,30 +28,28 @@ from schedlab.trace.model import EVENTS_SCHEMA, TEXTS_SCHEMA, Header, Integers, 
 
 Records = npt.NDArray[np.void]
 
-AT_ONCE = 1 << 17
-"""Records of a long trace to process together (4 MiB), so that derived data fits the processor's caches."""
+PART_RECORDS = 1 << 17
+"""Number of records that are processed together (4 MiB), so that derived data stays in caches."""
 _CPUS_MAX = 0x10000
-_SPARSE = 4
-"""If sequence numbers span more than this many times the number of records, they are sorted by comparison."""
+_SPARSE_RATIO = 4
+"""If sequence numbers reach over more than this × the number of records, they are sorted by comparison."""
 
 
 def read(path: str | Path) -> Trace:
     """Reads a trace and sorts its records.
 
-    A truncated file is read up to where it ends, and `truncated` is set. `validate` checks whether
-    the trace is consistent.
-
-    Raises TraceError if the file is not a trace or has another version, and OSError if it cannot be
-    read.
+    A truncated file is read as far as it goes, and `truncated` is set. Use `validate` to check the
+    records. Raises TraceError if the file is not a trace or has another version, and OSError if it
+    cannot be read.
     """
     path = Path(path)
     header, record_bytes = read_header(path)
     records = map_records(path, header, record_bytes // RECORD.itemsize)
-    sequence = unwrap(records["sequence"])
-    order = order_of(sequence)
+    sequence = unwrap_sequence(records["sequence"])
+    order = sequence_order(sequence)
     if order is not None:
         sequence = sequence[order]
-        records = gather(records, order)
+        records = select_records(records, order)
     events = _event_table(records, sequence)
     missing = int(sequence[-1] - sequence[0]) + 1 - len(sequence) if len(sequence) else 0
     kinds = events["kind"].to_numpy()
@@ -67,19 +65,19 @@ def read(path: str | Path) -> Trace:
 
 
 def read_header(path: Path) -> tuple[Header, int]:
-    """Returns the header, and the number of bytes of records after it."""
+    """Returns the header, and how many bytes of records follow it."""
     size = path.stat().st_size
     with path.open("rb") as file:
         data = file.read(HEADER.itemsize)
     if len(data) < HEADER.itemsize:
         raise TraceError(
-            f"{path}: {size} bytes are too few for a trace: the machine wrote no header"
+            f"{path}: {size} bytes are too few for a trace: the machine wrote no header; repeat the run"
         )
-    header = header_of(path, data)
+    header = parse_header(path, data)
     return header, max(size - header.header_bytes, 0)
 
 
-def header_of(path: Path, data: bytes) -> Header:
+def parse_header(path: Path, data: bytes) -> Header:
     """Parses the first 64 bytes of a file. Raises TraceError if they are not a supported header."""
     fields = np.frombuffer(data, HEADER)[0]
     _check_header(path, fields)
@@ -92,9 +90,14 @@ def header_of(path: Path, data: bytes) -> Header:
     )
 
 
+_DAMAGED_FIX = "the file is damaged; record it again"
+
+
 def _check_header(path: Path, fields: np.void) -> None:
     if bytes(fields["magic"]) != MAGIC:
-        raise TraceError(f"{path}: not a trace: it does not begin with {MAGIC.decode()}")
+        raise TraceError(
+            f"{path}: not a trace: it does not begin with {MAGIC.decode()}; name the trace.bin of a run"
+        )
     if fields["version"] != VERSION:
         raise TraceError(
             f"{path}: trace version {fields['version']}, but schedlab {__version__} "
@@ -103,22 +106,26 @@ def _check_header(path: Path, fields: np.void) -> None:
     if fields["record_bytes"] != RECORD.itemsize:
         raise TraceError(
             f"{path}: records of {fields['record_bytes']} bytes, but version {VERSION}"
-            f" has {RECORD.itemsize}: the file is damaged; record it again"
+            f" has {RECORD.itemsize}: {_DAMAGED_FIX}"
         )
     if fields["header_bytes"] < HEADER.itemsize or fields["header_bytes"] % 8:
         raise TraceError(
             f"{path}: a header of {fields['header_bytes']} bytes; expected "
-            f"{HEADER.itemsize}, or a larger multiple of 8: the file is damaged; record it again"
+            f"{HEADER.itemsize}, or a larger multiple of 8: {_DAMAGED_FIX}"
         )
     if not 1 <= fields["cpus"] <= _CPUS_MAX:
-        raise TraceError(f"{path}: a machine of {fields['cpus']} CPUs; expected 1 to {_CPUS_MAX}")
+        raise TraceError(
+            f"{path}: a machine of {fields['cpus']} CPUs; expected 1 to {_CPUS_MAX}: {_DAMAGED_FIX}"
+        )
     if not 1 <= fields["cycles_per_second"] <= TIME_MAX:
         raise TraceError(
             f"{path}: the header says {fields['cycles_per_second']} cycles per second; expected 1 to"
-            f" {TIME_MAX}"
+            f" {TIME_MAX}: {_DAMAGED_FIX}"
         )
     if fields["tick_ns"] > TIME_MAX:
-        raise TraceError(f"{path}: a tick of {fields['tick_ns']} ns; expected at most {TIME_MAX}")
+        raise TraceError(
+            f"{path}: a tick of {fields['tick_ns']} ns; expected at most {TIME_MAX}: {_DAMAGED_FIX}"
+        )
 
 
 def map_records(path: Path, header: Header, count: int) -> Records:
@@ -127,8 +134,8 @@ def map_records(path: Path, header: Header, count: int) -> Records:
     return np.memmap(path, RECORD, mode="r", offset=header.header_bytes, shape=(count,))
 
 
-def unwrap(sequence: npt.NDArray[np.uint32]) -> Integers:
-    """Converts 32-bit sequence numbers to 64-bit ones without wrap-around; valid for up to 2**31 records."""
+def unwrap_sequence(sequence: npt.NDArray[np.uint32]) -> Integers:
+    """Converts 32-bit sequence numbers to 64-bit numbers without wrap-around; for up to 2**31 records."""
     if len(sequence) == 0:
         return np.empty(0, np.int64)
     origin = sequence[0]
@@ -139,13 +146,13 @@ def unwrap(sequence: npt.NDArray[np.uint32]) -> Integers:
     return unwrapped
 
 
-def rises(
+def sequence_differences(
     before: npt.NDArray[np.uint32] | None, sequence: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.uint32]:
-    """Returns by how much each sequence number exceeds its predecessor. A huge value is a step back.
+    """Returns the differences between consecutive sequence numbers; a huge difference is a step
+    back.
 
-    `before`: the predecessor of the first number; None if it is the trace's first, whose result is
-    1.
+    `before`: the number before the first one. If it is None, the first difference is 1.
     """
     numbers = np.empty(len(sequence) + 1, np.uint32)
     numbers[1:] = sequence
@@ -154,35 +161,39 @@ def rises(
     return risen
 
 
-def order_of(sequence: Integers) -> Integers | None:
-    """Returns the position of the record of each place in the order, or None if the records are in order."""
+def sequence_order(sequence: Integers) -> Integers | None:
+    """Returns the indices that sort records by sequence number, or None if they are in order."""
     if len(sequence) == 0 or bool((sequence[1:] > sequence[:-1]).all()):
         return None
     lowest = int(sequence.min())
     span = int(sequence.max()) - lowest + 1
-    if span <= _SPARSE * len(sequence):
-        order_by_life = np.full(span, -1, np.int64)
-        order_by_life[sequence - lowest] = np.arange(len(sequence))
-        order = order_by_life if span == len(sequence) else order_by_life[order_by_life >= 0]
+    if span <= _SPARSE_RATIO * len(sequence):
+        index_by_sequence = np.full(span, -1, np.int64)
+        index_by_sequence[sequence - lowest] = np.arange(len(sequence))
+        order = (
+            index_by_sequence
+            if span == len(sequence)
+            else index_by_sequence[index_by_sequence >= 0]
+        )
         if len(order) == len(sequence) and order.min() >= 0:
             return order
     by_comparing: Integers = np.argsort(sequence, kind="stable")
     return by_comparing
 
 
-def gather(records: Records, order: Integers) -> Records:
-    """Returns the records at some positions; several times faster than indexing."""
-    gathered: Records = np.take(_words(records), order, axis=0).view(RECORD).reshape(-1)
+def select_records(records: Records, order: Integers) -> Records:
+    """Returns the records at some indices; several times faster than numpy's own indexing."""
+    gathered: Records = np.take(_as_words(records), order, axis=0).view(RECORD).reshape(-1)
     return gathered
 
 
-def joined(records: Records, others: Records) -> Records:
+def concatenate_records(records: Records, others: Records) -> Records:
     """Concatenates records; several times faster than numpy's concatenate for structures."""
-    both: Records = np.concatenate((_words(records), _words(others))).view(RECORD).reshape(-1)
+    both: Records = np.concatenate((_as_words(records), _as_words(others))).view(RECORD).reshape(-1)
     return both
 
 
-def _words(records: Records) -> npt.NDArray[np.uint64]:
+def _as_words(records: Records) -> npt.NDArray[np.uint64]:
     return records.view(np.uint64).reshape(-1, RECORD.itemsize // 8)
 
 
@@ -202,12 +213,17 @@ def _event_table(records: Records, sequence: Integers) -> pl.DataFrame:
 
 
 def _all_ended(records: Records, kinds: npt.NDArray[np.int64], header: Header) -> bool:
-    ended = np.unique(records["cpu"][kinds == Kind.END])
-    return len(ended) >= header.cpus
+    ended_cpus = np.unique(records["cpu"][kinds == Kind.END])
+    return len(ended_cpus) >= header.cpus
 
 
-def read_texts(records: Records, kinds: npt.NDArray[np.integer]) -> pl.DataFrame:
-    """Assembles each text from its record and the TEXT records that follow on its CPU."""
+def read_texts(
+    records: Records, kinds: npt.NDArray[np.integer], rows: Integers | None = None
+) -> pl.DataFrame:
+    """Assembles each text from its record and the TEXT records that follow on its CPU.
+
+    `rows`: the row of each record; by default its index.
+    """
     holders = np.flatnonzero(is_kind(kinds, *TEXT_OWNERS, Kind.TEXT))
     holders = holders[np.argsort(records["cpu"][holders], kind="stable")]
     is_owner = kinds[holders] != Kind.TEXT
@@ -223,10 +239,12 @@ def read_texts(records: Records, kinds: npt.NDArray[np.integer]) -> pl.DataFrame
     follows = is_kind(kinds[owners], *TEXT_FOLLOWS)
     parts[follows, :-1] = parts[follows, 1:]
     parts[follows, -1] = 0
+    order = np.argsort(owners)
+    owners = owners[order]
     return pl.DataFrame(
-        {"row": owners, "text": _decode(parts)},
+        {"row": owners if rows is None else rows[owners], "text": _decode(parts[order])},
         schema=TEXTS_SCHEMA,
-    ).sort("row")
+    )
 
 
 def _text_bytes(records: Records) -> npt.NDArray[np.uint8]:
@@ -237,9 +255,9 @@ def _text_bytes(records: Records) -> npt.NDArray[np.uint8]:
 
 
 def _decode(texts: npt.NDArray[np.uint8]) -> list[str]:
-    """Decodes each text up to its first 0 byte. Few texts differ, so each distinct one is decoded once."""
+    """Decodes each text up to its first 0 byte; each distinct text only once, because few differ."""
     count, records, size = texts.shape
     joined = texts.reshape(count, records * size).view(f"S{records * size}").reshape(count)
-    different, which = np.unique(joined, return_inverse=True)
-    decoded = [text.partition(b"\0")[0].decode("utf-8", "replace") for text in different.tolist()]
+    distinct, which = np.unique(joined, return_inverse=True)
+    decoded = [text.partition(b"\0")[0].decode("utf-8", "replace") for text in distinct.tolist()]
     return [decoded[index] for index in which.tolist()]

@@ -8,21 +8,22 @@ from enum import IntEnum
 
 import numpy as np
 
-from schedlab.trace.affinity_checks import WORD_CPUS
+from schedlab.trace.affinity_checks import CPUS_PER_RECORD
 from schedlab.trace.bounds import (
     CYCLES_MAX,
     PROCESS_MAX,
     TIME_MAX,
-    no_counter,
-    no_process,
-    too_late,
+    has_impossible_counter,
+    has_impossible_pid,
+    is_too_late,
 )
-from schedlab.trace.breach import Breach, first_in, first_of
+from schedlab.trace.breach import Breach, first_breach, first_breach_of
 from schedlab.trace.errors import state_name
 from schedlab.trace.format import (
     SHARE_ATTRIBUTES,
     AttributeKind,
     BlockReason,
+    DispatchCallback,
     GroupField,
     Kind,
     LossKind,
@@ -37,44 +38,50 @@ _INITIAL_STATES = (ProcessState.RUNNABLE, ProcessState.RUNNING, ProcessState.BLO
 
 
 def record_checks(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]:
-    """Checks records of a machine with this many CPUs. `begin`: the row of the first record."""
+    """Yields records with invalid contents, for a machine with `cpus` CPUs.
+
+    `begin`: the row of the first record.
+    """
     time, cpu, kind, process, first, second = columns
-    yield from first_in(
+    yield from first_breach(
         begin,
         (kind < int(Kind.START)) | (kind > int(max(Kind))),
         lambda at: f"there is no kind {kind[at]}",
     )
-    yield from first_in(
+    yield from first_breach(
         begin, cpu >= cpus, lambda at: f"there is no CPU {cpu[at]}: the header says {cpus} CPUs"
     )
-    yield from first_in(
-        begin, too_late(time), lambda at: f"a time of more than {TIME_MAX} ns, which is 73 years"
+    yield from first_breach(
+        begin, is_too_late(time), lambda at: f"a time of more than {TIME_MAX} ns, which is 73 years"
     )
-    yield from first_in(
+    yield from first_breach(
         begin,
-        no_process(kind, process, first, second),
+        has_impossible_pid(kind, process, first, second),
         lambda at: f"no process has such a number: there are 1 to {PROCESS_MAX}",
     )
-    yield from first_in(
-        begin, no_counter(kind, second), lambda at: f"a cycle counter above {CYCLES_MAX}"
+    yield from first_breach(
+        begin,
+        has_impossible_counter(kind, second),
+        lambda at: f"a cycle counter above {CYCLES_MAX}",
     )
-    for of_kind, enumeration, called in (
+    for of_kind, enumeration, description in (
         (Kind.BLOCK, BlockReason, "reason to block"),
         (Kind.PREEMPT, PreemptReason, "reason to preempt"),
         (Kind.ATTRIBUTE, AttributeKind, "attribute"),
         (Kind.MARK, MarkKind, "kind of mark"),
         (Kind.TASK_GROUP, GroupField, "field of a group of tasks"),
+        (Kind.DISPATCH, DispatchCallback, "callback"),
     ):
-        yield from _number_check(columns, begin, of_kind, enumeration, called)
+        yield from _number_check(columns, begin, of_kind, enumeration, description)
     for of_policy in (Kind.POLICY, Kind.TUNABLE):
         yield from _shares_check(columns, begin, of_policy)
-    yield from _found_check(columns, begin)
+    yield from _initial_state_check(columns, begin)
     yield from _queue_check(columns, begin, cpus)
     yield from _affinity_check(columns, begin, cpus)
 
 
 def _number_check(
-    columns: Columns, begin: int, kind: Kind, enumeration: type[IntEnum], called: str
+    columns: Columns, begin: int, kind: Kind, enumeration: type[IntEnum], description: str
 ) -> Iterator[Breach]:
     of_kind = is_kind(columns.kind, kind)
     if not of_kind.any():
@@ -82,23 +89,23 @@ def _number_check(
     allowed = [int(number) for number in enumeration if number]
     number = columns.first
     of_kind &= (number < min(allowed)) | (number > max(allowed))
-    yield from first_in(begin, of_kind, lambda at: f"there is no {called} {number[at]}")
+    yield from first_breach(begin, of_kind, lambda at: f"there is no {description} {number[at]}")
 
 
 def _shares_check(columns: Columns, begin: int, kind: Kind) -> Iterator[Breach]:
     rows = np.flatnonzero(is_kind(columns.kind, kind))
     by = columns.process[rows]
-    yield from first_of(
+    yield from first_breach_of(
         rows + begin,
         ~is_kind(by, *SHARE_ATTRIBUTES),
         lambda at: f"there are no shares by attribute {by[at]}",
     )
 
 
-def _found_check(columns: Columns, begin: int) -> Iterator[Breach]:
+def _initial_state_check(columns: Columns, begin: int) -> Iterator[Breach]:
     rows = np.flatnonzero(is_kind(columns.kind, Kind.FOUND))
     state = columns.first[rows]
-    yield from first_of(
+    yield from first_breach_of(
         rows + begin,
         ~is_kind(state, *_INITIAL_STATES),
         lambda at: f"no process can be found as {state_name(int(state[at]))}",
@@ -107,7 +114,7 @@ def _found_check(columns: Columns, begin: int) -> Iterator[Breach]:
 
 def _queue_check(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]:
     cpu = columns.first
-    yield from first_in(
+    yield from first_breach(
         begin,
         (cpu >= cpus) & is_kind(columns.kind, Kind.QUEUED),
         lambda at: f"there is no queue of CPU {cpu[at]}: the header says {cpus} CPUs",
@@ -117,21 +124,23 @@ def _queue_check(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]:
 def _affinity_check(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]:
     rows = np.flatnonzero(is_kind(columns.kind, Kind.AFFINITY))
     word, allowed = columns.first[rows], columns.second[rows].astype(np.uint64)
-    left = np.clip(cpus - word.astype(np.int64) * WORD_CPUS, 0, WORD_CPUS)
-    full = left == WORD_CPUS
-    beyond = np.where(full, 0, allowed >> np.where(full, 0, left).astype(np.uint64))
-    yield from first_of(
+    remaining_cpus = np.clip(cpus - word.astype(np.int64) * CPUS_PER_RECORD, 0, CPUS_PER_RECORD)
+    is_full_word = remaining_cpus == CPUS_PER_RECORD
+    bits_beyond = np.where(
+        is_full_word, 0, allowed >> np.where(is_full_word, 0, remaining_cpus).astype(np.uint64)
+    )
+    yield from first_breach_of(
         rows + begin,
-        (left == 0) | (beyond > 0),
+        (remaining_cpus == 0) | (bits_beyond > 0),
         lambda at: f"it names CPUs that do not exist: the header says {cpus} CPUs",
     )
 
 
 def loss_check(columns: Columns, begin: int) -> Iterator[Breach]:
-    """Checks that no records were lost, except where the trace's writer repaired the loss."""
+    """Checks that no records were lost, except losses that the trace's writer has repaired."""
     rows = np.flatnonzero(is_kind(columns.kind, Kind.LOST))
     rows = rows[columns.first[rows] != LossKind.MENDED]
     lost = columns.second[rows]
-    yield from first_of(
+    yield from first_breach_of(
         rows + begin, lost > 0, lambda at: f"this CPU could not keep {lost[at]} records"
     )

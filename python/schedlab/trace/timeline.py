@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Defines the steps that change a process's state, in order."""
+"""Defines steps, which change a process's state, and how to look them up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from schedlab.trace.cpu_records import changes
+from schedlab.trace.cpu_records import is_change
 from schedlab.trace.model import Integers
 
 
@@ -26,25 +26,26 @@ class Step(IntEnum):
 
 
 EXITING = 5
-"""The state after ENDED: on its CPU for the last time. Not a value of ProcessState."""
+"""State after ENDED: the process is on its CPU for the last time. Not a value of ProcessState."""
 
 OUT_OF_SIGHT = 7
-"""The state after UNSEEN, until the process is FOUND again. Not a value of ProcessState."""
+"""State after UNSEEN, until the process is FOUND again. Not a value of ProcessState."""
 
-FIELD = 32
-"""Bits for a row, and for a PID, in the sort key of steps."""
+ROW_BITS = 32
+"""Bits for a row, and for a PID, in the number that steps are sorted by."""
 
 
-_DENSE = 1 << 16
-"""If PIDs span at most this range, they are looked up in a table."""
+_TABLE_SPAN_MAX = 1 << 16
+"""If PIDs lie in a range of at most this size, a table is used to look them up."""
 
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """Steps sorted by process and time. A life is a PID from its fork, or its first appearance, to its exit.
+    """Steps sorted by process and time, as arrays of equal length.
 
-    Arrays of equal length: `pid`, `row` (in the events), `step`, `after` (the process's state after
-    the step), `life` (a number per life, starting at 0, in the order of PID and fork).
+    `row` is the row in the trace's events. `after` is the process's state after the step. `life`
+    numbers the processes: a life is a PID from its fork, or its first appearance, to its exit.
+    Lives are numbered from 0 in the order of PID and fork.
     """
 
     pid: Integers
@@ -55,24 +56,24 @@ class Timeline:
 
     @property
     def first(self) -> Integers:
-        """Index of the first step of each life."""
-        return np.flatnonzero(changes(self.life))
+        """Index of each life's first step."""
+        return np.flatnonzero(is_change(self.life))
 
     def life_at(self, pid: Integers, row: Integers) -> Integers:
-        """Returns the life that each PID had at each row of the events; −1 if unknown."""
+        """Returns the life that each PID had at each row; −1 if unknown."""
         return life_at(self.pid[self.first], self.row[self.first], pid, row)
 
     def last_before(self, pid: Integers, row: Integers) -> Integers:
-        """Returns the index of each PID's last step before each row of the events; −1 if there is none."""
+        """Returns the index of each PID's last step before each row; −1 if there is none."""
         if len(self.pid) == 0:
             return np.full(len(pid), -1)
-        index = np.searchsorted(key(self.pid, self.row), key(pid, row)) - 1
+        index = np.searchsorted(sort_key(self.pid, self.row), sort_key(pid, row)) - 1
         return np.where((index >= 0) & (self.pid[index] == pid), index, -1)
 
 
-def key(pid: npt.NDArray[np.integer], row: Integers) -> Integers:
-    """Returns a key that sorts by process and row."""
-    return (pid.astype(np.int64) << FIELD) | row
+def sort_key(pid: npt.NDArray[np.integer], row: Integers) -> Integers:
+    """Returns a number that sorts steps by process and row."""
+    return (pid.astype(np.int64) << ROW_BITS) | row
 
 
 def life_at(
@@ -84,20 +85,25 @@ def life_at(
     """
     if len(start_rows) == 0:
         return np.full(len(pid), -1)
-    # The fork's own row already belongs to the life that it begins. If the trace lacks its
-    # beginning, steps may precede the first fork of their PID.
+    # The row of a fork already belongs to the child. If the trace lacks the beginning of a life,
+    # steps may precede the first fork of its PID.
     span = int(start_rows[-1] - start_rows[0]) + 1
-    if span <= _DENSE + 2 * len(pid) and (start_rows[1:] > start_rows[:-1]).all():
+    if span <= _TABLE_SPAN_MAX + 2 * len(pid) and (start_rows[1:] > start_rows[:-1]).all():
         lives = np.take(
-            _places(start_rows, span), pid.astype(np.int64) - (start_rows[0] - 1), mode="clip"
+            _life_index_table(start_rows, span),
+            pid.astype(np.int64) - (start_rows[0] - 1),
+            mode="clip",
         )
         return np.where(row >= begin_row[lives], lives, -1)
-    lives = np.searchsorted(key(start_rows, begin_row), key(pid, row), side="right") - 1
+    lives = np.searchsorted(sort_key(start_rows, begin_row), sort_key(pid, row), side="right") - 1
     return np.where((lives >= 0) & (start_rows[lives] == pid), lives, -1)
 
 
-def _places(start_rows: Integers, span: int) -> Integers:
-    """Returns a table of the index of each PID, from one before the first PID to one after the last; −1 for gaps."""
+def _life_index_table(start_rows: Integers, span: int) -> Integers:
+    """Returns a table that maps PIDs to the index of their first life; −1 for unused PIDs.
+
+    It reaches from one before the first PID to one after the last.
+    """
     table = np.full(span + 2, -1)
     table[start_rows - (start_rows[0] - 1)] = np.arange(len(start_rows))
     return table

@@ -4,9 +4,12 @@
 There are four groups of checks. Each relies on the groups before it:
 
 1. each record individually: its kind, its CPU and its numbers (`record_checks`);
+
 2. order: no sequence number is missing or duplicate;
-3. each CPU: its records are consistent, from START to END (`cpu_checks`);
-4. each process: its steps follow its state machine (`process_checks`).
+
+3. each CPU: its records fit together, from START to END (`cpu_checks`);
+
+4. each process: its state changes are possible (`process_checks`).
 
 The error names the first invalid record that the first failing group found.
 """
@@ -20,22 +23,22 @@ import numpy as np
 import numpy.typing as npt
 
 from schedlab.trace.affinity_checks import AffinityChecks
-from schedlab.trace.breach import Breach, first_in
+from schedlab.trace.breach import Breach, first_breach
 from schedlab.trace.cpu_checks import cpu_checks
 from schedlab.trace.errors import RecordName, TraceError
 from schedlab.trace.format import Kind
 from schedlab.trace.model import Integers, Trace
-from schedlab.trace.outline import Facts
+from schedlab.trace.outline import TraceFacts
 from schedlab.trace.parts import Part, Parts, Source
 from schedlab.trace.process_checks import process_checks, queued_checks
-from schedlab.trace.reader import rises
+from schedlab.trace.reader import sequence_differences
 from schedlab.trace.record_checks import loss_check, record_checks
 
 
 def validate(trace: Trace) -> None:
-    """Checks that a trace is consistent; raises TraceError if not.
+    """Raises TraceError if a trace is not consistent.
 
-    The last records of CPUs may be missing in a truncated trace. The records of different CPUs are
+    In a truncated trace, the last records of CPUs may be missing. Records of different CPUs are
     then compared only up to the first possible gap.
     """
     checks = Checks(trace, trace)
@@ -45,21 +48,21 @@ def validate(trace: Trace) -> None:
 
 
 def check_records(trace: Trace) -> None:
-    """Checks each record individually, not their consistency; raises TraceError."""
+    """Raises TraceError if a record has invalid contents; does not compare records."""
     for part in Parts(trace):
         breach = min(record_checks(part.columns, part.begin, trace.header.cpus), default=None)
         if breach is not None:
-            raise _error(trace, breach)
+            raise _trace_error(trace, breach)
 
 
 class Checks:
     """All checks of a trace whose parts arrive in order."""
 
-    def __init__(self, trace: Source, facts: Facts) -> None:
+    def __init__(self, trace: Source, facts: TraceFacts) -> None:
         self._trace = trace
         self._facts = facts
         self._breach: Breach | None = None
-        self._groups = [self._of_records, self._of_order, self._of_stories]
+        self._groups = [self._record_breaches, self._order_breaches, self._consistency_breaches]
         """The checks that may find an error of higher precedence."""
         self._affinity = AffinityChecks(facts.header.cpus, facts.has(Kind.AFFINITY))
         self._has_visits = facts.has(Kind.SCHEDULER_ENTER)
@@ -68,16 +71,19 @@ class Checks:
 
     @property
     def good(self) -> bool:
-        """True if no error was found so far."""
+        """True if no error was found yet."""
         return self._breach is None
 
     def take(self, part: Part) -> None:
-        """Checks the next part. Raises TraceError as soon as later parts cannot change which record is named."""
-        for place, group in enumerate(self._groups):
+        """Checks the next part.
+
+        Raises TraceError as soon as it is certain which record is the first invalid one.
+        """
+        for index, group in enumerate(self._groups):
             breach = min(group(part), default=None)
             if breach is not None:
                 self._breach = breach
-                self._groups = self._groups[:place]
+                self._groups = self._groups[:index]
                 break
         if not self._groups:
             self.end()
@@ -86,28 +92,28 @@ class Checks:
     def end(self) -> None:
         """Raises TraceError if an error was found."""
         if self._breach is not None:
-            raise _error(self._trace, self._breach)
+            raise _trace_error(self._trace, self._breach)
 
-    def _of_records(self, part: Part) -> Iterator[Breach]:
+    def _record_breaches(self, part: Part) -> Iterator[Breach]:
         yield from record_checks(part.columns, part.begin, self._facts.header.cpus)
         if not self._facts.truncated:
             yield from loss_check(part.columns, part.begin)
 
-    def _of_order(self, part: Part) -> Iterator[Breach]:
+    def _order_breaches(self, part: Part) -> Iterator[Breach]:
         begin = part.begin
-        step = rises(self._sequence, part.records["sequence"])
-        yield from first_in(
+        step = sequence_differences(self._sequence, part.records["sequence"])
+        yield from first_breach(
             begin,
             step == 0,
             lambda at: f"the sequence number {self._sequence_at(begin + at)} is there twice",
         )
-        wrong = step > 1
-        if wrong.any():
-            # Records that a cut-off CPU could not write come after all records that it wrote.
-            wrong &= np.arange(begin, begin + len(wrong)) < self._certain_rows
-        yield from first_in(
+        has_gap = step > 1
+        if has_gap.any():
+            # Records that a truncated CPU could not write follow all records that it wrote.
+            has_gap &= np.arange(begin, begin + len(has_gap)) < self._certain_rows
+        yield from first_breach(
             begin,
-            wrong,
+            has_gap,
             lambda at: (
                 f"{step[at] - 1} records before it are missing: "
                 f"expected sequence number {self._sequence_at(begin + at - 1) + 1}"
@@ -117,7 +123,7 @@ class Checks:
     def _sequence_at(self, row: int) -> int:
         return self._trace.sequence_at(row)
 
-    def _of_stories(self, part: Part) -> Iterator[Breach]:
+    def _consistency_breaches(self, part: Part) -> Iterator[Breach]:
         yield from cpu_checks(part.cpu_records, self._has_visits)
         yield from process_checks(self._trace, part.steps, lambda: self._certain_rows)
         yield from queued_checks(part.columns, part.steps, lambda: self._certain_rows)
@@ -125,7 +131,7 @@ class Checks:
 
     @cached_property
     def _certain_rows(self) -> int:
-        """Number of rows before the first record that a cut-off CPU may have failed to write."""
+        """How many rows are surely complete: later ones may lack records of a truncated CPU."""
         if not self._facts.truncated:
             return len(self._trace)
         cpus = self._facts.header.cpus
@@ -138,7 +144,7 @@ class Checks:
 
 
 def _last_rows(trace: Source, cpus: int) -> Integers:
-    """Returns the number of each CPU's last row, counted from 1; 0 if it has none."""
+    """Returns each CPU's last row, counted from 1; 0 without records."""
     last = np.zeros(cpus, np.int64)
     for part in Parts(trace):
         cpu = part.records["cpu"]
@@ -147,7 +153,7 @@ def _last_rows(trace: Source, cpus: int) -> Integers:
     return last
 
 
-def _error(trace: Source, breach: Breach) -> TraceError:
+def _trace_error(trace: Source, breach: Breach) -> TraceError:
     name = RecordName.of(trace, breach.row)
     offset = trace.file_offset(breach.row)
     return TraceError(f"{trace.path}: {name}: {breach.problem} (byte {offset} of the file)", name)

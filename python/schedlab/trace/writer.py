@@ -49,15 +49,17 @@ def text_records(
 ) -> Iterator[tuple[Kind, int, int]]:
     """Yields kind, `first` and `second` of each record of a text.
 
-    The parameters `first` and `second` apply to kinds with both a text and values.
+    The parameters `first` and `second` are for kinds with both a text and numbers.
     """
     if kind in TEXT_FOLLOWS:
         yield kind, first, second
         kind = Kind.TEXT
-    size = TEXT_BYTES_PER_RECORD
-    data = text.encode()[: size * (TEXT_RECORDS_MAX - 1)]
-    for at in range(0, max(len(data), 1), size):
-        high, low = _UNPACK_TEXT(data[at : at + size].ljust(size, b"\0"))
+    bytes_per_record = TEXT_BYTES_PER_RECORD
+    data = text.encode()[: bytes_per_record * (TEXT_RECORDS_MAX - 1)]
+    for index in range(0, max(len(data), 1), bytes_per_record):
+        high, low = _UNPACK_TEXT(
+            data[index : index + bytes_per_record].ljust(bytes_per_record, b"\0")
+        )
         yield kind, low, high
         kind = Kind.TEXT
 
@@ -81,18 +83,18 @@ class TraceWriter:
         self.records.append((time_ns, process, kind, cpu, first, second))
 
     def hold(self) -> int:
-        """Reserves a place for records that may turn out not to be needed, and returns it."""
+        """Reserves a place for records that are known only later, and returns it."""
         self.records.append([])
         return len(self.records) - 1
 
-    def fill(self, place: int, *records: Fields) -> None:
+    def fill(self, index: int, *records: Fields) -> None:
         """Adds records at a reserved place."""
-        record = self.records[place]
+        record = self.records[index]
         assert isinstance(record, list)
         record += records
 
     def in_order(self) -> Iterator[Fields]:
-        """Yields the records so far; records at a reserved place appear at that place."""
+        """Yields the records so far; those of a reserved place appear there."""
         for record in self.records:
             if isinstance(record, list):
                 yield from record
@@ -109,15 +111,15 @@ class TraceWriter:
         first: int = 0,
         second: int = 0,
     ) -> None:
-        """Adds a record with a text. `first` and `second` apply to kinds that also have values."""
+        """Adds a record with a text. `first` and `second` are for kinds with both a text and numbers."""
         for text_record, low, high in text_records(kind, text, first, second):
             self.add(time_ns, cpu, text_record, process, low, high)
 
     def write(self, path: Path, begin_ns: int, end_ns: int, origin_ns: int = 0) -> int:
-        """Writes the whole trace, including the header. Returns the number of records.
+        """Writes the whole trace, and returns the number of records.
 
-        `begin_ns` and `end_ns`: times of START and END of all CPUs; `origin_ns`: the time that
-        becomes 0 in the file.
+        `begin_ns`, `end_ns`: times of START and END of all CPUs. `origin_ns`: the time that becomes
+        0 in the file.
         """
         rows: list[Fields] = [
             (begin_ns, 0, Kind.START, cpu, 0, begin_ns - origin_ns) for cpu in range(self.cpus)

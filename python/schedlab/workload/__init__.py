@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Reads and changes workload files, and converts them for machines; defines costs of the simulator.
-It knows no machine.
+"""Reads workload files, changes values in them, and converts them for machines; defines the
+simulator's costs.
+
+Knows no machine.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Replaces values of a workload file: `tasks.cpu.instance=40` (docs/workload-files.md)."""
+"""Replaces values in workload files, such as `tasks.cpu.instance=40` (docs/workload-files.md)."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from pathlib import Path
 from schedlab.base.files.json_lines import JsonError, Node, Object, Value, parse
 
 Change = tuple[str, str]
-"""The place, as keys joined by dots; and the value, as JSON or text."""
-NOT_OF_THE_FILE = 0
-"""The line number of values that a change added."""
+"""Which value to change (keys joined by dots), and the new value (JSON, or text)."""
+CHANGE_LINE = 0
+"""Line number of a value that does not come from the file, but from a change."""
 
 
 def parse_change(text: str) -> Change:
     """Parses a change such as "tasks.cpu.instance=40", or "tasks.cpu.run.values=@FILE".
 
-    Raises ValueError for a malformed change or an unreadable file.
+    Raises ValueError if it is malformed, or if the file cannot be read.
     """
     place, equals, value = text.partition("=")
     if not equals or not place.strip() or not value.strip():
         raise ValueError("expected PLACE=VALUE, such as tasks.cpu.instance=40")
     value = value.strip()
-    return place.strip(), _content(Path(value[1:])) if value.startswith("@") else value
+    return place.strip(), _read_value_file(Path(value[1:])) if value.startswith("@") else value
 
 
-def _content(path: Path) -> str:
-    """Returns the value in a file: its JSON, or otherwise an array of its lines."""
+def _read_value_file(path: Path) -> str:
+    """Returns the JSON of a file or, if it is not JSON, a JSON array of its lines."""
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -38,16 +38,16 @@ def _content(path: Path) -> str:
     try:
         parse(text)
     except JsonError:
-        return f"[{', '.join(map(_item, lines))}]"
+        return f"[{', '.join(map(_json_item, lines))}]"
     return text.strip() if len(lines) != 1 or text.lstrip()[:1] in "[{" else f"[{lines[0]}]"
 
 
-def _item(line: str) -> str:
+def _json_item(line: str) -> str:
     return line if re.fullmatch(r"\d+(\.\d+)?", line) else json.dumps(line)
 
 
-def checked(changes: Iterable[Change]) -> tuple[Change, ...]:
-    """Returns the changes in the given order. Raises ValueError if a place is named twice."""
+def check_unique(changes: Iterable[Change]) -> tuple[Change, ...]:
+    """Returns the changes as given. Raises ValueError if two of them change the same value."""
     valid: dict[str, str] = {}
     for place, value in changes:
         if place in valid:
@@ -68,65 +68,77 @@ def workload_title(manifest: Mapping[str, object]) -> str:
     return f"{manifest['workload']} with {changed}" if changed else str(manifest["workload"])
 
 
-def changed(top: Node, changes: Iterable[Change]) -> Node:
-    """Returns the file's value with these changes applied in order.
+def apply_changes(top: Node, changes: Iterable[Change]) -> Node:
+    """Applies changes to a parsed workload file, in order, and returns the result.
 
-    A missing last key is added, so that a task can get a new property; all other keys must exist.
-    Raises JsonError, which lists the existing keys.
+    If the last key of a change is missing, it is added, so that a task can get a new property. All
+    other keys must exist. Raises JsonError, which lists the existing keys.
     """
     for place, value in changes:
-        top = _replaced(top, place, value, "")
+        top = _replace_value(top, place, value, "")
     return top
 
 
-def _replaced(node: Node, rest: str, text: str, path: str) -> Node:
+def _replace_value(node: Node, rest: str, text: str, path: str) -> Node:
     if not isinstance(node.value, Object):
-        raise JsonError(NOT_OF_THE_FILE, f"{path or 'the file'}: {rest} does not exist in it")
-    key = _key(node.value, rest)
-    place = f"{path}.{key}" if path else key
-    further = rest[len(key) + 1 :]
-    old = [value for name, value in node.value.members if name == key]
-    if len(old) > 1:
         raise JsonError(
-            NOT_OF_THE_FILE,
-            f"{place}: occurs {len(old)} times: expected names that distinguish them, "
+            CHANGE_LINE,
+            f"{path or 'the file'}: {rest} does not exist in it, because it is not an object; "
+            "name a shorter place",
+        )
+    key = _longest_key(node.value, rest)
+    place = f"{path}.{key}" if path else key
+    remaining = rest[len(key) + 1 :]
+    current_values = [value for name, value in node.value.members if name == key]
+    if len(current_values) > 1:
+        raise JsonError(
+            CHANGE_LINE,
+            f"{place}: occurs {len(current_values)} times: expected names that distinguish them, "
             f"such as {key}1 and {key}2",
         )
-    if further and not old:
+    if remaining and not current_values:
         keys = ", ".join(dict.fromkeys(name for name, _ in node.value.members))
         raise JsonError(
-            NOT_OF_THE_FILE, f"{place}: unknown: {path or 'the file'} has {keys or 'no keys'}"
+            CHANGE_LINE,
+            f"{place}: there is no such key; {path or 'the file'} has {keys or 'no keys'}",
         )
-    new = _replaced(old[0], further, text, place) if further else _value(text, place)
+    new_value = (
+        _replace_value(current_values[0], remaining, text, place)
+        if remaining
+        else _parse_value(text, place)
+    )
     members = (
-        tuple((name, new if name == key else value) for name, value in node.value.members)
-        if old
-        else (*node.value.members, (key, new))
+        tuple((name, new_value if name == key else value) for name, value in node.value.members)
+        if current_values
+        else (*node.value.members, (key, new_value))
     )
     return Node(Object(members), node.line, node.path)
 
 
-def _key(node: Object, rest: str) -> str:
-    """Returns the longest matching key, because keys may contain dots; otherwise the first word."""
+def _longest_key(node: Object, rest: str) -> str:
+    """Returns the longest key of the object that `rest` begins with; keys may contain dots.
+
+    Returns the first word if there is no such key.
+    """
     matching = [key for key, _ in node.members if rest == key or rest.startswith(f"{key}.")]
     return max(matching, key=len) if matching else rest.partition(".")[0]
 
 
-def _value(text: str, path: str) -> Node:
-    """Parses JSON, or returns other text as it is, so that `5ticks` needs no quotation marks."""
+def _parse_value(text: str, path: str) -> Node:
+    """Parses JSON. Text that is not JSON is a string, so that `5ticks` needs no quotation marks."""
     try:
-        return _moved(parse(text), path)
+        return _set_paths(parse(text), path)
     except JsonError:
-        return Node(text, NOT_OF_THE_FILE, path)
+        return Node(text, CHANGE_LINE, path)
 
 
-def _moved(node: Node, path: str) -> Node:
-    """Returns the node with its paths changed to `path`."""
+def _set_paths(node: Node, path: str) -> Node:
+    """Returns the node and all nodes in it, with paths that begin with `path`."""
     value: Value = node.value
     if isinstance(value, Object):
         value = Object(
-            tuple((key, _moved(member, f"{path}.{key}")) for key, member in value.members)
+            tuple((key, _set_paths(member, f"{path}.{key}")) for key, member in value.members)
         )
     elif isinstance(value, tuple):
-        value = tuple(_moved(item, f"{path}.{place}") for place, item in enumerate(value))
-    return Node(value, NOT_OF_THE_FILE, path)
+        value = tuple(_set_paths(item, f"{path}.{index}") for index, item in enumerate(value))
+    return Node(value, CHANGE_LINE, path)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Manages cost profiles of the simulator: files, built-in profiles and changes by users.
+"""Reads and writes cost profiles of the simulator, and applies users' changes to them.
 
-A profile is JSON (docs/simulator.md). The simulator's built-in table is generated from
+A profile is a JSON file (docs/simulator.md). The simulator's built-in profile is generated from
 `sim/costs/kernel.json`.
 """
 
@@ -14,22 +14,29 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from schedlab.base.files.atomic import written
+from schedlab.base.files.atomic import atomic_write
 from schedlab.base.files.json_lines import JsonError, Node, Object, parse
 from schedlab.base.files.reading import read_bytes
-from schedlab.base.toolchain.policies import is_choice, unknown
-from schedlab.errors import FileRefused, WrongUsage, parameter
+from schedlab.base.toolchain.policies import describe_unknown_name, is_choice
+from schedlab.errors import FileRefused, WrongUsage, format_parameter
 from schedlab.paths import ROOT
-from schedlab.workload.values import by_key, integer, members, wrong
+from schedlab.workload.values import (
+    Fields,
+    integer_reader,
+    object_members,
+    read_any_text,
+    read_integer,
+    value_error,
+)
 
 SUFFIX = ".json"
 FORMAT = 1
 NANOSECONDS_MAX = 10**12
-SHIPPED = ROOT / "sim" / "costs" / "kernel.json"
-BUILT_IN = ("kernel", "none", "textbook")
-"""The simulator's built-in profiles."""
+SHIPPED_PROFILE = ROOT / "sim" / "costs" / "kernel.json"
+BUILT_IN_PROFILES = ("kernel", "none", "textbook")
+"""Names of the profiles that the simulator contains."""
 
-COSTS = {
+COST_MEANINGS = {
     "boot": "time from boot until the workload begins",
     "stagger": "delay from a CPU's tick to the next CPU's tick",
     "scheduler": "a scheduling decision",
@@ -50,22 +57,23 @@ COSTS = {
     "exit": "from the system call until the process has ended",
     "reap": "reaping a child that has ended, by its parent",
 }
-"""The costs by name, as in sim/costs.c, and what each one includes."""
+"""What each cost includes. The names are those of sim/costs.c."""
 
 _CHANGE = re.compile(r"([a-z][a-z0-9_.:-]*)=(\d{1,18})")
 _TEXT_CHANGE = re.compile(r"[a-z][a-z0-9_.:-]*\+?=\d{1,18}")
 _PROFILE_KEYS = ("format", "description", "base", "machine", "tick_ns", "costs")
-_COST_KEYS = ("ns", "spread_ns", "events", "source")
+_COST_NUMBERS = ("ns", "spread_ns", "events", "low_ns", "high_ns")
+_COST_KEYS = (*_COST_NUMBERS, "source")
 
 
 @dataclass(frozen=True)
 class Costs:
-    """The costs of a run."""
+    """The costs that a run charges."""
 
     name: str
-    """The name for users and for a run's manifest; for a file, it contains the start of the file's hash."""
+    """Name for users and manifests. For costs from a file, it contains the start of the file's hash."""
     text: str
-    """The costs in schedlab-sim's format."""
+    """The costs in the text format of schedlab-sim."""
 
     def changed(self, *changes: str) -> Costs:
         """Returns the costs with changes such as "fork=20000"."""
@@ -73,7 +81,7 @@ class Costs:
         return Costs(self.name + added, self.text + added)
 
 
-KERNEL = Costs("kernel", "kernel")
+KERNEL_COSTS = Costs("kernel", "kernel")
 
 
 @dataclass(frozen=True)
@@ -82,35 +90,41 @@ class Cost:
 
     ns: int
     spread_ns: int = 0
-    """Interquartile range of the measured values."""
+    """Interquartile range (ns) of the measured values."""
     events: int = 0
-    """The number of measured events; 0: unknown."""
+    """Number of measured events; 0 if unknown."""
     source: str = ""
+    low_ns: int | None = None
+    """Lower end of the 95 % interval of `ns`; None if unknown."""
+    high_ns: int | None = None
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A file of costs. Other costs are those of its base."""
+    """The content of a cost file. Costs that it does not name are those of `base`."""
 
     costs: Mapping[str, Cost]
     base: str = "none"
     description: str = ""
     machine: str = ""
     tick_ns: int = 0
-    """The tick of the measured runs; 0: unknown."""
+    """Tick length of the measured runs in ns; 0 if unknown."""
 
     def text(self) -> str:
-        """Returns the costs in the simulator's format.
+        """Returns the costs in the simulator's text format.
 
-        Later entries override earlier ones. General costs therefore come first, then those of
-        policies, then those of presets.
+        General costs come first, then those of policies, then those of presets, because later
+        entries override earlier ones.
         """
         names = sorted(self.costs, key=lambda name: (name.count("."), name.count(":")))
         return ",".join([self.base, *(f"{name}={self.costs[name].ns}" for name in names)])
 
     def costs_as_dicts(self) -> dict[str, dict[str, int | str]]:
         """Returns the costs by name, as in the file."""
-        return {name: asdict(cost) for name, cost in self.costs.items()}
+        return {
+            name: {key: value for key, value in asdict(cost).items() if value is not None}
+            for name, cost in self.costs.items()
+        }
 
     def to_dict(self) -> dict[str, object]:
         """Returns the file's content."""
@@ -124,21 +138,22 @@ class Profile:
         }
 
 
-def choose(text: str) -> Costs:
-    """Returns the costs of "kernel", "kernel,fork=20000" or "profile.json,fork=20000". Raises
-    WrongUsage for invalid text.
+def parse_costs(text: str) -> Costs:
+    """Parses costs such as "kernel", "kernel,fork=20000" or "profile.json,fork=20000".
+
+    Raises WrongUsage if they are invalid.
     """
     first, *changes = (part.strip() for part in text.split(","))
-    if first in BUILT_IN:
+    if first in BUILT_IN_PROFILES:
         base = Costs(first, first)
     elif first.endswith(SUFFIX):
-        base = _of_file(Path(first))
+        base = _read_costs_file(Path(first))
     elif _CHANGE.fullmatch(first):
-        base, changes = KERNEL, [first, *changes]
+        base, changes = KERNEL_COSTS, [first, *changes]
     else:
         raise WrongUsage(
             f"{first!r}: unknown costs",
-            what=parameter("costs", text),
+            what=format_parameter("costs", text),
             fix="use kernel, none, textbook, a profile (a file whose name ends in "
             f"{SUFFIX}), or NAME=NANOSECONDS",
         )
@@ -147,13 +162,14 @@ def choose(text: str) -> Costs:
     return base.changed(*changes)
 
 
-def checked_text(text: str) -> str:
-    """Returns the text of Costs if it is valid, for text from a file. Raises ValueError if the
-    simulator could not read it.
+def check_costs_text(text: str) -> str:
+    """Returns `text` if the simulator can read it as costs; raises ValueError otherwise.
+
+    For texts that come from files.
     """
     base, *changes = text.split(",")
     wrong_change = next((change for change in changes if not _TEXT_CHANGE.fullmatch(change)), None)
-    if base not in BUILT_IN or wrong_change is not None:
+    if base not in BUILT_IN_PROFILES or wrong_change is not None:
         raise ValueError(
             f"costs: {wrong_change or base!r}: expected NAME=NANOSECONDS after a profile's name"
         )
@@ -165,45 +181,45 @@ def _check_change(text: str, change: str) -> None:
     if not match:
         raise WrongUsage(
             f"{change!r}: not a cost",
-            what=parameter("costs", text),
+            what=format_parameter("costs", text),
             fix="write NAME=NANOSECONDS, such as fork=20000",
         )
-    problem = _unknown(match[1])
+    problem = _why_unknown(match[1])
     if problem:
-        raise WrongUsage(problem, what=parameter("costs", text))
+        raise WrongUsage(problem, what=format_parameter("costs", text))
     if int(match[2]) > NANOSECONDS_MAX:
         raise WrongUsage(
             f"{change}: too large",
-            what=parameter("costs", text),
+            what=format_parameter("costs", text),
             fix=f"use at most {NANOSECONDS_MAX} ns",
         )
 
 
-def _unknown(name: str) -> str:
-    """Returns what is wrong with the name of a cost, or with the policy after its dot; "" if nothing is."""
+def _why_unknown(name: str) -> str:
+    """Returns why the name of a cost (or the policy after its dot) is unknown; "" if it is known."""
     cost, dot, policy = name.partition(".")
-    if cost not in COSTS:
-        return unknown("cost", cost, COSTS)
+    if cost not in COST_MEANINGS:
+        return describe_unknown_name("cost", cost, COST_MEANINGS)
     if dot and not is_choice(policy):
         return f"expected POLICY or POLICY:PRESET after the dot of {name}"
     return ""
 
 
-def _of_file(path: Path) -> Costs:
-    content = _content(path)
+def _read_costs_file(path: Path) -> Costs:
+    content = _read_file(path)
     digest = hashlib.sha256(content).hexdigest()
-    return Costs(f"{path.name} ({digest[:12]})", read(path).text())
+    return Costs(f"{path.name} ({digest[:12]})", read_profile(path).text())
 
 
-def _content(path: Path) -> bytes:
+def _read_file(path: Path) -> bytes:
     try:
         return read_bytes(path)
     except FileRefused as error:
         raise WrongUsage(f"costs {error}") from None
 
 
-def write(path: Path, profile: Profile) -> None:
-    """Writes the file atomically. Each cost has its own line, because sim/make_costs_table.sh reads lines."""
+def write_profile(path: Path, profile: Profile) -> None:
+    """Writes a profile. Each cost is on a separate line, because sim/make_costs_table.sh reads lines."""
     content = profile.to_dict()
     lines = [
         f"{json.dumps(name)}: {json.dumps(cost, ensure_ascii=False)}"
@@ -212,74 +228,58 @@ def write(path: Path, profile: Profile) -> None:
     head = [f"{json.dumps(key)}: {json.dumps(content[key])}" for key in content if key != "costs"]
     costs = '"costs": {\n        ' + ",\n        ".join(lines) + "\n    }"
     text = "{\n    " + ",\n    ".join([*head, costs]) + "\n}\n"
-    with written(path) as new:
+    with atomic_write(path) as new:
         new.write_text(text)
 
 
-def read(path: Path) -> Profile:
-    """Reads a profile. Raises WrongUsage, which names the line."""
+def read_profile(path: Path) -> Profile:
+    """Reads a profile. Raises WrongUsage with the line of an error."""
     try:
-        return profile_of(parse(_content(path).decode()))
+        return parse_profile(parse(_read_file(path).decode()))
     except UnicodeDecodeError as error:
         raise WrongUsage(f"costs {path}: expected UTF-8: {error.reason}") from None
     except JsonError as error:
         raise WrongUsage(f"{path}:{error.line}: {error}") from None
 
 
-def profile_of(node: Node) -> Profile:
-    """Returns the profile of a JSON node. Raises JsonError."""
-    fields = by_key(node, "an object: a profile of costs", _PROFILE_KEYS)
-    for key in ("format", "costs"):
-        if key not in fields:
-            raise wrong(node, f"the key {key} in it")
+def parse_profile(node: Node) -> Profile:
+    """Converts parsed JSON to a profile. Raises JsonError."""
+    fields = Fields(node, "an object: a profile of costs", _PROFILE_KEYS, ("format", "costs"))
     if fields["format"].value != FORMAT:
-        raise wrong(fields["format"], f"{FORMAT}, the only format")
-    base = _text(fields, "base") or "none"
-    if base not in BUILT_IN:
-        raise wrong(fields["base"], " or ".join(BUILT_IN))
-    tick = fields.get("tick_ns")
+        raise value_error(fields["format"], f"{FORMAT}, the only format")
+    base = fields.read("base", read_any_text, "") or "none"
+    if base not in BUILT_IN_PROFILES:
+        raise value_error(fields["base"], " or ".join(BUILT_IN_PROFILES))
     return Profile(
-        {name: _cost(name, cost_node) for name, cost_node in _costs(fields["costs"])},
+        {name: _parse_cost(name, cost_node) for name, cost_node in _cost_nodes(fields["costs"])},
         base,
-        _text(fields, "description"),
-        _text(fields, "machine"),
-        integer(tick, 0, NANOSECONDS_MAX) if tick else 0,
+        fields.read("description", read_any_text, ""),
+        fields.read("machine", read_any_text, ""),
+        fields.read("tick_ns", _read_nanoseconds, 0),
     )
 
 
-def _costs(node: Node) -> tuple[tuple[str, Node], ...]:
-    entries = members(node, "an object: costs by their names")
-    for place, (name, cost_node) in enumerate(entries):
-        if any(name == before for before, _ in entries[:place]):
+def _cost_nodes(node: Node) -> tuple[tuple[str, Node], ...]:
+    entries = object_members(node, "an object: costs by their names")
+    for index, (name, cost_node) in enumerate(entries):
+        if any(name == before for before, _ in entries[:index]):
             raise JsonError(cost_node.line, f"{cost_node.path}: given twice: expected once")
     return entries
 
 
-def _cost(name: str, node: Node) -> Cost:
-    problem = _unknown(name)
+def _parse_cost(name: str, node: Node) -> Cost:
+    problem = _why_unknown(name)
     if problem:
         raise JsonError(node.line, f"{node.path}: {problem}")
     if not isinstance(node.value, Object):
-        return Cost(integer(node, 0, NANOSECONDS_MAX, _expected()))
-    fields = by_key(node, _expected(), _COST_KEYS)
-    if "ns" not in fields:
-        raise wrong(node, "the key ns in it")
-    numbers = {
-        key: integer(fields[key], 0, NANOSECONDS_MAX)
-        for key in ("ns", "spread_ns", "events")
-        if key in fields
-    }
-    return Cost(**numbers, source=_text(fields, "source"))
+        return Cost(read_integer(node, 0, NANOSECONDS_MAX, _expected_cost()))
+    fields = Fields(node, _expected_cost(), _COST_KEYS, ("ns",))
+    numbers = {key: _read_nanoseconds(fields[key]) for key in _COST_NUMBERS if key in fields}
+    return Cost(**numbers, source=fields.read("source", read_any_text, ""))
 
 
-def _expected() -> str:
+_read_nanoseconds = integer_reader(0, NANOSECONDS_MAX)
+
+
+def _expected_cost() -> str:
     return f"nanoseconds, a whole number from 0 to {NANOSECONDS_MAX}, or an object with the key ns"
-
-
-def _text(fields: Mapping[str, Node], key: str) -> str:
-    node = fields.get(key)
-    if node is None:
-        return ""
-    if not isinstance(node.value, str):
-        raise wrong(node, "a text")
-    return node.value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Draws random times and whole numbers for arriving processes."""
+"""Probability distributions of the random times and whole numbers of a workload."""
 
 from __future__ import annotations
 
@@ -15,38 +15,42 @@ import numpy.typing as npt
 from schedlab.workload.times import Time
 
 Uniform = Callable[[], float]
-"""Returns a number between 0 and 1, both excluded."""
-_STEPS = 2**53
+"""Returns a random number between 0 and 1, both excluded."""
+_UNIFORM_STEPS = 2**53
 
 
-def uniform_of(below: Callable[[int], int]) -> Uniform:
-    """Returns a generator of numbers between 0 and 1. `below` returns an integer from 0 to one less
-    than its argument.
+def make_uniform(below: Callable[[int], int]) -> Uniform:
+    """Returns a generator of random numbers between 0 and 1.
+
+    `below` returns a random integer from 0 to one less than its argument.
     """
-    return lambda: _uniform(below(_STEPS))
+    return lambda: _uniform(below(_UNIFORM_STEPS))
 
 
 def _uniform(number: int) -> float:
-    return (number % _STEPS + 0.5) / _STEPS
+    return (number % _UNIFORM_STEPS + 0.5) / _UNIFORM_STEPS
 
 
-def _chosen(weights: tuple[float, ...], number: float) -> int:
-    """Returns the index that a number between 0 and 1 selects among the weights."""
+def _choose_index(weights: tuple[float, ...], number: float) -> int:
+    """Returns which of the weights a number between 0 and 1 selects."""
     sums = tuple(accumulate(weights))
-    place = number * sums[-1]
-    return next((i for i, upto in enumerate(sums) if place < upto), len(sums) - 1)
+    position = number * sums[-1]
+    return next((i for i, partial_sum in enumerate(sums) if position < partial_sum), len(sums) - 1)
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """A distribution of times. Results are in nanoseconds, for a given tick length."""
+    """A distribution of times. Results are in ns; `tick_ns` converts times given in ticks."""
 
     def draw(self, below: Callable[[int], int], tick_ns: int) -> Time:
-        """Draws a time, rounded to nanoseconds; `below` as for `uniform_of`."""
-        return Time(max(round(self.drawn_ns(uniform_of(below), tick_ns)), 0))
+        """Draws a time and rounds it to nanoseconds. `below`: as for `make_uniform`."""
+        return Time(max(round(self.drawn_ns(make_uniform(below), tick_ns)), 0))
 
     def draws(self, numbers: npt.NDArray[np.uint64], tick_ns: int) -> npt.NDArray[np.uint64]:
-        """Returns the times that `draw` gives for these numbers, in nanoseconds, if each draw uses one number."""
+        """Does the same as `draw` for many random numbers at once; returns ns.
+
+        Requires that each draw uses one number.
+        """
         uniform = map(_uniform, numbers.tolist()).__next__
         drawn = (self.drawn_ns(uniform, tick_ns) for _ in numbers)
         return np.fromiter((max(round(time), 0) for time in drawn), np.uint64, len(numbers))
@@ -55,13 +59,13 @@ class Distribution:
         raise NotImplementedError
 
     def moments_ns(self, tick_ns: int) -> tuple[float, float]:
-        """Returns the means of the time and of its square; the second may be infinite."""
+        """Returns the mean of the time (ns) and the mean of its square (ns²), which may be infinite."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Constant(Distribution):
-    """Always the same time."""
+    """Always the same time: the mean."""
 
     mean: Time
 
@@ -74,8 +78,8 @@ class Constant(Distribution):
 
 
 @dataclass(frozen=True)
-class Even(Distribution):
-    """Uniform between 0 and twice the mean."""
+class UniformTimes(Distribution):
+    """Uniform distribution between 0 and twice the mean."""
 
     mean: Time
 
@@ -103,7 +107,7 @@ class Exponential(Distribution):
 
 @dataclass(frozen=True)
 class LogNormal(Distribution):
-    """Log-normal: the logarithm has the standard deviation `sigma`."""
+    """Log-normal distribution: the logarithm of the time has the standard deviation `sigma`."""
 
     mean: Time
     sigma: float
@@ -119,7 +123,7 @@ class LogNormal(Distribution):
 
 @dataclass(frozen=True)
 class Pareto(Distribution):
-    """The Pareto distribution with exponent `shape`, above `least`; bounded if `most` is finite."""
+    """Pareto distribution above `least` with the exponent `shape`; bounded if `most` is finite."""
 
     least: float
     """Nanoseconds."""
@@ -140,19 +144,19 @@ class Pareto(Distribution):
         density = shape * least**shape / (1 - (least / most) ** shape)
         if shape == power:
             return float(density * math.log(most / least))
-        grown = power - shape
-        return float(density * (most**grown - least**grown) / grown)
+        exponent = power - shape
+        return float(density * (most**exponent - least**exponent) / exponent)
 
 
 @dataclass(frozen=True)
 class Mixture(Distribution):
-    """One of several distributions, chosen by weight."""
+    """One of several distributions, each chosen with a probability in proportion to its weight."""
 
     parts: tuple[Distribution, ...]
     weights: tuple[float, ...]
 
     def drawn_ns(self, uniform: Uniform, tick_ns: int) -> float:
-        return self.parts[_chosen(self.weights, uniform())].drawn_ns(uniform, tick_ns)
+        return self.parts[_choose_index(self.weights, uniform())].drawn_ns(uniform, tick_ns)
 
     def moments_ns(self, tick_ns: int) -> tuple[float, float]:
         moments = [part.moments_ns(tick_ns) for part in self.parts]
@@ -168,7 +172,7 @@ class Mixture(Distribution):
 
 @dataclass(frozen=True)
 class IntegerDistribution:
-    """A whole number drawn from several by weight; 1 by default."""
+    """A whole number that is one of `values`, chosen in proportion to `weights`."""
 
     values: tuple[int, ...] = (1,)
     weights: tuple[float, ...] = (1.0,)
@@ -180,4 +184,4 @@ class IntegerDistribution:
 
     def draw(self, uniform: Uniform) -> int:
         """Draws a number."""
-        return self.values[_chosen(self.weights, uniform())]
+        return self.values[_choose_index(self.weights, uniform())]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads the task groups of a workload file: paths in the file become numbers for the machine."""
+"""Reads the task groups of a workload file; gives each path, such as "/users/ann", a number."""
 
 from __future__ import annotations
 
@@ -7,27 +7,37 @@ import re
 
 from schedlab.base.files.json_lines import JsonError, Node, Object
 from schedlab.workload.model import GROUPS_MAX, TaskGroup
-from schedlab.workload.values import by_key, integer, members, time, wrong
+from schedlab.workload.values import (
+    members_by_key,
+    object_members,
+    read_integer,
+    read_time,
+    value_error,
+)
 
 _PATH = re.compile(r"(?:/[A-Za-z0-9_+:-][A-Za-z0-9_.+:-]*)+")
 _PATH_MAX = 64
 """Characters."""
-_PATH_WORDS = f'the path of a group, such as "/users/ann", with at most {_PATH_MAX} characters'
+_PATH_EXPECTED = f'the path of a group, such as "/users/ann", with at most {_PATH_MAX} characters'
 _KEYS = ("weight", "quota", "period")
 _WEIGHT_MAX = 10_000
-_TIME_LEAST, _PERIOD_MOST, _QUOTA_MOST = 10**6, 10**9, 10**12
+_TIME_MIN_NS, _PERIOD_MAX_NS, _QUOTA_MAX_NS = 10**6, 10**9, 10**12
 """Nanoseconds, as in policies/policy.h."""
 
 
 _RANGES = {
     "weight": (1, _WEIGHT_MAX, ""),
-    "quota": (_TIME_LEAST, _QUOTA_MOST, "ns"),
-    "period": (_TIME_LEAST, _PERIOD_MOST, "ns"),
+    "quota": (_TIME_MIN_NS, _QUOTA_MAX_NS, "ns"),
+    "period": (_TIME_MIN_NS, _PERIOD_MAX_NS, "ns"),
 }
+"""Range and unit of each field."""
 
 
 def set_group_line(number: int, field: str, value: int) -> str:
-    """Returns the line of the simulator's text format that sets a field of a group, or "" if the value is invalid."""
+    """Returns the line that sets a field of a group in the simulator's text format.
+
+    "" if the value is invalid.
+    """
     if not 0 <= number < GROUPS_MAX or (number == 0 and field in ("parent", "weight")):
         return ""
     if field == "parent":
@@ -39,7 +49,7 @@ def set_group_line(number: int, field: str, value: int) -> str:
 
 
 class Groups:
-    """Assigns numbers to paths; a parent has a lower number than its children."""
+    """The groups of a workload file by path. A parent has a lower number than its children."""
 
     def __init__(self) -> None:
         self._by_path: dict[str, TaskGroup] = {}
@@ -49,24 +59,26 @@ class Groups:
         return tuple(sorted(self._by_path.values(), key=lambda group: group.number))
 
     def declare(self, node: Node) -> None:
-        """Reads the section `groups`."""
+        """Reads the section `groups` of the file."""
         declared: set[str] = set()
-        for path, group_node in members(node, "an object whose keys are the paths of groups"):
+        for path, group_node in object_members(
+            node, "an object whose keys are the paths of groups"
+        ):
             if path in declared:
                 raise JsonError(group_node.line, f"{group_node.path}: given twice: expected once")
             declared.add(path)
             number = 0 if path == "/" else self._number(path, group_node)
-            given = by_key(group_node, "an object, which may be empty", _KEYS)
-            if "weight" in given and not number:
-                raise wrong(given["weight"], "no weight, because the root has no siblings")
-            if "period" in given and "quota" not in given:
-                raise wrong(given["period"], "a `quota` with it")
+            fields = members_by_key(group_node, "an object, which may be empty", _KEYS)
+            if "weight" in fields and not number:
+                raise value_error(fields["weight"], "no weight, because the root has no siblings")
+            if "period" in fields and "quota" not in fields:
+                raise value_error(fields["period"], "a `quota` with it")
             self._by_path[path] = TaskGroup(
                 number,
                 self._by_path[path].parent if number else 0,
-                integer(given["weight"], 1, _WEIGHT_MAX) if "weight" in given else None,
-                _length(given.get("quota"), _QUOTA_MOST),
-                _length(given.get("period"), _PERIOD_MOST),
+                read_integer(fields["weight"], 1, _WEIGHT_MAX) if "weight" in fields else None,
+                _read_duration_ns(fields.get("quota"), _QUOTA_MAX_NS),
+                _read_duration_ns(fields.get("period"), _PERIOD_MAX_NS),
             )
 
     def number(self, node: Node) -> int:
@@ -76,22 +88,22 @@ class Groups:
     def _number(self, path: object, node: Node) -> int:
         if not isinstance(path, str) or len(path) > _PATH_MAX or not _PATH.fullmatch(path):
             hint = "; the object `groups` says what a group has" if isinstance(path, Object) else ""
-            raise JsonError(node.line, f"{node.path}: expected {_PATH_WORDS}{hint}")
+            raise JsonError(node.line, f"{node.path}: expected {_PATH_EXPECTED}{hint}")
         if path in self._by_path:
             return self._by_path[path].number
-        above = path.rpartition("/")[0]
-        parent = self._number(above, node) if above else 0
+        parent_path = path.rpartition("/")[0]
+        parent = self._number(parent_path, node) if parent_path else 0
         number = sum(1 for path in self._by_path if path != "/") + 1
         if number >= GROUPS_MAX:
-            raise wrong(node, f"at most {GROUPS_MAX - 1} groups in addition to the root")
+            raise value_error(node, f"at most {GROUPS_MAX - 1} groups in addition to the root")
         self._by_path[path] = TaskGroup(number, parent)
         return number
 
 
-def _length(node: Node | None, most: int) -> int | None:
+def _read_duration_ns(node: Node | None, most: int) -> int | None:
     if node is None:
         return None
-    value = time(node)
-    if value.in_ticks or not _TIME_LEAST <= value.number <= most:
-        raise wrong(node, f"a time of 1 ms to {most // 10**9} s, and not in ticks")
+    value = read_time(node)
+    if value.in_ticks or not _TIME_MIN_NS <= value.number <= most:
+        raise value_error(node, f"a time of 1 ms to {most // 10**9} s, and not in ticks")
     return int(value.number)

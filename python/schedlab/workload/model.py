@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Defines the content of workload files: tasks, and what their processes do."""
+"""Defines what a workload file contains: tasks, and what their processes do."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from dataclasses import dataclass, field
 
 from schedlab.workload.changes import Change
 from schedlab.workload.distributions import Distribution, IntegerDistribution, Uniform
-from schedlab.workload.times import Drawn, Time
+from schedlab.workload.times import RandomTime, Time
 
-ROOT = "root"
-"""The program that starts the tasks."""
-PROCESSES = (4096, 65536, 2**24)
-"""Process slots in the simulator: the minimum, the number if the demand is unknown, and the maximum."""
+ROOT_PROGRAM = "root"
+"""Name of the program of the first process, which starts the tasks."""
+PROCESS_SLOTS = (4096, 65536, 2**24)
+"""Number of process slots in the simulator: minimum, default if the demand is unknown, and maximum."""
 
 # --- attributes
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """An attribute as declared in policies/support/attributes.h."""
+    """The range of an attribute that tasks can set, as in policies/support/attributes.h."""
 
     least: int
     most: int
     standard: int
     """The default value."""
     best: int | None = None
-    """None: no value is better than another."""
+    """The value that is best for a task; None if no value is better than another."""
     key: str = ""
-    """The key in workload files; "": the name."""
+    """Key in workload files; "" if it equals the name."""
     is_time: bool = False
-    """True for nanoseconds."""
+    """True if the value is in nanoseconds."""
 
     def line(self, name: str, value: int) -> str:
         """Returns the line that sets the attribute in the simulator's text format (docs/simulator.md)."""
@@ -58,14 +58,14 @@ ATTRIBUTES = {
     "period": Attribute(0, _TIME_MAX, 0, key="dl-period", is_time=True),
     TASKGROUP: Attribute(0, GROUPS_MAX - 1, 0),
 }
-"""By name, as in the scheduler's files and in traces."""
+"""Attributes by their names in traces and in the scheduler's files."""
 ALL_WORK = -_TIME_MAX
-"""A runtime equal to the total computing time of the process."""
+"""Value of `runtime` that means all of the process's computing time."""
 
 
 @dataclass(frozen=True)
 class CpuSet(Attribute):
-    """The CPU affinity of a process: bit n of the number is CPU n."""
+    """The set of CPUs that a process may use, as a number: bit n is CPU n."""
 
     def line(self, name: str, value: int) -> str:
         return f"{name} {cpu_list(value)}"
@@ -73,9 +73,9 @@ class CpuSet(Attribute):
 
 CPUS_MAX = 1024
 ALL_CPUS = 2**CPUS_MAX - 1
-GIVEN: dict[str, Attribute] = {**ATTRIBUTES, "cpus": CpuSet(1, ALL_CPUS, ALL_CPUS)}
+FILE_ATTRIBUTES: dict[str, Attribute] = {**ATTRIBUTES, "cpus": CpuSet(1, ALL_CPUS, ALL_CPUS)}
 """Attributes in workload files, by their names in the simulator's text format."""
-GIVEN_KEYS = tuple(attribute.key or name for name, attribute in GIVEN.items())
+ATTRIBUTE_KEYS = tuple(attribute.key or name for name, attribute in FILE_ATTRIBUTES.items())
 
 
 def cpu_list(cpus: int) -> str:
@@ -90,30 +90,30 @@ def cpu_list(cpus: int) -> str:
 
 @dataclass(frozen=True)
 class Step:
-    """A line of the simulator's text format (docs/simulator.md): words, a time, words."""
+    """A line of a program in the simulator's text format: words, a time, and more words."""
 
     words: str
-    time: Time | Drawn | Distribution | None = None
+    time: Time | RandomTime | Distribution | None = None
     after: str = ""
 
 
 @dataclass(frozen=True)
 class Fork:
-    """Starts a process of this task."""
+    """Forks a process of the named task."""
 
     task: str
 
 
 @dataclass(frozen=True)
-class Meet:
-    """Waits at a barrier until the processes of all its tasks have arrived."""
+class MeetAtBarrier:
+    """Waits at a barrier until all processes that use the barrier have arrived."""
 
     channel: str
 
 
 @dataclass(frozen=True)
-class AwaitAll:
-    """Waits for all forked children that were not yet waited for."""
+class AwaitAllChildren:
+    """Waits for all forked children that the process has not waited for yet."""
 
 
 @dataclass(frozen=True)
@@ -123,80 +123,86 @@ class Loop:
     body: tuple[Item, ...]
 
 
-Item = Step | Fork | Meet | AwaitAll | Loop
+Item = Step | Fork | MeetAtBarrier | AwaitAllChildren | Loop
 
 
-def mean_ns(time: Time | Drawn | Distribution, tick_ns: int) -> float:
-    """Returns the mean of a time, in nanoseconds."""
+def mean_ns(time: Time | RandomTime | Distribution, tick_ns: int) -> float:
+    """Returns the mean of a fixed or random time in ns."""
     if isinstance(time, Time):
         return time.nanoseconds(tick_ns)
-    return time.mean_ns(tick_ns) if isinstance(time, Drawn) else time.moments_ns(tick_ns)[0]
+    return time.mean_ns(tick_ns) if isinstance(time, RandomTime) else time.moments_ns(tick_ns)[0]
 
 
-def looped(rounds: float, body: tuple[Item, ...]) -> tuple[Item, ...]:
-    """Returns the body without a loop if it runs once, and nothing if it never runs."""
+def make_loop(rounds: float, body: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Returns a loop with this body: just the body for one round, nothing for none."""
     if rounds == 1:
         return body
     return (Loop(rounds, body),) if rounds and body else ()
 
 
-def everything(items: Iterable[Item]) -> Iterator[Item]:
-    """Yields all items, including those within loops."""
+def all_items(items: Iterable[Item]) -> Iterator[Item]:
+    """Yields all items, including those inside loops."""
     for item in items:
         yield item
         if isinstance(item, Loop):
-            yield from everything(item.body)
+            yield from all_items(item.body)
 
 
-def forks(items: Iterable[Item], times: float = 1) -> dict[str, float]:
-    """Returns how many processes the items fork, by task; may be infinite."""
+def count_forks(items: Iterable[Item], times: float = 1) -> dict[str, float]:
+    """Returns how many processes of each task the items fork; may be infinite.
+
+    `times`: how often the items are executed.
+    """
     counts: dict[str, float] = {}
     for item in items:
         inner = {}
         if isinstance(item, Fork):
             inner = {item.task: times}
         elif isinstance(item, Loop):
-            inner = forks(item.body, times * item.rounds)
+            inner = count_forks(item.body, times * item.rounds)
         for task, count in inner.items():
             counts[task] = counts.get(task, 0) + count
     return counts
 
 
-def draws_itself(items: Iterable[Item]) -> bool:
-    """True if any time is drawn at random."""
+def has_random_times(items: Iterable[Item]) -> bool:
+    """Returns whether any time in the items is random."""
     return any(
-        isinstance(item, Step) and isinstance(item.time, Drawn | Distribution)
-        for item in everything(items)
+        isinstance(item, Step) and isinstance(item.time, RandomTime | Distribution)
+        for item in all_items(items)
     )
 
 
-def awaiting(items: Iterable[Item], pending: float = 0) -> tuple[tuple[Item, ...], float]:
-    """Replaces each AwaitAll by a number of waits; also returns the number of children not waited for.
+def replace_await_all(items: Iterable[Item], pending: float = 0) -> tuple[tuple[Item, ...], float]:
+    """Replaces each AwaitAll by as many `wait` steps as needed; also returns the children left
+    over.
 
-    `pending`: the number of children before. There is one `wait` more than children, and the last
-    one finds none, as in the schedlab kernel's programs. If the rounds of a loop have different
+    `pending`: number of children before the items. The schedlab kernel's programs wait until no
+    child remains, so there is one more `wait` than children. If the rounds of a loop have different
     numbers of children, the largest counts: waiting for a missing child takes no time.
     """
-    done: list[Item] = []
+    replaced: list[Item] = []
     for item in items:
-        if isinstance(item, AwaitAll):
-            done += looped(pending + 1, (Step("wait"),))
+        if isinstance(item, AwaitAllChildren):
+            replaced += make_loop(pending + 1, (Step("wait"),))
             pending = 0
         elif isinstance(item, Loop):
-            loop, pending = _awaiting_loop(item, pending)
-            done.append(loop)
+            loop, pending = _replace_in_loop(item, pending)
+            replaced.append(loop)
         else:
             pending += isinstance(item, Fork)
-            done.append(item)
-    return tuple(done), pending
+            replaced.append(item)
+    return tuple(replaced), pending
 
 
-def _awaiting_loop(loop: Loop, pending: float) -> tuple[Loop, float]:
-    if not any(isinstance(item, AwaitAll) for item in everything(loop.body)):
-        return loop, pending + sum(forks(loop.body).values()) * loop.rounds
-    _, left = awaiting(loop.body, pending)
-    body, left = awaiting(loop.body, max(pending, left) if loop.rounds > 1 else pending)
-    return Loop(loop.rounds, body), left
+def _replace_in_loop(loop: Loop, pending: float) -> tuple[Loop, float]:
+    if not any(isinstance(item, AwaitAllChildren) for item in all_items(loop.body)):
+        return loop, pending + sum(count_forks(loop.body).values()) * loop.rounds
+    _, left_over = replace_await_all(loop.body, pending)
+    body, left_over = replace_await_all(
+        loop.body, max(pending, left_over) if loop.rounds > 1 else pending
+    )
+    return Loop(loop.rounds, body), left_over
 
 
 # --- groups of tasks
@@ -204,15 +210,15 @@ def _awaiting_loop(loop: Loop, pending: float) -> tuple[Loop, float]:
 
 @dataclass(frozen=True)
 class TaskGroup:
-    """A task group for the policy (struct share_group), identified by a number."""
+    """A task group of the policy (struct share_group)."""
 
     number: int
     parent: int
     weight: int | None = None
     quota_ns: int | None = None
-    """None: no limit."""
+    """CPU time (ns) per period; None means unlimited."""
     period_ns: int | None = None
-    """None: the default."""
+    """Length of a period (ns); None means the default."""
 
     def lines(self) -> Iterator[str]:
         """Yields the lines of the simulator's text format that create the group."""
@@ -231,17 +237,18 @@ class TaskGroup:
 
 @dataclass(frozen=True)
 class Arrivals:
-    """When instances arrive: after random gaps, or at given times."""
+    """When the instances of a task arrive: after random gaps, or at given times."""
 
     gaps: Distribution | None
     times: tuple[Time, ...] = ()
-    """Used if there are no gaps."""
+    """Arrival times; used if there are no gaps."""
     batch: IntegerDistribution = field(default_factory=IntegerDistribution)
-    """The number of simultaneous arrivals."""
+    """Number of instances that arrive at the same time."""
 
     def starts(self, uniform: Uniform, tick_ns: int, scale: float) -> Iterator[int]:
-        """Yields the arrival times in nanoseconds, relative to the first; endless if there are
-        gaps, which are multiplied by `scale`.
+        """Yields the arrival times (ns), relative to the first one.
+
+        Endless if there are gaps. `scale`: factor for gaps.
         """
         time = 0
         for given in self.times:
@@ -253,7 +260,7 @@ class Arrivals:
 
 @dataclass(frozen=True)
 class Task:
-    """One member of `tasks`."""
+    """One entry of `tasks` in a workload file."""
 
     name: str
     group: str
@@ -264,20 +271,21 @@ class Task:
     body: tuple[Item, ...]
     """What each instance does."""
     drawn: Mapping[str, IntegerDistribution] = field(default_factory=dict)
-    """Attributes that are drawn for each instance."""
+    """Attributes whose values are drawn for each instance."""
 
     @property
     def arrives(self) -> bool:
-        """True if instances arrive at given times, independently of other processes."""
+        """Returns whether instances arrive at certain times, independent of other processes."""
         return bool(self.arrivals or self.delay.number)
 
     @property
     def is_reserved(self) -> bool:
-        """True if the task has a runtime in each period from its start."""
+        """Returns whether the task has a guaranteed runtime in each period from its start on."""
         return all(self.attributes.get(name) for name in ("runtime", "period"))
 
     def starts(self, seed: int, tick_ns: int, scale: float) -> Iterator[int]:
-        """Returns the start time of each instance, in nanoseconds since the machine's start.
+        """Yields the start time (ns since the machine's start) of each instance.
+
         `scale`: factor for gaps.
         """
         begin = self.delay.nanoseconds(tick_ns)
@@ -290,7 +298,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Device:
-    """A device whose interrupts add items to a channel at given times."""
+    """A device whose interrupts put items into a channel at certain times."""
 
     name: str
     channel: str
@@ -299,7 +307,7 @@ class Device:
     arrivals: Arrivals
 
     def starts(self, seed: int, tick_ns: int) -> Iterator[int]:
-        """Returns the time of each interrupt, in nanoseconds since the machine's start."""
+        """Yields the times (ns since the machine's start) of the interrupts."""
         begin = self.delay.nanoseconds(tick_ns)
         generator = random.Random(f"{seed}/{self.name}")
         times = self.arrivals.starts(generator.random, tick_ns, 1)
@@ -308,7 +316,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Starter:
-    """The first process, if the file defines its behaviour."""
+    """What the first process does, if the file defines it."""
 
     delay: Time
     attributes: Mapping[str, int]
@@ -320,79 +328,83 @@ class Starter:
         return isinstance(last, Step) and last.words.startswith("exit")
 
 
-STANDARD_LIMIT_NS = 60_000_000_000
-"""The default limit of a run, in nanoseconds of the machine's time."""
-_BEYOND_NS = 30_000_000_000
-"""Additional time for starting and ending processes."""
+DEFAULT_LIMIT_NS = 60_000_000_000
+"""Default limit of a run in ns of the machine's time."""
+_STARTUP_AND_EXIT_NS = 30_000_000_000
+"""Additional ns for starting and ending processes."""
 
 
-def limit_of(file: WorkloadFile | None) -> int:
-    """Returns the default time limit of a run, in nanoseconds. `file`: None for a program."""
+def default_limit_ns(file: WorkloadFile | None) -> int:
+    """Returns the default time limit of a run (ns). `file`: None for a program."""
     duration = file.duration_ns if file else None
-    return max(STANDARD_LIMIT_NS, duration + _BEYOND_NS) if duration else STANDARD_LIMIT_NS
+    return max(DEFAULT_LIMIT_NS, duration + _STARTUP_AND_EXIT_NS) if duration else DEFAULT_LIMIT_NS
 
 
 @dataclass(frozen=True)
 class WorkloadFile:
-    """A valid workload file."""
+    """The content of a valid workload file."""
 
     sha256: str
     """The hash of the file on disk."""
     changes: tuple[Change, ...]
-    """Values that override or extend those of the file."""
+    """Changes that were applied to the file."""
     duration_ns: int | None
     tasks: tuple[Task, ...]
     starter: Starter | None
     channels: Mapping[str, int]
     groups: tuple[TaskGroup, ...]
     notes: tuple[str, ...]
-    """Warnings about parts without effect."""
+    """Warnings about parts of the file that have no effect."""
     devices: tuple[Device, ...] = ()
     load: float | None = None
-    """The fraction of all CPUs that arriving work uses; None: as determined by the gaps."""
+    """Fraction of all CPUs for arriving work; None: it follows from the gaps."""
     source: str = field(default="", compare=False, repr=False)
-    """The whole file on disk."""
+    """The text of the file, without the changes."""
 
     @property
     def bodies(self) -> tuple[tuple[Item, ...], ...]:
-        """The bodies of all tasks and of the starter."""
+        """What each task does, and what the starter does."""
         starter_bodies = (self.starter.body,) if self.starter else ()
         return (*starter_bodies, *(task.body for task in self.tasks))
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes that any process is given."""
+        """Names of the attributes that any process sets."""
         return tuple(
             name
-            for name in GIVEN
+            for name in FILE_ATTRIBUTES
             if any(
-                name in task.attributes or name in task.drawn or _sets(task, name)
+                name in task.attributes or name in task.drawn or _sets_attribute(task, name)
                 for task in self.tasks
             )
         )
 
     @property
     def forked(self) -> dict[str, float]:
-        """The tasks that are forked by tasks, with their total number of processes."""
-        by_tasks = {fork for task in self.tasks for fork in forks(task.body)}
-        return {name: count for name, count in self._played().items() if name in by_tasks}
+        """Tasks that other tasks fork, and how many of their processes there are in total."""
+        by_tasks = {fork for task in self.tasks for fork in count_forks(task.body)}
+        return {
+            name: count for name, count in self._processes_per_task().items() if name in by_tasks
+        }
 
     def work_ns(self, task: Task, tick_ns: int) -> float:
-        """Returns an instance's mean computing time in nanoseconds, including its children.
+        """Returns the mean computing time (ns) of an instance, including its children.
 
-        It may be infinite; it is nan if it depends on the run.
+        May be infinite; nan if it depends on the run.
         """
         return self._work_of(task.body, tick_ns, len(self.tasks))
 
     def _work_of(self, items: Iterable[Item], tick_ns: int, depth: int) -> float:
         total = 0.0
-        named = {task.name: task for task in self.tasks}
+        tasks_by_name = {task.name: task for task in self.tasks}
         for item in items:
             if isinstance(item, Loop):
                 total += item.rounds * self._work_of(item.body, tick_ns, depth)
             elif isinstance(item, Fork):
                 inner = (
-                    self._work_of(named[item.task].body, tick_ns, depth - 1) if depth else math.inf
+                    self._work_of(tasks_by_name[item.task].body, tick_ns, depth - 1)
+                    if depth
+                    else math.inf
                 )
                 total += inner
             elif isinstance(item, Step) and item.words == "run until":
@@ -402,9 +414,9 @@ class WorkloadFile:
         return total
 
     def offered(self, tick_ns: int) -> float:
-        """Returns how many CPUs arriving work keeps busy on average, without `load`; nan if it depends on the run.
+        """Returns how many CPUs arriving work keeps busy on average, ignoring `load`.
 
-        Only arrivals after gaps count.
+        nan if it depends on the run. Considers only arrivals after gaps.
         """
         return sum(
             task.arrivals.batch.mean * self.work_ns(task, tick_ns) / gap
@@ -414,79 +426,84 @@ class WorkloadFile:
         )
 
     def gap_scale(self, tick_ns: int, cpus: int) -> float:
-        """Returns the factor for gaps that gives the requested load."""
+        """Returns the factor for gaps that produces the requested load."""
         return self.offered(tick_ns) / (self.load * cpus) if self.load else 1
 
     def cpus_missing(self, cpus: int) -> str:
-        """Returns the first CPU set without any CPU of a machine with `cpus` CPUs, or ""."""
-        given = [task.attributes for task in self.tasks]
+        """Returns a CPU set in the file that has no CPU of a machine with `cpus` CPUs, or ""."""
+        attribute_sets = [task.attributes for task in self.tasks]
         if self.starter:
-            given.insert(0, self.starter.attributes)
-        named = [cpu_list(attributes["cpus"]) for attributes in given if "cpus" in attributes]
+            attribute_sets.insert(0, self.starter.attributes)
+        cpu_lists = [
+            cpu_list(attributes["cpus"]) for attributes in attribute_sets if "cpus" in attributes
+        ]
         for body in self.bodies:
-            words = (item.words.split() for item in everything(body) if isinstance(item, Step))
-            named += [step_words[1] for step_words in words if step_words[0] == "cpus"]
-        lowest = ((int(re.split("[-,]", text)[0]), text) for text in named)
+            words = (item.words.split() for item in all_items(body) if isinstance(item, Step))
+            cpu_lists += [step_words[1] for step_words in words if step_words[0] == "cpus"]
+        lowest = ((int(re.split("[-,]", text)[0]), text) for text in cpu_lists)
         return next((text for first, text in lowest if first >= cpus), "")
 
     def drawing(self) -> frozenset[str]:
-        """Returns the tasks whose processes differ: they draw random times, or start processes that do."""
-        names = {task.name for task in self.tasks if task.drawn or draws_itself(task.body)}
+        """Tasks whose processes differ at random: they draw times, or start processes that do."""
+        names = {task.name for task in self.tasks if task.drawn or has_random_times(task.body)}
         for _ in self.tasks:
-            names |= {task.name for task in self.tasks if names & forks(task.body).keys()}
+            names |= {task.name for task in self.tasks if names & count_forks(task.body).keys()}
         return frozenset(names)
 
     def processes(self) -> int:
-        """Returns the number of processes that the simulator must reserve."""
-        least, unknown, most = PROCESSES
+        """Number of process slots that the simulator needs."""
+        least, unknown, most = PROCESS_SLOTS
         total = self.total()
         return unknown if math.isinf(total) else min(max(least, int(total) + 2), most)
 
     def total(self) -> float:
-        """Returns the total number of processes if the run does not end early; may be infinite."""
-        return sum(self._played().values())
+        """Number of processes in the whole run; may be infinite."""
+        return sum(self._processes_per_task().values())
 
     def parties(self) -> dict[str, int]:
-        """Returns how many processes meet at each barrier. Processes forked by tasks cannot."""
+        """Returns how many processes meet at each barrier. (Processes forked by tasks cannot.)"""
         counts: dict[str, int] = {}
-        started = self._started()
+        started = self._started_per_task()
         bodies = ((self.starter.body, 1),) if self.starter else ()
         for body, count in (
             *bodies,
             *((task.body, int(started[task.name])) for task in self.tasks),
         ):
-            for item in everything(body):
-                if isinstance(item, Meet):
+            for item in all_items(body):
+                if isinstance(item, MeetAtBarrier):
                     counts[item.channel] = counts.get(item.channel, 0) + count
         return counts
 
-    def _started(self) -> dict[str, float]:
-        """Returns how many processes of each task the first process starts."""
+    def _started_per_task(self) -> dict[str, float]:
+        """How many processes of each task the first process starts."""
         if self.starter:
-            started = forks(self.starter.body)
+            started = count_forks(self.starter.body)
             return {task.name: started.get(task.name, 0) for task in self.tasks}
         return {task.name: task.instances for task in self.tasks}
 
-    def _played(self) -> dict[str, float]:
-        """Returns the number of processes of each task; infinite if a task forks itself."""
-        played = self._started()
+    def _processes_per_task(self) -> dict[str, float]:
+        """How many processes of each task there are; infinite if a task forks itself."""
+        counts = self._started_per_task()
         for _ in self.tasks:
-            played = self._with_children(played)
-        grown = self._with_children(played)
-        return {name: count if grown[name] == count else math.inf for name, count in played.items()}
+            counts = self._with_children(counts)
+        next_counts = self._with_children(counts)
+        return {
+            name: count if next_counts[name] == count else math.inf
+            for name, count in counts.items()
+        }
 
-    def _with_children(self, played: Mapping[str, float]) -> dict[str, float]:
-        """Returns the numbers including one more generation of children."""
-        grown = self._started()
+    def _with_children(self, counts: Mapping[str, float]) -> dict[str, float]:
+        """Adds one more generation of children to the numbers of processes."""
+        next_counts = self._started_per_task()
         for task in self.tasks:
-            for child, count in forks(task.body).items():
-                if played[task.name]:
-                    grown[child] += played[task.name] * count
-        return grown
+            for child, count in count_forks(task.body).items():
+                if counts[task.name]:
+                    next_counts[child] += counts[task.name] * count
+        return next_counts
 
 
-def _sets(task: Task, attribute: str) -> bool:
+def _sets_attribute(task: Task, attribute: str) -> bool:
     return any(
         isinstance(item, Step) and item.words.startswith(f"{attribute} ")
-        for item in everything(task.body)
+        for item in all_items(task.body)
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Generates random workload files: processes that compute, sleep, run periodically and share a lock."""
+"""Generates random workload files for tests: processes compute, sleep, run periodically, share a lock."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any
 
 
 def random_workload(seed: int) -> dict[str, Any]:
-    """Returns two to four tasks of one to three processes. Each process computes for at most about 60 ms.
+    """Returns a workload of two to four tasks, with one to three processes each.
 
-    No task arrives at a tick. There, the microseconds of a fork would decide which process runs
-    next.
+    Each process computes for at most about 60 ms. No task arrives at a tick, because there the
+    microseconds of a fork would decide which process runs next.
     """
     generator = random.Random(f"workload {seed}")
-    return {"tasks": {f"task-{i}": _task(generator) for i in range(generator.randint(2, 4))}}
+    return {"tasks": {f"task-{i}": _random_task(generator) for i in range(generator.randint(2, 4))}}
 
 
 def exact_workload(seed: int, tasks: int) -> dict[str, Any]:
-    """Returns a workload for the simulator without costs, where decisions at a tick are repeatable.
+    """Returns a workload for a simulator without costs, where decisions at a tick are repeatable.
 
-    Its tasks also arrive and work in whole ticks, yield, hold two locks and change their
+    Its tasks also arrive at ticks, work for whole ticks, yield, hold two locks and change
     attributes.
     """
     generator = random.Random(f"exact workload {seed}")
-    return {"tasks": {f"task-{i}": _exact_task(generator) for i in range(tasks)}}
+    return {"tasks": {f"task-{i}": _random_exact_task(generator) for i in range(tasks)}}
 
 
-def _exact_task(generator: random.Random) -> dict[str, Any]:
-    task = _task(generator)
+def _random_exact_task(generator: random.Random) -> dict[str, Any]:
+    task = _random_task(generator)
     for key in [key for key in task if key.startswith("run")]:
         if generator.random() < 0.5:
             task[key] = f"{generator.randint(1, 6)}ticks"
@@ -51,7 +51,7 @@ def _exact_task(generator: random.Random) -> dict[str, Any]:
 _STEPS = frozenset(("run", "sleep", "lock", "unlock", "timer", "yield"))
 
 
-def _task(generator: random.Random) -> dict[str, Any]:
+def _random_task(generator: random.Random) -> dict[str, Any]:
     loops = generator.randint(1, 8)
     task: dict[str, Any] = {
         "instance": generator.randint(1, 3),
@@ -66,12 +66,12 @@ def _task(generator: random.Random) -> dict[str, Any]:
         if generator.random() < 0.3:
             task |= {f"lock{step}": "l", f"run{step + 10}": 400, f"unlock{step}": "l"}
         if generator.random() < 0.6:
-            task[f"sleep{step}"] = _sleep(generator)
+            task[f"sleep{step}"] = _random_sleep(generator)
     if generator.random() < 0.2:
         task["timer"] = {"ref": "unique", "period": generator.randint(5000, 20_000)}
     return task
 
 
-def _sleep(generator: random.Random) -> str | int:
+def _random_sleep(generator: random.Random) -> str | int:
     ticks = generator.random() < 0.5
     return f"{generator.randint(1, 8)}ticks" if ticks else generator.randint(500, 9000)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Converts a workload file for a machine, for one seed and tick length: to bytes, and to text (docs/simulator.md)."""
+"""Converts a workload file for a machine: to text (docs/simulator.md), or to bytes.
+
+Random times are drawn for a seed, and ticks get a length.
+"""
 
 from __future__ import annotations
 
@@ -14,44 +17,45 @@ from schedlab.workload.binary_steps import (
     Assembly,
     Line,
     Lines,
-    Rounds,
-    iterate_lines,
-    text_of_program,
+    RepeatedLines,
+    expand_lines,
+    format_program,
 )
-from schedlab.workload.distributions import Constant, Distribution, Mixture, uniform_of
+from schedlab.workload.distributions import Constant, Distribution, Mixture, make_uniform
 from schedlab.workload.model import (
     ALL_WORK,
-    GIVEN,
-    ROOT,
-    AwaitAll,
+    FILE_ATTRIBUTES,
+    ROOT_PROGRAM,
+    AwaitAllChildren,
     Device,
     Fork,
     Item,
     Loop,
-    Meet,
+    MeetAtBarrier,
     Starter,
     Step,
     Task,
     WorkloadFile,
-    awaiting,
-    draws_itself,
-    everything,
+    all_items,
+    has_random_times,
+    replace_await_all,
 )
-from schedlab.workload.times import Drawn
+from schedlab.workload.times import RandomTime
 
-FINISHED = "finished"
-"""The channel that reports to the first process when processes other than its children have ended."""
+FINISHED_CHANNEL = "finished"
+"""Channel that tells the first process that processes other than its children have ended."""
 _WORD = 2**64 - 1
 _GAMMA = 0x9E3779B97F4A7C15
-_ROUNDS_FEW = 8
-"""Above this number, all rounds of a loop are drawn together."""
+_UNROLLED_ROUNDS_MAX = 8
+"""The random numbers of loops with more rounds than this are drawn together."""
 
 
-class Numbers:
-    """A process's random numbers, as in the schedlab kernel's programs (workloads/api/common.c).
+class RandomNumbers:
+    """The random numbers of a process, as in the schedlab kernel's programs
+    (workloads/api/common.c).
 
-    The generator is SplitMix64 (Steele, Lea, Flood, 2014). The next number of the parent determines
-    the seed of a child.
+    The generator is SplitMix64 (Steele, Lea, Flood, 2014). A child's seed is the next number of its
+    parent.
     """
 
     def __init__(self, state: int) -> None:
@@ -66,7 +70,7 @@ class Numbers:
         return value ^ (value >> 31)
 
     def take(self, count: int) -> npt.NDArray[np.uint64]:
-        """Returns the next `count` numbers, the same as `next` one by one."""
+        """Returns the next `count` random numbers, as `next` would one by one."""
         steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_GAMMA)
         values: npt.NDArray[np.uint64] = steps + np.uint64(self.state)
         self.state = (self.state + count * _GAMMA) & _WORD
@@ -76,44 +80,47 @@ class Numbers:
         return values
 
     def below(self, limit: int) -> int:
-        """Returns a number from 0 to limit − 1."""
+        """Returns a random number from 0 to limit − 1."""
         return self.next() % limit
 
-    def child(self) -> Numbers:
+    def child(self) -> RandomNumbers:
         """Returns the generator of the next child."""
         self.children += 1
-        return Numbers(self.next() + self.children)
+        return RandomNumbers(self.next() + self.children)
 
 
-def text_of(file: WorkloadFile, seed: int, tick_ns: int, cpus: int = 1) -> str:
-    """Returns a workload as text. `cpus`: the machine's CPUs, which determine arrivals if the file has a `load`."""
+def format_workload(file: WorkloadFile, seed: int, tick_ns: int, cpus: int = 1) -> str:
+    """Returns a workload in the text format.
+
+    `cpus`: the machine's number of CPUs; determines the gaps if the file has a `load`.
+    """
     channels = (f"channel {name} {count}\n" for name, count in file.channels.items())
     writer = _Writer(file, seed, tick_ns, file.gap_scale(tick_ns, cpus))
-    return "".join((*channels, *(text_of_program(*program) for program in writer.programs())))
+    return "".join((*channels, *(format_program(*program) for program in writer.programs())))
 
 
-def bytes_of(file: WorkloadFile, seed: int, tick_ns: int, cpus: int = 1) -> bytes:
+def encode_workload(file: WorkloadFile, seed: int, tick_ns: int, cpus: int = 1) -> bytes:
     """Returns the workload in the binary format of machines (abi/workload_file.h)."""
     assembly = Assembly(tick_ns)
     for name, count in file.channels.items():
         assembly.add(f"channel {name} {count}")
     programs = _Writer(file, seed, tick_ns, file.gap_scale(tick_ns, cpus)).programs()[::-1]
-    while programs:  # frees each of possibly a million programs after use
+    while programs:  # the text of each of up to a million programs is freed after its conversion
         assembly.add_program(*programs.pop())
     return assembly.to_bytes()
 
 
-def length(file: WorkloadFile) -> float:
-    """Returns the approximate number of lines of the workload's text, including random draws; may be infinite."""
+def count_lines(file: WorkloadFile) -> float:
+    """Returns about how many lines the workload's text has; may be infinite."""
     drawing = file.drawing()
-    lengths = {task.name: _Length(task.body, drawing) for task in file.tasks}
+    lengths = {task.name: _LineCount(task.body, drawing) for task in file.tasks}
     if file.starter:
-        return _Length(file.starter.body, drawing).lines(lengths)
+        return _LineCount(file.starter.body, drawing).lines(lengths)
     return sum(task.instances * lengths[task.name].lines(lengths) for task in file.tasks)
 
 
-class _Length:
-    """The number of lines of a process, including children that have separate lines."""
+class _LineCount:
+    """The number of lines of a process, including children whose programs are separate."""
 
     def __init__(self, body: tuple[Item, ...], drawing: frozenset[str]) -> None:
         self.body = body
@@ -121,7 +128,7 @@ class _Length:
         self.counting = False
         self.per_iteration: float | None = None
 
-    def lines(self, others: dict[str, _Length]) -> float:
+    def lines(self, others: dict[str, _LineCount]) -> float:
         if self.counting:  # the task forks itself
             return math.inf
         if self.per_iteration is None:
@@ -130,7 +137,7 @@ class _Length:
             self.counting = False
         return self.per_iteration
 
-    def _count(self, items: Iterable[Item], drawn: bool, others: dict[str, _Length]) -> float:
+    def _count(self, items: Iterable[Item], drawn: bool, others: dict[str, _LineCount]) -> float:
         total: float = 0
         for item in items:
             if isinstance(item, Loop):
@@ -145,18 +152,23 @@ class _Length:
 
 
 def _is_drawn(body: tuple[Item, ...], drawing: frozenset[str]) -> bool:
-    """True if two processes with this body behave differently."""
-    forked = {item.task for item in everything(body) if isinstance(item, Fork)}
-    return draws_itself(body) or bool(forked & drawing)
+    """Returns whether processes with this body differ at random."""
+    forked = {item.task for item in all_items(body) if isinstance(item, Fork)}
+    return has_random_times(body) or bool(forked & drawing)
 
 
 def _is_unrolled(loop: Loop) -> bool:
-    """True if the rounds of a random process differ. A fork counts, because it draws the child's seed."""
-    return draws_itself(loop.body) or any(isinstance(item, Fork) for item in everything(loop.body))
+    """Returns whether a loop's rounds must be written one by one, because they differ at random.
+
+    A fork counts, because it draws the child's seed.
+    """
+    return has_random_times(loop.body) or any(
+        isinstance(item, Fork) for item in all_items(loop.body)
+    )
 
 
 class _Writer:
-    """Writes one workload."""
+    """Writes the programs of one workload for one seed."""
 
     def __init__(self, file: WorkloadFile, seed: int, tick_ns: int, gap_scale: float) -> None:
         self.file = file
@@ -168,14 +180,14 @@ class _Writer:
         self.forked = file.forked
         self.attribute_names = file.attributes
         self.parties = file.parties()
-        self.bodies = {task.name: awaiting(task.body)[0] for task in file.tasks}
-        self.process_programs: list[tuple[str, list[Line | Rounds]]] = []
+        self.bodies = {task.name: replace_await_all(task.body)[0] for task in file.tasks}
+        self.process_programs: list[tuple[str, list[Line | RepeatedLines]]] = []
         """Programs for single processes."""
         self.work: dict[str, int] = {}
         """The total computing time of each program whose runtime is its total work, in nanoseconds."""
 
-    def programs(self) -> list[tuple[str, list[Line | Rounds]]]:
-        """Returns all programs with their names, the first process's first."""
+    def programs(self) -> list[tuple[str, list[Line | RepeatedLines]]]:
+        """Returns all programs by name; the first process's is the first."""
         shared = [
             (task.name, list(self.program(task, task.name, None)))
             for task in self.file.tasks
@@ -183,15 +195,15 @@ class _Writer:
         ]
         starter = self.file.starter
         root = list(self.starter(starter) if starter else self.root())
-        return [(ROOT, root), *shared, *self.process_programs]
+        return [(ROOT_PROGRAM, root), *shared, *self.process_programs]
 
     # --- the first process
 
     def root(self) -> Lines:
-        """Starts the initial processes, lets the others arrive, and waits."""
-        numbers = Numbers(self.seed)
+        """Yields the first process's program: it starts processes, lets others arrive, and waits."""
+        numbers = RandomNumbers(self.seed)
         yield from self.preparations()
-        yield _line("mark begin")
+        yield _line_without_number("mark begin")
         for when, task, count in self.starts():
             if isinstance(task, Device):
                 yield from [(f"deliver {task.channel} {{}}ns", when, "")] * count
@@ -200,54 +212,55 @@ class _Writer:
                     yield ("arrive @ {}ns", when, self.program_of(task.name, numbers))
             elif task.name in self.drawing:
                 for _ in range(count):
-                    yield from self.started(task, numbers)
+                    yield from self.fork_lines(task, numbers)
             else:
-                yield from repeated(count, list(self.started(task, numbers)))
+                yield from loop_lines(count, list(self.fork_lines(task, numbers)))
         if self.file.duration_ns is not None:
             yield ("arrive {}ns", self.file.duration_ns, "")
         elif any(task.arrives for task in self.file.tasks):
-            yield _line("wait all")
+            yield _line_without_number("wait all")
             yield from self.others_ended()
         else:
-            yield from repeated(sum(task.instances for task in self.file.tasks), [_line("wait")])
+            yield from loop_lines(
+                sum(task.instances for task in self.file.tasks), [_line_without_number("wait")]
+            )
             yield from self.others_ended()
-        yield _line("mark end")
+        yield _line_without_number("mark end")
 
     def preparations(self) -> Lines:
-        """Creates task groups, and prevents tasks from delaying the first process.
+        """Yields steps before the start: task groups, and the best attributes for the first
+        process.
 
-        The first process gets the best of each attribute that tasks have. It arrives before
-        reserved tasks, which could delay the starts of others.
+        With them, no task delays the first process. It arrives before tasks with a guaranteed
+        runtime, which could delay the starts of others.
         """
-        yield _line(f"group {ROOT}")
+        yield _line_without_number(f"group {ROOT_PROGRAM}")
         yield from self.groups()
         for name in self.attribute_names:
-            best = GIVEN[name].best
+            best = FILE_ATTRIBUTES[name].best
             if best is not None:
-                yield _line(GIVEN[name].line(name, best))
+                yield _line_without_number(FILE_ATTRIBUTES[name].line(name, best))
         if any(task.is_reserved for task in self.file.tasks):
-            yield _line("arrive 0ns")
+            yield _line_without_number("arrive 0ns")
 
     def groups(self) -> Lines:
         """Creates the task groups, parents before their children."""
         for group in self.file.groups:
-            yield from map(_line, group.lines())
+            yield from map(_line_without_number, group.lines())
 
     def starts(self) -> Iterator[tuple[int, Task | Device, int]]:
-        """Yields time, task and number of instances, sorted by time and then by position in the
-        file. Devices come last.
-        """
+        """Yields time, task and number of instances, sorted by time and then as in the file; devices last."""
         end = math.inf if self.file.duration_ns is None else self.file.duration_ns
         starts = [
-            (when, place)
-            for place, task in enumerate(self.file.tasks)
+            (when, index)
+            for index, task in enumerate(self.file.tasks)
             for when in task.starts(self.seed, self.tick_ns, self.gap_scale)
             if not task.arrives or when < end
         ]
         sources: tuple[Task | Device, ...] = (*self.file.tasks, *self.file.devices)
         starts += [
-            (when, len(self.file.tasks) + place)
-            for place, device in enumerate(self.file.devices)
+            (when, len(self.file.tasks) + index)
+            for index, device in enumerate(self.file.devices)
             for when in device.starts(self.seed, self.tick_ns)
             if when < end
         ]
@@ -257,116 +270,126 @@ class _Writer:
         for (when, place), count in together.items():
             yield when, sources[place], count
 
-    def started(self, task: Task, numbers: Numbers) -> Lines:
-        """Forks a process and sets its attributes, because it would otherwise inherit the root's."""
+    def fork_lines(self, task: Task, numbers: RandomNumbers) -> Lines:
+        """Yields the fork of a process and its attributes, which would otherwise be those of the
+        first process.
+        """
         name = self.program_of(task.name, numbers)
         yield ("fork @", None, name)
         yield from ((f"{words} @", None, name) for words in self.attributes(task, name))
 
     def others_ended(self) -> Lines:
-        """Yields steps that wait until the processes forked by tasks have ended."""
-        yield from repeated(sum(self.forked.values()), [_line(f"take {FINISHED}")])
+        """Yields steps that wait until all processes forked by tasks have ended."""
+        yield from loop_lines(
+            sum(self.forked.values()), [_line_without_number(f"take {FINISHED_CHANNEL}")]
+        )
 
     def starter(self, starter: Starter) -> Lines:
-        """Yields the steps in the file, and then waits for all processes."""
-        yield _line(f"group {ROOT}")
+        """Yields the starter's steps, and then waits for all processes."""
+        yield _line_without_number(f"group {ROOT_PROGRAM}")
         yield from self.groups()
-        yield from (_line(GIVEN[key].line(key, value)) for key, value in starter.attributes.items())
+        yield from (
+            _line_without_number(FILE_ATTRIBUTES[key].line(key, value))
+            for key, value in starter.attributes.items()
+        )
         if delay := starter.delay.nanoseconds(self.tick_ns):
             yield ("sleep until {}ns", delay, "")
-        if not any(item == BEGIN for body in self.file.bodies for item in everything(body)):
-            yield _line(BEGIN.words)
-        ends = () if starter.ends_itself else (AwaitAll(),)
-        numbers = Numbers(self.seed) if _is_drawn(starter.body, self.drawing) else None
-        yield from self.lines(awaiting((*starter.body, *ends))[0], numbers)
+        if not any(item == BEGIN for body in self.file.bodies for item in all_items(body)):
+            yield _line_without_number(BEGIN.words)
+        ends = () if starter.ends_itself else (AwaitAllChildren(),)
+        numbers = RandomNumbers(self.seed) if _is_drawn(starter.body, self.drawing) else None
+        yield from self.lines(replace_await_all((*starter.body, *ends))[0], numbers)
         if not starter.ends_itself:
             yield from self.others_ended()
-            yield _line("mark end")
+            yield _line_without_number("mark end")
 
     # --- tasks
 
-    def program_of(self, name: str, numbers: Numbers | None) -> str:
-        """Returns the program of a new process of a task; a separate one if it is random.
-        `numbers`: its parent's generator.
+    def program_of(self, name: str, numbers: RandomNumbers | None) -> str:
+        """Returns the program for a new process of a task: its own one if it is random.
+
+        `numbers`: the parent's random numbers.
         """
         child = numbers.child() if numbers else None
         if name not in self.drawing:
             return name
         program_name = f"{name}@{len(self.process_programs) + 1}"
-        lines: list[Line | Rounds] = []
-        self.process_programs.append((program_name, lines))  # the programs of its children follow
+        lines: list[Line | RepeatedLines] = []
+        self.process_programs.append(
+            (program_name, lines)
+        )  # the programs of its children come after its own
         lines += self.program(self.tasks[name], program_name, child)
         return program_name
 
-    def program(self, task: Task, name: str, numbers: Numbers | None) -> Lines:
+    def program(self, task: Task, name: str, numbers: RandomNumbers | None) -> Lines:
         """Yields the program of a task.
 
-        A process forked by a task sets its attributes itself. If several tasks fork it at once,
-        none of them could name it. With a starter, all processes do so, like programs of the
+        A process forked by a task sets its attributes itself, because its parent cannot name it if
+        several processes run the program. With a starter, all processes do, like programs of the
         schedlab kernel.
         """
         forked = task.name in self.forked
         drawn = self.drawn(task, numbers) if task.arrives else {}
         body = list(self.lines(self.bodies[task.name], numbers))
         if ALL_WORK in task.attributes.values():
-            self.work[name] = _work(body)
+            self.work[name] = _work_ns(body)
         if task.arrives:
-            yield from map(_line, self.attributes(task, name, drawn))
-        yield _line(f"group {task.group}")
+            yield from map(_line_without_number, self.attributes(task, name, drawn))
+        yield _line_without_number(f"group {task.group}")
         if task.arrives:
             pass
         elif self.file.starter:
             for key, value in task.attributes.items():
-                yield _line(self.attribute(key, name, value))
+                yield _line_without_number(self.attribute(key, name, value))
         elif forked:
-            yield from map(_line, self.attributes(task, name))
+            yield from map(_line_without_number, self.attributes(task, name))
         yield from body
         if forked and self.file.duration_ns is None:
-            yield _line(f"give {FINISHED}")
+            yield _line_without_number(f"give {FINISHED_CHANNEL}")
 
-    def drawn(self, task: Task, numbers: Numbers | None) -> dict[str, int]:
-        """Returns the attributes drawn for a process. `numbers`: its generator."""
+    def drawn(self, task: Task, numbers: RandomNumbers | None) -> dict[str, int]:
+        """Returns the attributes that are random for a process. `numbers`: its random numbers."""
         if not numbers or not task.drawn:
             return {}
-        uniform = uniform_of(numbers.below)
+        uniform = make_uniform(numbers.below)
         return {key: value.draw(uniform) for key, value in task.drawn.items()}
 
     def attributes(
         self, task: Task, name: str, drawn: Mapping[str, int] | None = None
     ) -> list[str]:
-        """Returns lines for all attributes that the file uses, for a process with the program `name`."""
+        """Returns lines for all attributes that the file uses, for a process that runs the program `name`."""
         given = {**task.attributes, **(drawn or {})}
         return [
-            self.attribute(key, name, given.get(key, GIVEN[key].standard))
+            self.attribute(key, name, given.get(key, FILE_ATTRIBUTES[key].standard))
             for key in self.attribute_names
         ]
 
     def attribute(self, key: str, name: str, value: int) -> str:
-        return GIVEN[key].line(key, self.work[name] if value == ALL_WORK else value)
+        return FILE_ATTRIBUTES[key].line(key, self.work[name] if value == ALL_WORK else value)
 
     # --- behaviour
 
-    def lines(self, items: Iterable[Item], numbers: Numbers | None) -> Lines:
-        """Yields the lines of items. `numbers`: the generator of a random process."""
+    def lines(self, items: Iterable[Item], numbers: RandomNumbers | None) -> Lines:
+        """Yields the lines of items. `numbers`: the random numbers of a process that draws any."""
         for item in items:
             if isinstance(item, Step):
                 yield self.step(item, numbers)
-            elif isinstance(item, Meet):
+            elif isinstance(item, MeetAtBarrier):
                 yield (f"meet {item.channel} {{}}", max(self.parties[item.channel], 1), "")
             elif isinstance(item, Fork):
                 yield ("fork @", None, self.program_of(item.task, numbers))
             elif isinstance(item, Loop) and numbers and _is_unrolled(item):
                 yield from self.unrolled(item, numbers)
             elif isinstance(item, Loop):
-                yield from repeated(item.rounds, list(self.lines(item.body, numbers)))
+                yield from loop_lines(item.rounds, list(self.lines(item.body, numbers)))
 
-    def unrolled(self, loop: Loop, numbers: Numbers) -> Lines:
-        """Yields the rounds of a loop one by one; together if each draw uses one number."""
+    def unrolled(self, loop: Loop, numbers: RandomNumbers) -> Lines:
+        """Yields a loop's rounds one by one, or all at once if each draw uses one random number."""
         rounds = int(loop.rounds)
         steps = [item for item in loop.body if isinstance(item, Step)]
-        places = [place for place, step in enumerate(steps) if _draws(step)]
+        places = [index for index, step in enumerate(steps) if _has_random_time(step)]
         if (
-            rounds <= _ROUNDS_FEW
+            rounds <= _UNROLLED_ROUNDS_MAX
             or len(steps) < len(loop.body)
             or not all(_draws_one_number(step) for step in steps)
         ):
@@ -374,25 +397,28 @@ class _Writer:
                 yield from self.lines(loop.body, numbers)
             return
         drawn = numbers.take(rounds * len(places)).reshape(rounds, len(places))
-        lines = tuple(self.step(step, Numbers(0)) for step in steps)
+        lines = tuple(self.step(step, RandomNumbers(0)) for step in steps)
         values = np.zeros((rounds, len(steps)), np.uint64)
         values += np.array([number or 0 for _, number, _ in lines], np.uint64)
         for column, place in enumerate(places):
             time = steps[place].time
-            assert isinstance(time, Drawn | Distribution)
+            assert isinstance(time, RandomTime | Distribution)
             in_ticks = lines[place][0].endswith("ticks")
             unit = np.uint64(self.tick_ns if in_ticks else 1)
             values[:, place] = time.draws(drawn[:, column], self.tick_ns) // unit
-        yield Rounds(lines, values)
+        yield RepeatedLines(lines, values)
 
-    def step(self, step: Step, numbers: Numbers | None) -> Line:
-        """Returns the line of a step. A sleep of whole ticks ends at a tick; see docs/simulator.md."""
+    def step(self, step: Step, numbers: RandomNumbers | None) -> Line:
+        """Returns the line of a step.
+
+        A sleep of whole ticks ends at a tick (docs/simulator.md).
+        """
         time = step.time
-        if isinstance(time, Drawn | Distribution):
+        if isinstance(time, RandomTime | Distribution):
             assert numbers is not None
             time = time.draw(numbers.below, self.tick_ns)
         if time is None:
-            return _line(f"{step.words} {step.after}".strip())
+            return _line_without_number(f"{step.words} {step.after}".strip())
         if step.words == "sleep" and time.in_full_ticks:
             return ("sleep {}ticks", int(time.number), "")
         words = f"{step.words} {{}}ns {step.after}" if step.after else f"{step.words} {{}}ns"
@@ -403,22 +429,22 @@ BEGIN = Step("mark begin")
 
 
 @cache
-def _line(words: str) -> Line:
+def _line_without_number(words: str) -> Line:
     return (words, None, "")
 
 
-def _draws(step: Step) -> bool:
-    return isinstance(step.time, Drawn | Distribution)
+def _has_random_time(step: Step) -> bool:
+    return isinstance(step.time, RandomTime | Distribution)
 
 
 def _draws_one_number(step: Step) -> bool:
     return not isinstance(step.time, Constant | Mixture)
 
 
-def _work(lines: Lines) -> int:
-    """Returns the total computing time of these lines, in nanoseconds."""
+def _work_ns(lines: Lines) -> int:
+    """Returns the computing time (ns) in these lines."""
     sums, rounds = [0], [1]
-    for words, number, _ in iterate_lines(lines):
+    for words, number, _ in expand_lines(lines):
         if words == "loop {}":
             sums.append(0)
             rounds.append(number or 0)
@@ -427,13 +453,13 @@ def _work(lines: Lines) -> int:
             sums[-1] += inner
         elif words == "run {}ns":
             sums[-1] += number or 0
-    return min(sums[0], GIVEN["runtime"].most)
+    return min(sums[0], FILE_ATTRIBUTES["runtime"].most)
 
 
-def repeated(count: float, lines: list[Line | Rounds]) -> Lines:
+def loop_lines(count: float, lines: list[Line | RepeatedLines]) -> Lines:
     if count == 1:
         yield from lines
     elif lines and (math.isinf(count) or count):
-        yield _line("loop") if math.isinf(count) else ("loop {}", int(count), "")
+        yield _line_without_number("loop") if math.isinf(count) else ("loop {}", int(count), "")
         yield from lines
-        yield _line("end")
+        yield _line_without_number("end")

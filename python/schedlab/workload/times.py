@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Defines times of a workload file: fixed, or drawn uniformly."""
+"""Times in workload files: fixed ones, and random ones in equal steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Time:
-    """A time in nanoseconds or in ticks; ticks may be fractional."""
+    """A fixed time in nanoseconds or in ticks; a number of ticks may be fractional."""
 
     number: int | Fraction
     in_ticks: bool = False
@@ -27,14 +27,14 @@ class Time:
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A uniformly drawn time: `first` plus a number of steps."""
+class RandomTime:
+    """A random time: `first` plus a random number of steps, all equally likely."""
 
     first: Time
     end: Time
     step: Time
     end_counts: bool
-    """True if the end itself may be drawn."""
+    """True if `end` itself may be drawn."""
 
     @property
     def in_full_ticks(self) -> bool:
@@ -48,14 +48,14 @@ class Drawn:
         return Time(self.first.nanoseconds(tick_ns) + drawn * self.step.nanoseconds(tick_ns))
 
     def draws(self, numbers: npt.NDArray[np.uint64], tick_ns: int) -> npt.NDArray[np.uint64]:
-        """Returns the times that `draw` gives for these numbers, in nanoseconds."""
+        """Does the same as `draw` for many random numbers at once; returns ns."""
         drawn = numbers % np.uint64(self.choices(tick_ns))
         first, step = self.first.nanoseconds(tick_ns), self.step.nanoseconds(tick_ns)
         times: npt.NDArray[np.uint64] = np.uint64(first) + drawn * np.uint64(step)
         return times
 
     def choices(self, tick_ns: int) -> int:
-        """Returns the number of possible times."""
+        """Returns how many different times may be drawn."""
         span = self.end.nanoseconds(tick_ns) - self.first.nanoseconds(tick_ns)
         step = max(self.step.nanoseconds(tick_ns), 1)
         return max(span // step + 1 if self.end_counts else -(-span // step), 1)

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Reads the C library's declarations from its own headers.
+"""Gets C declarations for cffi from the headers that the C library itself contains.
 
-The library contains the text of its headers (sim/declarations.S). Declarations therefore exist in
-one place only, and always match the library's version.
-
-cffi reads declarations but no preprocessor lines. Definitions of whole numbers become enumerators,
-which cffi does read; other definitions are omitted.
+The headers' text is in the library (sim/declarations.S), so declarations always match its version.
+cffi cannot read preprocessor lines. So definitions of whole numbers become enumerators, and other
+definitions are omitted.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from schedlab_simulator.errors import LibraryUnusable
 
 NAME = "libschedlab-sim.so"
 CHOICE = "SCHEDLAB_SIMULATOR_LIBRARY"
-"""The environment variable that names another library, for example with the user's own policy."""
+"""Environment variable with the path of another library, such as one with the user's policy."""
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _DEFINE = re.compile(r"#define[ \t]+(\w+)[ \t]+([^\n]+)")
@@ -31,7 +29,7 @@ _ASSERTION = re.compile(r"_Static_assert\(.*?\);", re.DOTALL)
 
 
 def declarations(headers: str) -> str:
-    """Returns the C declarations of headers in cffi's format."""
+    """Returns the declarations in C headers, in the form that cffi reads."""
     text = _COMMENT.sub(" ", headers).replace("\\\n", " ")
     text = _ASSERTION.sub("", text)
     constants = []
@@ -44,10 +42,10 @@ def declarations(headers: str) -> str:
 
 
 def find() -> Path:
-    """Returns the library named by CHOICE; otherwise that of the installed package, or that of a
-    checkout, built by `make`.
+    """Returns the path of the C library.
 
-    Raises LibraryUnusable.
+    It is the library named by CHOICE, or that of the installed package, or that of a checkout, which
+    `make` builds. Raises LibraryUnusable.
     """
     if os.environ.get(CHOICE):
         return Path(os.environ[CHOICE])
@@ -62,6 +60,9 @@ def find() -> Path:
     raise LibraryUnusable(f"the simulator's library {places[0]} is missing: {cure} puts it there")
 
 
+CURE = "install schedlab again, or run `make simulator` in a checkout"
+
+
 def load(path: str | PathLike[str]) -> tuple[Any, Any]:
     """Returns cffi's two objects for a library: its types and its functions. Raises LibraryUnusable."""
     ffi: Any = FFI()
@@ -70,10 +71,14 @@ def load(path: str | PathLike[str]) -> tuple[Any, Any]:
         library = ffi.dlopen(fspath(path))
         headers = ffi.string(library.simulator_declarations)
     except (OSError, AttributeError) as error:
-        raise LibraryUnusable(f"{path} not a library of the simulator: {error}") from None
+        raise LibraryUnusable(
+            f"{path} is not a library of the simulator; {CURE}: {error}"
+        ) from None
     assert isinstance(headers, bytes)
     try:
         ffi.cdef(declarations(headers.decode()))
     except (CDefError, FFIError) as error:
-        raise LibraryUnusable(f"the declarations in {path} cannot be read: {error}") from None
+        raise LibraryUnusable(
+            f"the declarations in {path} cannot be read; {CURE}: {error}"
+        ) from None
     return ffi, library

@@ -21,7 +21,7 @@ class SetupRefused(SimulatorError, ValueError):
 
 
 class ActRefused(SimulatorError, ValueError):
-    """An external action is impossible; the machine is unchanged."""
+    """An action from outside is impossible. The machine is unchanged."""
 
 
 class RunFailed(SimulatorError, RuntimeError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Opens the C library once, and checks this package's declarations against the library's."""
+"""Opens the C library, and checks that its enumerations and structures are those of this package."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Place(IntEnum):
     RUNNING = 2
     BLOCKED = 3
     ENDED = 4
-    """Ended, but not yet reaped."""
+    """Ended, but no process has reaped it yet."""
 
 
 class Attribute(IntEnum):
@@ -59,7 +59,7 @@ class Attribute(IntEnum):
 
 
 class Counts(NamedTuple):
-    """Counts since the start; C: struct simulator_counts. Times are in nanoseconds."""
+    """What has happened since the start; C: struct simulator_counts. Times are in ns."""
 
     now: int
     decisions: int
@@ -102,23 +102,26 @@ _ENUMERATIONS: tuple[tuple[str, str, type[IntEnum], set[str]], ...] = (
     ("simulator_place", "SIMULATOR_", Place, set()),
     ("attribute_kind", "ATTRIBUTE_", Attribute, set()),
 )
+"""For each C enumeration: its name, prefix, Python class, and the enumerators that Python omits."""
 
 
 class Library:
-    """cffi's types (`ffi`) and functions (`c`), and numpy types for bulk data."""
+    """The opened C library: cffi's types (`ffi`) and functions (`c`), and matching numpy types."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.ffi, self.c = declarations.load(path)
         try:
             self.check()
         except (KeyError, AttributeError, FFIError) as error:
-            raise LibraryUnusable(f"{path} lacks what this package needs: {error}") from None
+            raise LibraryUnusable(
+                f"{path} is of another version; {declarations.CURE}: {error}"
+            ) from None
         self.process = self.dtype("struct simulator_process")
         self.counts = self.dtype("struct simulator_counts")
         self.step = self.dtype("struct workload_step")
 
     def check(self) -> None:
-        """Checks this package's declarations against the library. Raises LibraryUnusable."""
+        """Compares this package's declarations with the library's. Raises LibraryUnusable."""
         for c_name, prefix, ours, without in _ENUMERATIONS:
             constants = self.ffi.typeof(f"enum {c_name}").relements
             theirs = {name.removeprefix(prefix): value for name, value in constants.items()}
@@ -133,7 +136,8 @@ class Library:
     def compare(self, what: str, ours: object, theirs: object) -> None:
         if ours != theirs:
             raise LibraryUnusable(
-                f"the library's {what} is {theirs}, and this package was written for {ours}"
+                f"the library's {what} is {theirs}, and this package needs {ours}; "
+                f"{declarations.CURE}"
             )
 
     def dtype(self, name: str) -> np.dtype[np.void]:
@@ -160,23 +164,23 @@ class Library:
 
 
 def library() -> Library:
-    """Returns the package's library, or the library selected by using(). Raises errors.LibraryUnusable."""
+    """Returns the C library, opened at the first call; within `using`, the library named there.
+
+    Raises errors.LibraryUnusable.
+    """
     with _OPENING:
         return opened(_chosen.get())
 
 
 @cache
 def opened(path: str) -> Library:
-    """Opens a library and caches it. Only one thread at a time may call it."""
+    """Opens a library, and keeps it open. Only one thread at a time may call this."""
     return Library(path or declarations.find())
 
 
 @contextmanager
 def using(path: FilePath) -> Iterator[None]:
-    """Makes library() return another library within the block, for this thread.
-
-    For example, this library may contain the user's own policy.
-    """
+    """Makes library() return another library within the block, in this thread."""
     before = _chosen.set(fspath(path))
     try:
         yield
@@ -186,6 +190,7 @@ def using(path: FilePath) -> Iterator[None]:
 
 _chosen: ContextVar[str] = ContextVar("library", default="")
 _OPENING = Lock()
-"""Prevents threads from opening the library concurrently: each would get separate types that reject
-the others' objects.
+"""Held while a library is opened.
+
+Threads that opened a library twice would have different types, which reject each other's objects.
 """

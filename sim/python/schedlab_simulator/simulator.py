@@ -26,15 +26,16 @@ from schedlab_simulator.workload import Workload
 FilePath = str | PathLike[str]
 
 _LATEST = 2**61
-"""The latest time in the C library; no text is this long."""
+"""The latest possible time (ns) in the C library."""
 LIMIT_NS = 60_000_000_000
 """Default time limit of run(), as in the program schedlab-sim."""
 _NEVER = 2**64 - 1
 _FIRST_PIECE = 10_000_000
+"""Length (ns) of the first piece of a run; later lengths are adapted to _PATIENCE_S."""
 _LONGEST_PIECE = 100_000_000
-"""Longest piece (ns) if `advance` has a time limit, because many events may follow an idle time."""
+"""Longest piece (ns) of a run with a time limit, because many events may follow an idle time."""
 _PATIENCE_S = 0.1
-"""C cannot be interrupted. Runs are therefore split into pieces of about this duration, to handle Ctrl-C."""
+"""Host seconds per piece of a run. Between pieces, Ctrl-C is handled, which cannot interrupt C."""
 
 
 class Simulator:
@@ -99,8 +100,8 @@ class Simulator:
             setup.policy_clock, setup.policy_run_time = policy_clock, policy_run_time
         except (OverflowError, TypeError) as error:
             raise SetupRefused(
-                "cpus, processes, tick_ns, seed, added_steps, policy_clock, policy_run_time:"
-                f" {error}"
+                "cpus, processes, tick_ns, seed, added_steps, policy_clock, policy_run_time: use whole"
+                f" numbers in range: {error}"
             ) from None
         cost_address = ffi.addressof(setup, "costs")
         self._check(
@@ -159,7 +160,7 @@ class Simulator:
         limit = self.now + LIMIT_NS
         if self._run_to(limit) is not Status.DONE:
             raise RunFailed(
-                f"the first process has not ended at {limit} ns: for a longer workload, or one"
+                f"the first process has not ended at {limit} ns; for a longer workload, or one"
                 " without an end, give the last time: run(until_ns)"
             )
         return Status.DONE
@@ -217,13 +218,13 @@ class Simulator:
         pointer, error = self._open(), self._error
         run, count = self._c.simulator_run, self._c.simulator_count
         targets = self._ffi.cast("struct simulator_counts *", rows.ctypes.data)
-        for place, until in enumerate(times.tolist()):
+        for index, until in enumerate(times.tolist()):
             status = run(pointer, until, error)
-            count(pointer, targets + place)
+            count(pointer, targets + index)
             if status:
                 if status == self._c.SIMULATOR_FAILED:
                     raise RunFailed(self._library.message(error))
-                rows = rows[: place + 1]
+                rows = rows[: index + 1]
                 break
         if len(rows):
             self._reached = max(self._reached, int(rows["now"][-1]))
@@ -263,7 +264,9 @@ class Simulator:
             buffer = self._ffi.new("char[]", size + 1)
             length = self._c.simulator_text(self._open(), name, buffer, size + 1)
             if length > _LATEST:
-                raise ActRefused(f"{file}: unknown text")
+                raise ActRefused(
+                    f"{file}: unknown; choose sched_status, sched_tunables or sched_policies"
+                )
             if length <= size:
                 return bytes(self._ffi.buffer(buffer, length)).decode(errors="replace")
             size = length
@@ -291,8 +294,8 @@ class Simulator:
         """
         self._check(self._c.simulator_drain(self._open(), self._error), AuditFailed)
 
-    # ---- external actions (sim/control.h): at the current time, by no process. Affected CPUs are
-    # notified in the next run()
+    # ---- actions from outside (sim/control.h): they happen at the current time, and are not those
+    # of a process. CPUs react to them in the next run()
 
     def add_workload(self, workload: str | Path | Workload, tick_ns: int = 1_000_000) -> int:
         """Adds a workload's programs to the existing programs.
@@ -391,10 +394,10 @@ class Simulator:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Prevents copies, because the C library's machine has one owner."""
-        raise TypeError("a machine cannot be copied so: save() it, and restore() the file")
+        raise TypeError("a machine cannot be copied; save() it, and restore() the file")
 
     def __del__(self) -> None:
-        # Nothing to release after a constructor that failed early.
+        # Nothing to release if the constructor failed early.
         if getattr(self, "_pointer", None):
             self._release()
 
@@ -402,7 +405,7 @@ class Simulator:
 
     def _open(self) -> Any:
         if self._pointer == self._ffi.NULL:
-            raise SimulatorError("the machine is closed")
+            raise SimulatorError("the machine is closed; create another one")
         return self._pointer
 
     def _check(self, success: Any, refusal: type[SimulatorError]) -> None:

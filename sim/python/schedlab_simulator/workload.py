@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedlab.workload.binary_steps import WordsRefused, read_words
+from schedlab.workload.binary_steps import WordsRefused, encode_workload_text
 from schedlab.workload.format import HEADER, MAGIC
 from schedlab_simulator.errors import WorkloadRefused
 from schedlab_simulator.library import library
@@ -42,15 +42,17 @@ class Workload:
         self.texts = tuple(texts)
         for name, steps in self.programs.items():
             if steps.dtype != step_type() or steps.ndim != 1:
-                raise WorkloadRefused(f"program {name}: steps are one array of step_type()")
+                raise WorkloadRefused(
+                    f"program {name}: steps must be a one-dimensional array of step_type()"
+                )
 
     @classmethod
     def read(cls, text: str, tick_ns: int = 1_000_000, name: str = "workload") -> Workload:
         """Parses text in the format of docs/simulator.md. `name`: the text's name in errors. Raises WorkloadRefused."""
         if not isinstance(tick_ns, int) or not 1000 <= tick_ns <= 10**12:
-            raise WorkloadRefused(f"a tick of {tick_ns!r} ns: it may be 1 us to 1000 s")
+            raise WorkloadRefused(f"a tick of {tick_ns!r} ns: out of range; use 1 us to 1000 s")
         try:
-            return cls.of_file(read_words(text, tick_ns, name), tick_ns, name)
+            return cls.of_file(encode_workload_text(text, tick_ns, name), tick_ns, name)
         except WordsRefused as error:
             raise WorkloadRefused(str(error)) from None
 
@@ -90,19 +92,21 @@ class Workload:
                 return cls.of_file(contents, tick_ns, fspath(path))
             return cls.read(contents.decode(), tick_ns, fspath(path))
         except (OSError, UnicodeError) as error:
-            raise WorkloadRefused(f"{fspath(path)}: it cannot be read: {error}") from None
+            raise WorkloadRefused(
+                f"{fspath(path)}: cannot be read: {error}; name another file"
+            ) from None
 
     @classmethod
     def _copied(cls, raw: Any) -> Workload:
         lib = library()
         programs = {}
-        for place in range(raw.program_count):
-            program = raw.programs[place]
+        for index in range(raw.program_count):
+            program = raw.programs[index]
             size = program.count * lib.step.itemsize
             steps = np.frombuffer(lib.ffi.buffer(program.steps, size), lib.step).copy()
             programs[_text(program.name)] = steps
-        channels = [raw.channels[place] for place in range(raw.channel_count)]
-        texts = [_text(raw.texts[place]) for place in range(raw.text_count)]
+        channels = [raw.channels[index] for index in range(raw.channel_count)]
+        texts = [_text(raw.texts[index]) for index in range(raw.text_count)]
         return cls(programs, channels, texts)
 
     def number(self, program: str | int) -> int:
@@ -125,11 +129,11 @@ class Workload:
             return keep_alive[-1]
 
         programs = keep("struct simulator_program[]", len(self.programs))
-        for place, (name, steps) in enumerate(self.programs.items()):
-            programs[place].name = keep("char[]", name.encode())
+        for index, (name, steps) in enumerate(self.programs.items()):
+            programs[index].name = keep("char[]", name.encode())
             keep_alive.append(steps)
-            programs[place].steps = ffi.cast("struct workload_step *", steps.ctypes.data)
-            programs[place].count = len(steps)
+            programs[index].steps = ffi.cast("struct workload_step *", steps.ctypes.data)
+            programs[index].count = len(steps)
         raw = keep("struct simulator_workload *", None)
         raw.programs, raw.program_count = programs, len(self.programs)
         texts = [keep("char[]", text.encode()) for text in self.texts]

@@ -9,15 +9,15 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from schedlab.analysis.agreement.known import Judged
-from schedlab.analysis.agreement.plan import Setting
-from schedlab.base.display.terminal import new_table, print_result, results
+from schedlab.analysis.agreement.known import JudgedCell
+from schedlab.analysis.agreement.plan import ComparisonScope
+from schedlab.base.display.terminal import new_table, print_result, result_console
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.commands.execution import ended_by_signal
+from schedlab.commands.execution import report_if_ended_by_signal
 from schedlab.commands.options import CPUS, FOLDER, echo_json, json_option, policy_option
-from schedlab.paths import RUNS
+from schedlab.paths import RUNS_FOLDER
 
-DEFAULT = RUNS / "agreement"
+DEFAULT_FOLDER = RUNS_FOLDER / "agreement"
 
 
 @click.command("agreement")
@@ -57,53 +57,57 @@ def agreement(
     no known reason. docs/simulator.md explains the verdicts.
     """
     from schedlab.analysis.agreement import plan
-    from schedlab.analysis.agreement.known import wrong
+    from schedlab.analysis.agreement.known import wrong_cells
 
-    setting = plan.setting(full, policies or (), cpus or (), experiments)
-    folder = (out or DEFAULT).absolute()
+    setting = plan.comparison_scope(full, policies or (), cpus or (), experiments)
+    folder = (out or DEFAULT_FOLDER).absolute()
     cells = compared(setting, folder)
     if as_json:
         echo_json({"folder": str(folder), "cells": [as_dict(cell) for cell in cells]})
     else:
         show(cells, everything)
         print_result(f"Kept in {folder}")
-    if wrong(cells):
+    if wrong_cells(cells):
         raise SystemExit(1)
 
 
-def compared(setting: Setting, folder: Path) -> list[Judged]:
+def compared(setting: ComparisonScope, folder: Path) -> list[JudgedCell]:
     """Runs the comparison; on interruption, names the folder with the finished runs."""
     from schedlab.analysis.agreement import run
     from schedlab.analysis.agreement.cells import KERNEL, SIMULATOR
-    from schedlab.analysis.agreement.plan import cases
+    from schedlab.analysis.agreement.plan import planned_runs
 
     hint = f"; what was finished is kept in {folder}; to continue, repeat the command"
-    with ended_by_signal(lambda _: hint):
-        return run.agreement(folder, list(cases(setting, KERNEL)), list(cases(setting, SIMULATOR)))
+    with report_if_ended_by_signal(lambda _: hint):
+        return run.measure_agreement(
+            folder, list(planned_runs(setting, KERNEL)), list(planned_runs(setting, SIMULATOR))
+        )
 
 
-def as_dict(cell: Judged) -> dict[str, object]:
+def as_dict(cell: JudgedCell) -> dict[str, object]:
+    """Returns a cell for JSON."""
     reason = cell.reason.text if cell.reason else ""
     return {**cell.cell.to_dict(), "judgement": cell.judgement, "reason": reason}
 
 
-def show(cells: Sequence[Judged], everything: bool) -> None:
+def show(cells: Sequence[JudgedCell], everything: bool) -> None:
     """Prints the cells that are not near, or all, then the sums and the reasons."""
-    from schedlab.analysis.agreement.text import by_policy, row, summary
+    from schedlab.analysis.agreement.text import cell_row, policy_bias_lines, verdict_counts_text
 
     shown = [cell for cell in cells if everything or cell.judgement != "near"]
     if shown:
-        results().print(table([row(cell) for cell in shown]))
-    for line in (summary(cells), *by_policy(cells)):
+        result_console().print(table([cell_row(cell) for cell in shown]))
+    for line in (verdict_counts_text(cells), *policy_bias_lines(cells)):
         print_result(line)
     for reason in {cell.reason.name: cell.reason for cell in shown if cell.reason}.values():
         print_result(f"{reason.name}: {reason.text}")
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> Table:
-    from schedlab.analysis.agreement.text import HEADINGS, LEFT
+    """Returns the table of these rows."""
+    from schedlab.analysis.agreement.text import HEADINGS, LEFT_ALIGNED
 
-    headings = (heading if heading in LEFT else f">{heading}" for heading in HEADINGS)
+    headings = (heading if heading in LEFT_ALIGNED else f">{heading}" for heading in HEADINGS)
     made = new_table(
         "Simulator against kernel: ticks and ± (95 %) are of the difference", *headings
     )

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from schedlab.base.display.terminal import new_table
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.commands.execution import carried_out, check_finished, out_option
+from schedlab.commands.execution import check_finished, out_option, run_plan
 from schedlab.commands.options import POLICIES, json_option, no_kvm_option
 from schedlab.errors import WrongUsage
 from schedlab.machines import MACHINES, machine_named
@@ -30,10 +30,10 @@ from schedlab.runs.plan_execution import Finished
 from schedlab.trace import Trace, read
 from schedlab.workload import workload_files
 from schedlab_tools.benchmarks.results import finish
-from schedlab_tools.targets import Judged
+from schedlab_tools.targets import JudgedRow
 
 SUITES = ROOT / "workloads" / "conformance"
-BLINK_NS = 300_000
+SHORTEST_STAY_NS = 300_000
 """Shorter stays on a CPU are ignored, such as those of a task that ends."""
 _KEYS = {"name", "rule", "workload", "order", "shares"}
 
@@ -67,7 +67,7 @@ class Suite:
 
 
 @dataclass(frozen=True)
-class Row(Judged):
+class Row(JudgedRow):
     """A scenario under a policy."""
 
     suite: str
@@ -80,6 +80,7 @@ class Row(Judged):
 
     @property
     def verdict(self) -> str:
+        """Returns whether the scenario was kept."""
         return "met" if self.kept else "not met"
 
 
@@ -107,6 +108,7 @@ def read_suite(path: Path) -> Suite:
 
 
 def _scenario(content: dict[str, Any]) -> Scenario:
+    """Returns the scenario of an entry of the file."""
     unknown = sorted(set(content) - _KEYS)
     if unknown:
         raise ValueError(f"a scenario has no key {unknown[0]!r}")
@@ -130,7 +132,7 @@ def plan(
     for scenario in suite.scenarios:
         path = texts / f"{scenario.name}.json"
         path.write_text(json.dumps(scenario.workload))
-        file = workload_files.read(path)
+        file = workload_files.read_workload_file(path)
         runs += [
             RunSpec(
                 workload=str(path),
@@ -188,7 +190,7 @@ def stays_of(trace: Trace, begin_ms: float) -> list[tuple[str, float]]:
         .with_columns(stay=pl.col("group").rle_id())
         .group_by("stay", "group", maintain_order=True)
         .agg(pl.col("length").sum())
-        .filter(pl.col("length") >= BLINK_NS)
+        .filter(pl.col("length") >= SHORTEST_STAY_NS)
         .with_columns(stay=pl.col("group").rle_id())
         .group_by("stay", "group", maintain_order=True)
         .agg(pl.col("length").sum())
@@ -199,7 +201,10 @@ def stays_of(trace: Trace, begin_ms: float) -> list[tuple[str, float]]:
 def _judge_order(
     suite: Suite, scenario: Scenario, stays: Sequence[tuple[str, float]]
 ) -> tuple[str, str, bool]:
-    expected = ", ".join(f"{group} {_length(length)}" for group, length in scenario.order)
+    """Returns the expected order, the measured order, and whether they agree."""
+    expected = ", ".join(
+        f"{group} {_expected_length_text(length)}" for group, length in scenario.order
+    )
     seen = stays[: len(scenario.order)]
     order_text = ", ".join(f"{group} {length:.3g}" for group, length in seen)
     matches = len(seen) == len(scenario.order) and all(
@@ -209,13 +214,15 @@ def _judge_order(
     return f"{expected} ms", f"{order_text} ms", matches
 
 
-def _length(expected: Any) -> str:
+def _expected_length_text(expected: Any) -> str:
+    """Returns the expected duration in words."""
     if expected is None:
         return "…"
     return f"{expected[0]} to {expected[1]}" if isinstance(expected, list) else str(expected)
 
 
 def _is_near(length: float, expected: Any, within: float) -> bool:
+    """Returns whether a duration in ms is as expected, within the tolerance."""
     if expected is None:
         return True
     least, most = expected if isinstance(expected, list) else (expected, expected)
@@ -225,6 +232,7 @@ def _is_near(length: float, expected: Any, within: float) -> bool:
 def _judge_shares(
     suite: Suite, scenario: Scenario, stays: Sequence[tuple[str, float]]
 ) -> tuple[str, str, bool]:
+    """Returns the expected shares, the measured shares, and whether they agree."""
     total = sum(length for _, length in stays) or 1
     shares = {
         group: 100 * sum(length for other, length in stays if other == group) / total
@@ -271,22 +279,22 @@ def conformance(
     rows: list[Row] = []
     for path in suites:
         suite = read_suite(path)
-        rows += _carried_out(suite, policies or (PolicyChoice(suite.policy),), machine, out)
+        rows += _run_suite(suite, policies or (PolicyChoice(suite.policy),), machine, out)
     finish(
         as_json,
         {"machine": machine, "rows": [asdict(row) for row in rows]},
-        _shown(rows, machine),
+        _result_tables(rows, machine),
         rows,
     )
 
 
-def _carried_out(
+def _run_suite(
     suite: Suite, policies: tuple[PolicyChoice, ...], machine: str, out: Path | None
 ) -> list[Row]:
-
+    """Runs the scenarios of a suite and returns their results."""
     with (
         tempfile.TemporaryDirectory(prefix="schedlab-") as texts,
-        carried_out(
+        run_plan(
             lambda folder: plan(folder, Path(texts), suite, policies, machine),
             out,
         ) as runs,
@@ -295,7 +303,8 @@ def _carried_out(
         return evaluate(suite, runs)
 
 
-def _shown(rows: list[Row], machine: str) -> Iterator[Table | str]:
+def _result_tables(rows: list[Row], machine: str) -> Iterator[Table | str]:
+    """Yields the tables of results and a summary."""
     table = new_table(f"Scenarios on {machine}", "scenario", "policy", "expected", "found", "")
     for row in rows:
         verdict = "kept" if row.kept else "otherwise"

@@ -20,8 +20,8 @@ import polars as pl
 from rich.table import Table
 
 from schedlab.base.display.terminal import new_table
-from schedlab.base.toolchain.policies import PolicyChoice, kinds_of_policies
-from schedlab.commands.execution import carried_out, check_finished
+from schedlab.base.toolchain.policies import PolicyChoice, distinct_policies
+from schedlab.commands.execution import check_finished, run_plan
 from schedlab.commands.options import CPUS, POLICIES, json_option
 from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
@@ -30,7 +30,7 @@ from schedlab.runs.plan import Plan
 from schedlab_tools.benchmarks.results import finish
 
 MACHINE = "spike"
-TURNS = ("100", "500", "5000")
+TURN_LENGTHS = ("100", "500", "5000")
 """Lengths of turns, in instructions."""
 WORK = ("prioritytest switch", "prioritytest mixed", "lotterytest starve -t 50 -u 10 -y 2000")
 """200 processes that end at once; a mix of computing and sleeping processes; processes that yield all the time."""
@@ -40,7 +40,7 @@ _MEMORY_MIB = 512
 
 
 @dataclass(frozen=True)
-class Contended:
+class ContentionSums:
     """The sums over the CPUs of one configuration, for the whole run including boot."""
 
     work: str
@@ -95,10 +95,10 @@ def turns_of(instructions: str) -> Iterator[None]:
             os.environ[TURN_VARIABLE] = before
 
 
-def contended(run: RunSpec, turn: str, table: pl.DataFrame) -> Contended:
+def contended(run: RunSpec, turn: str, table: pl.DataFrame) -> ContentionSums:
     """Returns the sums of the values that the run's program reported for each CPU."""
     total = {name: int(value) for name, value in table.group_by("name").agg(pl.sum("value")).rows()}
-    return Contended(
+    return ContentionSums(
         work=run.label or run.workload,
         policy=str(run.policy),
         cpus=run.cpus,
@@ -127,19 +127,19 @@ def contention(
     On Spike, with turns of 100, 500 and 5,000 instructions. Exact, and the same
     every time.
     """
-    from schedlab_tools.benchmarks.contention import TURNS, setups
+    from schedlab_tools.benchmarks.contention import TURN_LENGTHS, setups
 
-    planned = setups(policies or kinds_of_policies(), cpus)
-    rows = [row for turn in TURNS for row in measure(planned, turn)]
-    finish(as_json, [asdict(row) for row in rows], (contention_table(rows, TURNS),), ())
+    planned = setups(policies or distinct_policies(), cpus)
+    rows = [row for turn in TURN_LENGTHS for row in measure(planned, turn)]
+    finish(as_json, [asdict(row) for row in rows], (contention_table(rows, TURN_LENGTHS),), ())
 
 
-def measure(planned: tuple[RunSpec, ...], turn: str) -> list[Contended]:
+def measure(planned: tuple[RunSpec, ...], turn: str) -> list[ContentionSums]:
     """Runs the configurations with turns of this length, in a temporary folder."""
 
     with (
         turns_of(turn),
-        carried_out(lambda folder: Plan(folder, planned), None) as finished,
+        run_plan(lambda folder: Plan(folder, planned), None) as finished,
     ):
         check_finished(finished, measured=True)
         return [
@@ -149,7 +149,7 @@ def measure(planned: tuple[RunSpec, ...], turn: str) -> list[Contended]:
         ]
 
 
-def contention_table(measured: Sequence[Contended], turns: Sequence[str]) -> Table:
+def contention_table(measured: Sequence[ContentionSums], turns: Sequence[str]) -> Table:
     """Returns one row per configuration: fractions of the CPUs' time, by turn length."""
     table = new_table(
         "Waiting for the locks of run queues, % of the CPUs' time, at turns of this many instructions",
@@ -157,7 +157,7 @@ def contention_table(measured: Sequence[Contended], turns: Sequence[str]) -> Tab
         f">waits at {turns[0]}",
         f">% of the scheduler's time at {turns[0]}",
     )
-    rows: dict[tuple[str, str, int], list[Contended]] = {}
+    rows: dict[tuple[str, str, int], list[ContentionSums]] = {}
     for row in measured:
         rows.setdefault((row.work, row.policy, row.cpus), []).append(row)
     for (work, policy, cpus), by_turn in rows.items():

@@ -7,12 +7,10 @@ import hashlib
 import json
 import os
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,17 +19,23 @@ import click
 from rich.table import Table
 
 from schedlab import metrics, trace
-from schedlab.analysis.schedulability import Reserved, overload, utilisation, uunifast
+from schedlab.analysis.schedulability import (
+    PeriodicTask,
+    draw_utilisations,
+    find_overload,
+    utilisation,
+)
 from schedlab.base.display.terminal import new_table
+from schedlab.base.files.atomic import fetch_once
 from schedlab.base.host.interpreter import PYTHON
-from schedlab.base.toolchain.build import SIMULATOR
+from schedlab.base.toolchain.build import SIMULATOR_PROGRAM
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands.options import POLICIES, POLICY_SETTING, json_option
 from schedlab.errors import MachineUnfit, WrongUsage
-from schedlab.paths import ROOT, in_caches
-from schedlab.workload.binary_steps import read_words
-from schedlab_tools.benchmarks.results import finish, printed
-from schedlab_tools.targets import Judged
+from schedlab.paths import ROOT, find_in_caches
+from schedlab.workload.binary_steps import encode_workload_text
+from schedlab_tools.benchmarks.results import finish, output_of
+from schedlab_tools.targets import JudgedRow
 
 _UNIT_NS = 1000
 """All times are multiples."""
@@ -47,29 +51,30 @@ Ends = Mapping[tuple[str, int], int]
 """The completion time of each job, by task and number (starting at 0), in ns after the first releases."""
 
 
-def random_set(seed: int, total: float, count: int = 5) -> tuple[Reserved, ...]:
+def random_set(seed: int, total: float, count: int = 5) -> tuple[PeriodicTask, ...]:
     """Returns tasks with this utilisation, and deadlines between runtime and period."""
     source = random.Random(seed)
 
     def units(least: int, most: int) -> int:
+        """Returns a random multiple of the unit between these limits."""
         return source.randint(least // _UNIT_NS, most // _UNIT_NS) * _UNIT_NS
 
     tasks = []
-    for number, part in enumerate(uunifast(source, count, total)):
+    for number, part in enumerate(draw_utilisations(source, count, total)):
         period = units(*_PERIODS_NS)
         runtime = min(max(round(part * period / _UNIT_NS), 10) * _UNIT_NS, period)
         deadline = units(runtime, period)
         name = f"task{number}"
-        tasks.append(Reserved(name, runtime, deadline, period, group=name))
+        tasks.append(PeriodicTask(name, runtime, deadline, period, group=name))
     return tuple(tasks)
 
 
-def horizon(tasks: Sequence[Reserved]) -> int:
+def horizon(tasks: Sequence[PeriodicTask]) -> int:
     """Returns how long jobs are released, in nanoseconds: about a dozen of each task."""
     return 12 * max(task.period for task in tasks)
 
 
-def text_of(tasks: Sequence[Reserved]) -> str:
+def text_of(tasks: Sequence[PeriodicTask]) -> str:
     """Returns the tasks as a workload of the simulator."""
     lines = ["program root", "  mark begin", *(f"  fork {task.name}" for task in tasks)]
     lines += ["  wait"] * len(tasks) + ["  mark end"]
@@ -85,16 +90,16 @@ def text_of(tasks: Sequence[Reserved]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def simulated(tasks: Sequence[Reserved], options: Sequence[str]) -> trace.Trace:
+def simulated(tasks: Sequence[PeriodicTask], options: Sequence[str]) -> trace.Trace:
     """Returns the trace of the tasks in schedlab's simulator without costs."""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         workload, events = Path(folder) / "workload", Path(folder) / "trace.bin"
-        workload.write_bytes(read_words(text_of(tasks)))
-        printed([SIMULATOR, "--costs", "none", *options, "--trace", events, workload])
+        workload.write_bytes(encode_workload_text(text_of(tasks)))
+        output_of([SIMULATOR_PROGRAM, "--costs", "none", *options, "--trace", events, workload])
         return trace.read(events)
 
 
-def our_ends(tasks: Sequence[Reserved], recorded: trace.Trace) -> Ends:
+def ends_in_schedlab(tasks: Sequence[PeriodicTask], recorded: trace.Trace) -> Ends:
     """Returns the completion times of jobs in schedlab's simulator."""
     period = {task.group: task.period for task in tasks}
     return {
@@ -106,23 +111,23 @@ def our_ends(tasks: Sequence[Reserved], recorded: trace.Trace) -> Ends:
     }
 
 
-def their_ends(sets: Sequence[Sequence[Reserved]]) -> list[Ends]:
+def ends_in_simso(sets: Sequence[Sequence[PeriodicTask]]) -> list[Ends]:
     """Returns the completion times of jobs in SimSo, and installs it if necessary. Raises
     MachineUnfit if this fails.
     """
     requests = [
         {"tasks": [asdict(task) for task in tasks], "until_ns": horizon(tasks)} for tasks in sets
     ]
-    answers = _answer(json.dumps(requests))
+    answers = _ask_simso(json.dumps(requests))
     return [{(name, number): ns for name, number, ns in answer} for answer in answers]
 
 
-def _answer(given: str) -> Any:
+def _ask_simso(given: str) -> Any:
     """Returns SimSo's answer, parsed from JSON. Raises MachineUnfit if SimSo cannot be installed,
     fails, or exceeds the time limit.
     """
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [str(environment()), str(_RUNNER)],
             input=given,
             capture_output=True,
@@ -134,10 +139,11 @@ def _answer(given: str) -> Any:
         raise MachineUnfit(f"SimSo takes longer than {_LIMIT_SECONDS} s") from None
     except subprocess.CalledProcessError as error:
         raise MachineUnfit(f"SimSo does not run here: {_last_line(error.stderr)}") from None
-    return json.loads(done.stdout)
+    return json.loads(result.stdout)
 
 
 def _last_line(text: str | None) -> str:
+    """Returns the last line of a text, or a message for an empty text."""
     lines = (text or "").strip().splitlines()
     return lines[-1].strip() if lines else "it says nothing"
 
@@ -145,28 +151,15 @@ def _last_line(text: str | None) -> str:
 def environment() -> Path:
     """Returns the Python with SimSo in the cache, which is created atomically."""
     key = hashlib.sha256(_LOCK.read_bytes()).hexdigest()[:16]
-    place = in_caches(f"peers/simso-{key}-{sys.version_info.major}.{sys.version_info.minor}")
+    place = find_in_caches(f"peers/simso-{key}-{sys.version_info.major}.{sys.version_info.minor}")
     if not place.exists():
-        with new_folder(place) as folder:
-            install(folder)
+        fetch_once(place, install)
     return place / "bin" / "python"
 
 
-@contextmanager
-def new_folder(place: Path) -> Iterator[Path]:
-    """Provides a temporary folder that becomes `place` if the block succeeds."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{place.name}.", dir=place.parent))
-    try:
-        yield folder
-        folder.rename(place)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-
-
-def install(folder: Path) -> None:
-    """Installs exactly the locked versions: pip checks their hashes."""
+def install(scratch: Path) -> Path:
+    """Installs exactly the locked versions into a folder, and returns it: pip checks their hashes."""
+    folder = scratch / "python"
     clean = {key: text for key, text in os.environ.items() if not key.startswith("PYTHON")}
     python = folder / "bin" / "python"
     for command in (
@@ -186,10 +179,11 @@ def install(folder: Path) -> None:
         subprocess.run(
             command, env=clean, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
         )
+    return folder
 
 
 @dataclass(frozen=True)
-class Compared(Judged):
+class Compared(JudgedRow):
     """The results of a set of tasks."""
 
     derived: ClassVar = ("agrees",)
@@ -216,6 +210,7 @@ class Compared(Judged):
 
     @property
     def verdict(self) -> str:
+        """Returns the verdict on the set of tasks."""
         return "met" if self.agrees else "not met"
 
 
@@ -225,15 +220,16 @@ def compare(seeds: Sequence[int], options: Sequence[str]) -> list[Compared]:
     """
     sets = [random_set(seed, random.Random(-seed - 1).uniform(0.5, 1)) for seed in seeds]
     return [
-        _compared(seed, tasks, simulated(tasks, options), theirs)
-        for seed, tasks, theirs in zip(seeds, sets, their_ends(sets), strict=True)
+        _compare_set(seed, tasks, simulated(tasks, options), theirs)
+        for seed, tasks, theirs in zip(seeds, sets, ends_in_simso(sets), strict=True)
     ]
 
 
-def _compared(
-    seed: int, tasks: Sequence[Reserved], recorded: trace.Trace, theirs: Ends
+def _compare_set(
+    seed: int, tasks: Sequence[PeriodicTask], recorded: trace.Trace, theirs: Ends
 ) -> Compared:
-    ours, jobs = our_ends(tasks, recorded), metrics.jobs(recorded)
+    """Compares the completion times of one set in both simulators."""
+    ours, jobs = ends_in_schedlab(tasks, recorded), metrics.jobs(recorded)
     period = {task.group: task.period for task in tasks}
     behind = any(
         response >= 2 * period[group]
@@ -245,7 +241,7 @@ def _compared(
     return Compared(
         seed,
         float(share),
-        share <= 1 and overload(tasks) is None,
+        share <= 1 and find_overload(tasks) is None,
         len(jobs),
         int((jobs["lateness_ns"] > 0).sum()),
         behind,

@@ -7,7 +7,7 @@ import json
 import re
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,16 +16,18 @@ from rich.table import Table
 
 from schedlab.base.display.numbers import percent
 from schedlab.base.display.terminal import new_table
-from schedlab.base.toolchain.build import IMAGE, KERNEL, POLICY_COST, build
-from schedlab.base.toolchain.policies import STANDARD
+from schedlab.base.toolchain.build import DISK_IMAGE, KERNEL_PROGRAM, POLICY_COST, build
+from schedlab.base.toolchain.policies import DEFAULT_POLICY
 from schedlab.errors import SchedlabError
 from schedlab.machines import kernel_machine
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab.paths import ROOT
 from schedlab_tools.benchmarks.results import finish
+from schedlab_tools.benchmarks.simulator import decision_instructions
+from schedlab_tools.budgets import DECISION, Counts, exceeded, write_budgets
 from schedlab_tools.policy_cost import PolicyRow, console_of, measure_policies
-from schedlab_tools.targets import Judged
+from schedlab_tools.targets import JudgedRow
 
 BASELINES = ROOT / "bench" / "baselines.json"
 _LONG_TRACE_NS, _RUN_NS = 20_000_000_000, 22_000_000
@@ -34,7 +36,7 @@ _OPERATION = re.compile(r"^bench (\S+) (\d+) (\d+)\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Row(Judged):
+class Row(JudgedRow):
     """An operation of the kernel. Counts are instructions per operation; None: unknown."""
 
     name: str
@@ -45,6 +47,7 @@ class Row(Judged):
 
     @property
     def verdict(self) -> str:
+        """Returns whether the count is at most its target."""
         if self.baseline is not None and self.instructions > self.baseline:
             return "worse than the baseline"
         if self.aim is None:
@@ -53,7 +56,7 @@ class Row(Judged):
 
 
 @dataclass(frozen=True)
-class Tracing(Judged):
+class Tracing(JudgedRow):
     """Instructions of the same CPU-bound work, including ticks and switches."""
 
     derived: ClassVar = ("cost", "aim")
@@ -70,11 +73,12 @@ class Tracing(Judged):
 
     @property
     def verdict(self) -> str:
+        """Returns whether the overhead is at most its target."""
         return "met" if self.cost <= self.aim else "not met"
 
 
 @dataclass(frozen=True)
-class Decoding(Judged):
+class Decoding(JudgedRow):
     """Events of a trace that one core of this host processes per second of CPU time."""
 
     derived: ClassVar = ("aim",)
@@ -89,26 +93,29 @@ class Decoding(Judged):
 
     @property
     def verdict(self) -> str:
+        """Returns whether the speeds are at least their targets."""
         return "met" if self.decode_and_validate >= self.aim else "not met"
 
 
 def measure_decoding() -> Decoding:
     """Measures with traces of the simulator. The result depends on the host, unlike other benchmarks."""
     from schedlab import metrics, trace
-    from schedlab.runs.worker import measure
+    from schedlab.runs.worker import measure_run
     from schedlab_tools.benchmarks.monitor_model import Scene, simulate
 
     build("simulator")
-    scene = Scene("long", 100, 4, STANDARD, _LONG_TRACE_NS, 0)
+    scene = Scene("long", 100, 4, DEFAULT_POLICY, _LONG_TRACE_NS, 0)
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         path = Path(folder) / TRACE_FILE
         simulate(scene, path)
         recorded = trace.read(path)
-        checked_s = _least_s(2, lambda: trace.validate(trace.read(path)))
-        measured_s = _least_s(1, lambda: metrics.compute(recorded))
-        exported_s = _least_s(2, lambda: trace.export(recorded, path.with_suffix(".p"), "perfetto"))
+        checked_s = _shortest_time_s(2, lambda: trace.validate(trace.read(path)))
+        measured_s = _shortest_time_s(1, lambda: metrics.compute(recorded))
+        exported_s = _shortest_time_s(
+            2, lambda: trace.export(recorded, path.with_suffix(".p"), "perfetto")
+        )
         simulate(replace(scene, until_ns=_RUN_NS), path)
-        run_s = _least_s(20, lambda: measure(Path(folder)))
+        run_s = _shortest_time_s(20, lambda: measure_run(Path(folder)))
     events = len(recorded.events)
     return Decoding(
         round(events / checked_s),
@@ -118,7 +125,7 @@ def measure_decoding() -> Decoding:
     )
 
 
-def _least_s(rounds: int, work: Callable[[], object]) -> float:
+def _shortest_time_s(rounds: int, work: Callable[[], object]) -> float:
     """Returns the least CPU time of several rounds, because other load on the host can only add to it."""
     times = []
     for _ in range(rounds):
@@ -167,15 +174,40 @@ def measure_tracing(machine: KernelMachine, kernel: Path, disk: Path) -> Tracing
     return Tracing(*counts)
 
 
-def show(of_host: bool, as_json: bool) -> None:
+def counts_of(operations: Iterable[Row], policies: Iterable[PolicyRow]) -> Counts:
+    """Returns the counts that have budgets."""
+    kernel = {("kernel", row.name, 0): row.instructions for row in operations}
+    decisions = {
+        (row.policy, DECISION, tasks): count
+        for row in policies
+        for tasks, count in row.mean.items()
+    }
+    return kernel | decisions
 
+
+def renew_budgets() -> list[str]:
+    """Measures again, and writes bench/budgets.csv. Returns a sentence for each count that changed."""
     build("kernel", "image", "policy-cost")
     spike = kernel_machine("spike")
-    operations = measure_kernel(spike, KERNEL, IMAGE)
+    operations, policies = (
+        measure_kernel(spike, KERNEL_PROGRAM, DISK_IMAGE),
+        measure_policies(spike, POLICY_COST),
+    )
+    counts = counts_of(operations, policies) | decision_instructions()
+    sentences = exceeded(counts)
+    write_budgets(counts)
+    return sentences
+
+
+def show(of_host: bool, as_json: bool) -> None:
+    """Prints what operations and decisions cost."""
+    build("kernel", "image", "policy-cost")
+    spike = kernel_machine("spike")
+    operations = measure_kernel(spike, KERNEL_PROGRAM, DISK_IMAGE)
     policies = measure_policies(spike, POLICY_COST)
-    tracing = measure_tracing(spike, KERNEL, IMAGE)
+    tracing = measure_tracing(spike, KERNEL_PROGRAM, DISK_IMAGE)
     decoding = [measure_decoding()] if of_host else []
-    tables: dict[str, list[Judged]] = {
+    tables: dict[str, list[JudgedRow]] = {
         "operations": [*operations],
         "policies": [*policies],
         "decoding": [*decoding],
@@ -201,6 +233,7 @@ def show(of_host: bool, as_json: bool) -> None:
 
 
 def operations_table(rows: list[Row]) -> Table:
+    """Returns the table of operations with their counts, baselines and targets."""
     title = "Instructions for one operation (Spike, 1 CPU)"
     figures = (">instructions", ">baseline", ">aim")
     table = new_table(title, "operation", "what it is", *figures, "aim")
@@ -212,6 +245,7 @@ def operations_table(rows: list[Row]) -> Table:
 
 
 def policies_table(rows: list[PolicyRow]) -> Table:
+    """Returns the table of the policies' decisions."""
     title = "Instructions for one enqueue and one pick, mean (worst), by tasks that wait"
     counts = sorted({count for row in rows for count in row.mean})
     table = new_table(title, "policy", *(f">{count:,} tasks" for count in counts), "does not grow")

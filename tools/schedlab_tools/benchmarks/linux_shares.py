@@ -12,13 +12,13 @@ from rich.table import Table
 
 from schedlab.base.display.terminal import new_table
 from schedlab.base.toolchain.policies import PolicyChoice, known_policies
-from schedlab.commands.execution import carried_out, check_finished
+from schedlab.commands.execution import check_finished, run_plan
 from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import Plan
 from schedlab.runs.plan_execution import Finished
 from schedlab_tools.benchmarks.results import finish
-from schedlab_tools.targets import Judged
+from schedlab_tools.targets import JudgedRow
 
 BOUND_POINTS = 3.0
 """Allowed deviation of a process's share from its ideal, in percentage points of all CPU time."""
@@ -51,7 +51,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Row(Judged):
+class Row(JudgedRow):
     """A process under a policy. Shares are fractions of all CPU time that the processes used."""
 
     derived: ClassVar = ("error_points",)
@@ -66,10 +66,12 @@ class Row(Judged):
 
     @property
     def error_points(self) -> float:
+        """Returns the difference from the ideal share, in percentage points."""
         return 100 * (self.share - self.ideal)
 
     @property
     def verdict(self) -> str:
+        """Returns whether the share is near its ideal."""
         return "met" if abs(self.error_points) <= BOUND_POINTS else "off"
 
 
@@ -133,7 +135,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
 def measure(setting: Setting, out: Path | None, as_json: bool) -> None:
     """Measures and prints the results. Exits with status 1 if a share is off."""
 
-    with carried_out(lambda folder: plan(folder, setting), out) as runs:
+    with run_plan(lambda folder: plan(folder, setting), out) as runs:
         check_finished(runs)
     rows = evaluate(runs)
     bound = {"bound_points": BOUND_POINTS, "machine": setting.machine}

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.base.host.isolated import call_command, request_text
-from schedlab.base.toolchain.build import SIMULATOR, build
-from schedlab.base.toolchain.policies import STANDARD
+from schedlab.base.toolchain.build import SIMULATOR_PROGRAM, build
+from schedlab.base.toolchain.policies import DEFAULT_POLICY
 from schedlab.errors import SchedlabError
-from schedlab.workload.binary_steps import read_words
+from schedlab.workload.binary_steps import encode_workload_text
 from schedlab_tools.benchmarks.monitor_model import HOGS_AND_TALKERS
-from schedlab_tools.benchmarks.results import printed
+from schedlab_tools.benchmarks.results import output_of
 from schedlab_tools.targets import Aim
 
 CPUS = 256
@@ -55,8 +55,8 @@ def measure() -> Measured:
     build("simulator")
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         trace, workload = Path(folder) / "trace.bin", Path(folder) / "workload"
-        workload.write_bytes(read_words(HOGS_AND_TALKERS.format(half=_PAIRS)))
-        rounds = [(_simulated(workload, trace), _measured(trace)) for _ in range(_ROUNDS)]
+        workload.write_bytes(encode_workload_text(HOGS_AND_TALKERS.format(half=_PAIRS)))
+        rounds = [(_simulated(workload, trace), _measure_in_process(trace)) for _ in range(_ROUNDS)]
         return Measured(
             records=(trace.stat().st_size - 64) // 32,
             simulator_s=min(seconds for seconds, _ in rounds),
@@ -67,23 +67,32 @@ def measure() -> Measured:
 
 def _simulated(workload: Path, trace: Path) -> float:
     """Returns the CPU seconds of a run."""
-    options = ["--policy", STANDARD, "--cpus", str(CPUS), "--limit", str(_UNTIL_NS), "--speed"]
-    text = printed([SIMULATOR, *options, "--trace", trace, workload], _LIMIT_REACHED)
+    options = [
+        "--policy",
+        DEFAULT_POLICY,
+        "--cpus",
+        str(CPUS),
+        "--limit",
+        str(_UNTIL_NS),
+        "--speed",
+    ]
+    text = output_of([SIMULATOR_PROGRAM, *options, "--trace", trace, workload], _LIMIT_REACHED)
     match = re.search(r"^cpu_seconds ([\d.]+)$", text, re.MULTILINE)
     if not match:
         raise SchedlabError("schedlab-sim printed no line `cpu_seconds SECONDS`")
     return float(match[1])
 
 
-def _measured(trace: Path) -> dict[str, float]:
-    done = subprocess.run(
+def _measure_in_process(trace: Path) -> dict[str, float]:
+    """Measures a trace in another process; returns the CPU seconds and the peak memory."""
+    result = subprocess.run(
         call_command(measured),
         input=request_text(trace=trace),
         stdout=subprocess.PIPE,
         text=True,
         check=True,
     )
-    figures: dict[str, float] = json.loads(done.stdout)
+    figures: dict[str, float] = json.loads(result.stdout)
     return figures
 
 

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from schedlab.base.display.numbers import percent
 from schedlab.base.display.terminal import new_table
-from schedlab.base.toolchain.build import IMAGE, KERNEL, build
+from schedlab.base.toolchain.build import DISK_IMAGE, KERNEL_PROGRAM, build
 from schedlab.commands.options import json_option
 from schedlab.errors import SchedlabError
 from schedlab.machines import kernel_machine
@@ -27,12 +27,12 @@ from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab_tools.benchmarks.results import finish
 from schedlab_tools.policy_cost import console_of
-from schedlab_tools.targets import Judged
+from schedlab_tools.targets import JudgedRow
 
 PROCESSES = (2, 500)
 PERIOD_MS = 100
 """Time between two queries in milliseconds. A monitor asks less often; each query counts individually."""
-MOST = 0.05
+SHARE_MAX = 0.05
 """Largest fraction of a CPU's time for monitoring, with one query per second."""
 _INSTRUCTIONS_PER_SECOND = 1_000_000_000
 _LINE = re.compile(r"^bench (watched|status-reads) (\d+) (\d+)\s*$", re.MULTILINE)
@@ -40,7 +40,7 @@ _READY = re.compile(r"^@@ 0 ready \d+ (\d+)\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Watching(Judged):
+class MonitoringCost(JudgedRow):
     """Instructions for the same work of some processes."""
 
     derived: ClassVar = ("tracing", "read_instructions", "share")
@@ -74,15 +74,17 @@ class Watching(Judged):
 
     @property
     def verdict(self) -> str:
-        return "met" if self.share <= MOST else "not met"
+        """Returns whether the fraction is at most SHARE_MAX."""
+        return "met" if self.share <= SHARE_MAX else "not met"
 
 
 def measure(
     machine: KernelMachine, kernel: Path, disk: Path, processes: Sequence[int] = PROCESSES
-) -> list[Watching]:
+) -> list[MonitoringCost]:
     """Measures each number of processes, which takes about nine seconds."""
 
     def console(count: int, arguments: str, period_ms: int) -> str:
+        """Returns the output of a run with this many processes."""
         run = f'run="watchbench {count} {period_ms}"'
         words = f"tick=10ms seed=1 limit=120s trace={TRACE_FILE} {arguments} {run}"
         return console_of(machine, Boot(kernel, disk, 1, 512, words))
@@ -99,23 +101,23 @@ def measure(
     ]
 
 
-def watching(processes: int, plain: str, description: str, watched: str) -> Watching:
+def watching(processes: int, plain: str, description: str, watched: str) -> MonitoringCost:
     """Parses the output of the three runs."""
     ready = _READY.search(watched)
-    reads = printed("status-reads", watched)
+    reads = bench_value("status-reads", watched)
     if not ready or reads == 0:
         raise SchedlabError("watchbench ran without steer, or never asked it anything")
-    return Watching(
+    return MonitoringCost(
         processes,
-        printed("watched", plain),
-        printed("watched", description),
-        printed("watched", watched),
+        bench_value("watched", plain),
+        bench_value("watched", description),
+        bench_value("watched", watched),
         reads,
         int(ready[1]) / 1000,
     )
 
 
-def printed(name: str, text: str) -> int:
+def bench_value(name: str, text: str) -> int:
     """Returns the value of a line "bench NAME PROCESSES VALUE"."""
     for benchmark, _, figure in _LINE.findall(text):
         if benchmark == name:
@@ -133,12 +135,12 @@ def monitor(as_json: bool) -> None:
     """
 
     build("kernel", "image")
-    rows = measure(kernel_machine("spike"), KERNEL, IMAGE)
-    output = {"watching": [row.to_dict() for row in rows], "aim": MOST}
+    rows = measure(kernel_machine("spike"), KERNEL_PROGRAM, DISK_IMAGE)
+    output = {"watching": [row.to_dict() for row in rows], "aim": SHARE_MAX}
     finish(as_json, output, (watching_table(rows),), rows)
 
 
-def watching_table(rows: list[Watching]) -> Table:
+def watching_table(rows: list[MonitoringCost]) -> Table:
     """Returns one row for each number of processes."""
     table = new_table(
         "What being watched costs (Spike, 1 CPU, instructions)",

@@ -20,13 +20,13 @@ from shutil import which
 import click
 from rich.table import Table
 
-from schedlab.analysis.explanation.waits import QUEUED
+from schedlab.analysis.explanation.waits import QUEUED_KINDS
 from schedlab.base.display.terminal import new_table
-from schedlab.base.toolchain.build import MODULE, build, machine_module
+from schedlab.base.toolchain.build import WASM_MODULE, build, wasm_module
 from schedlab.base.toolchain.policies import (
-    STANDARD,
+    DEFAULT_POLICY,
     Catalogue,
-    first_that_shares_by,
+    find_policy_sharing_by,
     known_policies,
     read_catalogue,
 )
@@ -34,19 +34,19 @@ from schedlab.commands.options import json_option
 from schedlab.monitor.model import Model
 from schedlab.monitor.standalone.build import PAGE
 from schedlab.monitor.standalone.modules import bundled
-from schedlab.monitor.trace_file import Recent
-from schedlab.monitor.wait_breakdown import Question, blamed
+from schedlab.monitor.trace_file import RecentRecords
+from schedlab.monitor.wait_breakdown import WaitQuestion, break_down_waits
 from schedlab.trace.bounds import TIME_MAX
 from schedlab.trace.follow import Follower
 from schedlab_tools.benchmarks.results import finish
-from schedlab_tools.targets import Aim, Judged
+from schedlab_tools.targets import Aim, JudgedRow
 
 FRAMES_A_SECOND = 5
 RATE = 200_000
 """Records per second that a monitor must process."""
 BLAME_MS = 500
 """Largest CPU time for explaining the waits of a process."""
-_BLAMED = 100_000
+_EXPLAINED_RECORDS = 100_000
 _TALKER = 4
 """A process that waits often."""
 _ROUNDS = 3
@@ -93,15 +93,15 @@ program talker
 
 def scenes(catalogue: Catalogue) -> Iterator[Scene]:
     """Yields demanding runs: many tickets, many changing levels, many processes."""
-    tickets = first_that_shares_by(catalogue, "tickets").name
+    tickets = find_policy_sharing_by(catalogue, "tickets").name
     levels = next(entry.name for entry in catalogue.values() if entry.boost)
     yield Scene(f"{tickets}-100", 100, 4, tickets, 1_500_000_000, 4_000_000)
     yield Scene(f"{levels}-100", 100, 4, levels, 3_000_000_000, 4_000_000)
-    yield Scene(f"{STANDARD}-4096", 4096, 4, STANDARD, 1_500_000_000, 4_000_000)
+    yield Scene(f"{DEFAULT_POLICY}-4096", 4096, 4, DEFAULT_POLICY, 1_500_000_000, 4_000_000)
 
 
 @dataclass(frozen=True)
-class Measured(Judged):
+class Measured(JudgedRow):
     """The result of one scene."""
 
     name: str
@@ -117,6 +117,7 @@ class Measured(Judged):
 
     @property
     def verdict(self) -> str:
+        """Returns whether the speed and the time for explanations meet their targets."""
         fast = self.records_per_second >= self.aim and self.blame_ms <= BLAME_MS
         return "met" if fast else "not met"
 
@@ -138,16 +139,18 @@ def measure() -> list[Measured]:
 def explain_all_waits(trace: Path) -> float:
     """Returns the CPU time for explaining waits in milliseconds, as in a monitor that holds this many records."""
     follower = Follower(trace)
-    records = follower.poll(_BLAMED)
+    records = follower.poll(_EXPLAINED_RECORDS)
     assert follower.header
-    recent = Recent(follower.header)
+    recent = RecentRecords(follower.header)
     recent.add(records)
     now = int(records["time"].max())
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-        place = Path(folder) / "waits.bin"
+        path = Path(folder) / "waits.bin"
         begin = time.process_time()
-        recent.write(place, frozenset(), TIME_MAX, now)
-        explanation = blamed(place, Question(_TALKER, QUEUED, now, 0, None), known_policies())
+        recent.write(path, frozenset(), TIME_MAX, now)
+        explanation = break_down_waits(
+            path, WaitQuestion(_TALKER, QUEUED_KINDS, now, 0, None), known_policies()
+        )
         took = time.process_time() - begin
     assert explanation["longest"]
     return 1000 * took
@@ -200,7 +203,7 @@ _UNTIL_NS = 890_000_000
 
 
 @dataclass(frozen=True)
-class Opened:
+class PageTimes:
     """CPU seconds of a page's session."""
 
     records: int
@@ -225,20 +228,20 @@ class Opened:
         ]
 
 
-def measure_page() -> Opened | None:
+def measure_page() -> PageTimes | None:
     """Measures a page with a trace of 64 CPUs and 4,096 processes; returns None without Node.js."""
     node = which("node")
     if not node:
         return None
-    machine_module()
-    scene = Scene(f"{STANDARD}-{PROCESSES}", PROCESSES, CPUS, STANDARD, _UNTIL_NS, 0)
+    wasm_module()
+    scene = Scene(f"{DEFAULT_POLICY}-{PROCESSES}", PROCESSES, CPUS, DEFAULT_POLICY, _UNTIL_NS, 0)
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         trace, script = Path(folder) / "trace.bin", Path(folder) / "measure.cjs"
         simulate(scene, trace)
         script.write_text(bundled(PAGE / "measure.js", {}))
-        command = [node, str(script), str(MODULE), str(trace), STANDARD]
+        command = [node, str(script), str(WASM_MODULE), str(trace), DEFAULT_POLICY]
         output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return Opened(**json.loads(output))
+    return PageTimes(**json.loads(output))
 
 
 @click.command("monitor-model")
@@ -267,7 +270,7 @@ def monitor_model(as_json: bool) -> None:
     )
 
 
-def page_table(opened: Opened) -> Table:
+def page_table(opened: PageTimes) -> Table:
     """Returns one row for each target."""
     title = f"A page and a trace of {opened.records:,} records, {opened.cpus} CPUs (CPU time)"
     table = new_table(title, "what", ">value", ">aim: at most", "aim")

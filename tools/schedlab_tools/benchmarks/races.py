@@ -14,16 +14,16 @@ import click
 from schedlab.base.display.activity import working
 from schedlab.base.display.terminal import new_table
 from schedlab.base.toolchain.build import build
-from schedlab.base.toolchain.policies import STANDARD, PolicyChoice
+from schedlab.base.toolchain.policies import DEFAULT_POLICY, PolicyChoice
 from schedlab.commands.options import json_option
-from schedlab.paths import BUILD, ROOT
+from schedlab.paths import BUILD_FOLDER, ROOT
 from schedlab_tools.benchmarks.results import finish
-from schedlab_tools.interleavings.search import made_small, search
+from schedlab_tools.interleavings.search import minimise, search
 from schedlab_tools.interleavings.trial import Setup
-from schedlab_tools.targets import Judged
+from schedlab_tools.targets import JudgedRow
 
 FOLDER = ROOT / "bench" / "races"
-_WITHIN = re.compile(r"^Found within (\d+) seeds\.$", re.MULTILINE)
+_SEEDS_LINE = re.compile(r"^Found within (\d+) seeds\.$", re.MULTILINE)
 _CPUS, _LIMIT_NS = 3, 10_000_000_000
 
 
@@ -38,13 +38,13 @@ class Race:
 
     def kernel(self) -> Path:
         """Builds the kernel with the race."""
-        place = BUILD / "races" / f"{self.name}.elf"
-        build(str(place.relative_to(ROOT)))
-        return place
+        path = BUILD_FOLDER / "races" / f"{self.name}.elf"
+        build(str(path.relative_to(ROOT)))
+        return path
 
 
 @dataclass(frozen=True)
-class Hunted(Judged):
+class HuntResult(JudgedRow):
     """How the race was found. `seed` 0: it was not."""
 
     race: str
@@ -60,6 +60,7 @@ class Hunted(Judged):
 
     @property
     def verdict(self) -> str:
+        """Returns whether the race was found within its number of seeds."""
         return "met" if self.seed else "not met"
 
 
@@ -69,24 +70,26 @@ def planted_races() -> tuple[Race, ...]:
 
 
 def _read(file: Path) -> Race:
+    """Reads a race from its patch."""
     text = file.read_text()
-    within = _WITHIN.search(text)
+    within = _SEEDS_LINE.search(text)
     assert within, f"{file} does not say within how many seeds it is found"
     return Race(file.stem, text.partition("\n")[0], int(within[1]))
 
 
-def hunt(race: Race, workloads: Sequence[str], jobs: int, tries: int) -> Hunted:
+def hunt(race: Race, workloads: Sequence[str], jobs: int, tries: int) -> HuntResult:
     """Searches for the race, and minimises the failing run."""
     build("image", "build/fsck")
     kernel = race.kernel()
     setups = [
-        Setup(workload, PolicyChoice(STANDARD), _CPUS, _LIMIT_NS, kernel) for workload in workloads
+        Setup(workload, PolicyChoice(DEFAULT_POLICY), _CPUS, _LIMIT_NS, kernel)
+        for workload in workloads
     ]
     one = search(setups, range(1, race.seeds + 1), jobs, lambda seed: None)
     if one is None:
-        return Hunted(race.name, race.says, race.seeds)
-    minimal = made_small(*one, tries, lambda count: None)
-    return Hunted(
+        return HuntResult(race.name, race.says, race.seeds)
+    minimal = minimise(*one, tries, lambda count: None)
+    return HuntResult(
         race.name,
         race.says,
         race.seeds,
@@ -112,7 +115,7 @@ def races(tries: int, as_json: bool) -> None:
 
     Exit status 1 if one is not found within the seeds that bench/races says.
     """
-    from schedlab.commands.explore.kernel import WORKLOADS
+    from schedlab.commands.explore.kernel import TEST_WORKLOADS
     from schedlab_tools.interleavings.trial import need_driver
 
     need_driver()
@@ -120,7 +123,7 @@ def races(tries: int, as_json: bool) -> None:
     with working("races") as update:
         for race in planted_races():
             update(race.name)
-            rows.append(hunt(race, WORKLOADS, len(os.sched_getaffinity(0)), tries))
+            rows.append(hunt(race, TEST_WORKLOADS, len(os.sched_getaffinity(0)), tries))
     table = new_table("", "race", ">seed", ">within", "seen as", ">turns", ">needed")
     for row in rows:
         row_texts = (str(row.seed), row.kind, f"{row.drawn:,}", str(row.needed))

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from schedlab.base.display.terminal import results
+from schedlab.base.display.terminal import result_console
 from schedlab.commands.options import echo_json
 from schedlab.errors import SchedlabError
-from schedlab_tools.targets import Judged
+from schedlab_tools.targets import JudgedRow
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,23 +21,23 @@ def finish(
     as_json: bool,
     values: Mapping[str, object] | list[dict[str, Any]],
     shown: Iterable[Table | str],
-    rows: Iterable[Judged],
+    rows: Iterable[JudgedRow],
 ) -> None:
     """Prints `values` as JSON, or the texts and tables in `shown`. Exits with status 1 if a target was missed."""
     if as_json:
         echo_json(values)
     else:
         for shown_row in shown:
-            results().print(shown_row)
+            result_console().print(shown_row)
     if any(row.verdict not in ("", "met") for row in rows):
         raise SystemExit(1)
 
 
-def printed(command: Sequence[str | Path], status: int = 0) -> str:
+def output_of(command: Sequence[str | Path], status: int = 0) -> str:
     """Returns the output of a program, which must exit with this status."""
-    done = subprocess.run(
+    result = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
-    if done.returncode != status:
-        raise SchedlabError(f"{command[0]} failed:\n{done.stderr.strip()}")
-    return done.stdout
+    if result.returncode != status:
+        raise SchedlabError(f"{command[0]} failed:\n{result.stderr.strip()}")
+    return result.stdout

@@ -8,28 +8,29 @@ from typing import Any
 
 import click
 
-from schedlab.base.display.terminal import new_table, print_result, results
-from schedlab.base.toolchain.policies import PolicyChoice, first_that_shares_by, read_catalogue
-from schedlab.commands.execution import carried_out, check_finished, out_option
+from schedlab.base.display.terminal import new_table, print_result, result_console
+from schedlab.base.toolchain.policies import PolicyChoice, find_policy_sharing_by, read_catalogue
+from schedlab.commands.execution import check_finished, out_option, run_plan
 from schedlab.commands.options import (
     CPUS,
     TICK,
     Parsed,
     echo_json,
-    given,
+    given_options,
     json_option,
     no_kvm_option,
     policy_option,
 )
 from schedlab.errors import WrongUsage
 from schedlab.machines import LINUX_MACHINES
-from schedlab.studies.shares import Row as ShareRow
+from schedlab.studies.lottery_tests import LOTTERY_TESTS
+from schedlab.studies.shares import GroupShare as ShareRow
 from schedlab.units import parse_counts
 from schedlab_tools.benchmarks import linux_shares
 from schedlab_tools.benchmarks.linux_shares import Setting as SharesOnLinux
 
 SHARE_TESTS = Parsed("TESTS", lambda text: parse_counts(text, 1, 6))
-OF_SPIKE = {
+SPIKE_OPTIONS = {
     "tests": "--tests",
     "ticks": "--ticks",
     "tick_ns": "--tick",
@@ -37,7 +38,7 @@ OF_SPIKE = {
     "original": "--original",
     "quick": "--quick",
 }
-OF_BOTH = {"policies": "--policy", "cpus": "--cpus", "seeds": "--seeds"}
+COMMON_OPTIONS = {"policies": "--policy", "cpus": "--cpus", "seeds": "--seeds"}
 
 
 @click.command()
@@ -111,35 +112,35 @@ def shares(
         return
     if quick:
         options |= {"cpus": (1, 2, 5), "seeds": 3}
-    setting = tests.Setting(policies or tests.POLICIES, **options)
-    with carried_out(lambda folder: tests.plan(folder, setting), out) as finished:
+    setting = tests.MeasurementOptions(policies or tests.POLICIES, **options)
+    with run_plan(lambda folder: tests.plan(folder, setting), out) as finished:
         rows = tests.evaluate(setting, finished)
     if as_json:
-        echo_json({"bound": tests.BOUND, "rows": [row.to_dict() for row in rows]})
+        echo_json({"bound": tests.STANDARD_ERRORS_MAX, "rows": [row.to_dict() for row in rows]})
     else:
-        for test in tests.TESTS:
+        for test in LOTTERY_TESTS:
             show([row for row in rows if row.test == test.name], test.title)
-        results().print(f"Measured over {tests.describe(setting)}")
+        result_console().print(f"Measured over {tests.describe_measurement(setting)}")
         if not setting.original:
-            for line in tests.summary(rows):
+            for line in tests.summarize(rows):
                 print_result(line)
     check_finished(finished, measured=True)
-    if any(row.verdict == "off" and tests.as_shipped(row) for row in rows):
+    if any(row.verdict == "off" and tests.is_built_in_default(row) for row in rows):
         raise SystemExit(1)
 
 
 def on_linux(context: click.Context, machine: str) -> SharesOnLinux:
     """Returns the setting for Linux from the given options. Raises WrongUsage for options of Spike."""
 
-    for option in given(context, OF_SPIKE).values():
+    for option in given_options(context, SPIKE_OPTIONS).values():
         raise WrongUsage(
             f"{option}: of study 1's tests, on spike; leave it out, or --machine {machine}"
         )
-    chosen = {name: context.params[name] for name in given(context, OF_BOTH)}
+    chosen = {name: context.params[name] for name in given_options(context, COMMON_OPTIONS)}
     if "policies" not in chosen:
         known = read_catalogue()
         chosen["policies"] = tuple(
-            first_that_shares_by(known, attribute) for attribute in ("tickets", "weight")
+            find_policy_sharing_by(known, attribute) for attribute in ("tickets", "weight")
         )
     return SharesOnLinux(machine=machine, **chosen)
 
@@ -162,4 +163,4 @@ def show(rows: list[ShareRow], title: str) -> None:
             cells += [f"{row.deviation:+.1f}", row.verdict]
         names = (row.policy, str(row.cpus)) if first else ("", "")
         table.add_row(*names, row.group, *cells, end_section=last)
-    results().print(table)
+    result_console().print(table)

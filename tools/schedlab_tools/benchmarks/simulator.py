@@ -8,6 +8,7 @@ only add to them. Only ratios within one run are independent of the host.
 from __future__ import annotations
 
 import re
+import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,17 +18,32 @@ import click
 from rich.table import Table
 
 from schedlab.base.display.terminal import new_table
-from schedlab.base.toolchain.build import SIMULATOR, build
+from schedlab.base.toolchain.build import SIMULATOR_PROGRAM, build
+from schedlab.base.toolchain.needs import need
 from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.commands.options import json_option
 from schedlab.errors import SchedlabError
-from schedlab.paths import BUILD
-from schedlab.workload.binary_steps import read_words
+from schedlab.paths import BUILD_FOLDER
+from schedlab.workload.binary_steps import encode_workload_text
 from schedlab_tools.benchmarks import long_trace
-from schedlab_tools.benchmarks.results import finish, printed
+from schedlab_tools.benchmarks.results import finish, output_of
+from schedlab_tools.budgets import Counts
 from schedlab_tools.targets import Aim
 
-SPEED = BUILD / "simulator_speed"
+SPEED = BUILD_FOLDER / "simulator_speed"
+_COMPUTING = (
+    "program root\n  loop 100\n    fork worker\n  end\n  wait all\nprogram worker\n  run 3600s\n"
+)
+_COUNTED_RUNS = (
+    ("rr", 1, False),
+    ("rr", 1, True),
+    ("rr", 64, False),
+    ("eevdf", 1, False),
+    ("eevdf", 64, False),
+)
+_LIMITS_NS = (1_000_000_000, 3_000_000_000)
+_LIMIT_REACHED = 3
+"""The exit status of `schedlab-sim` that reached its limit."""
 _LINE = re.compile(r"^bench simulator-(\S+) (\d+) ([\d.]+)\s*$", re.MULTILINE)
 
 
@@ -41,6 +57,7 @@ class Decision:
 
     @property
     def per_second(self) -> float:
+        """Returns the number of decisions per second."""
         return 1e9 / self.nanoseconds
 
 
@@ -48,7 +65,7 @@ def measure() -> list[Decision]:
     """Runs bench/simulator_speed.c with its trace in a temporary folder."""
     build(f"build/{SPEED.name}", "simulator")
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-        return decisions(printed([SPEED, Path(folder) / "trace.bin"]))
+        return decisions(output_of([SPEED, Path(folder) / "trace.bin"]))
 
 
 def decisions(text: str) -> list[Decision]:
@@ -83,12 +100,51 @@ def process_bytes(policies: Sequence[str]) -> int:
     """Returns the simulator's memory per process, under the policy that needs most."""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         workload = Path(folder) / "workload"
-        workload.write_bytes(read_words("program root\n  run 1ms\n"))
+        workload.write_bytes(encode_workload_text("program root\n  run 1ms\n"))
         bytes_by_policy = [
-            count("process_bytes", printed([SIMULATOR, "--policy", policy, "--no-trace", workload]))
+            count(
+                "process_bytes",
+                output_of([SIMULATOR_PROGRAM, "--policy", policy, "--no-trace", workload]),
+            )
             for policy in policies
         ]
     return max(bytes_by_policy)
+
+
+def decision_instructions() -> Counts:
+    """Returns the simulator's instructions for one decision, counted by valgrind.
+
+    100 processes compute without end. Two runs of different lengths are compared, so that the start
+    does not count. Raises WrongUsage without valgrind.
+    """
+    need("valgrind")
+    build("simulator")
+    counts: Counts = {}
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        workload, trace = Path(folder) / "workload", Path(folder) / "trace.bin"
+        workload.write_bytes(encode_workload_text(_COMPUTING))
+        for policy, cpus, traced in _COUNTED_RUNS:
+            tracing = ["--trace", trace] if traced else ["--no-trace"]
+            options = ["--policy", policy, "--cpus", str(cpus), *tracing]
+            few, many = (
+                _counted_run([*options, "--limit", str(ns), workload]) for ns in _LIMITS_NS
+            )
+            name = f"decision of {policy} on {cpus} CPU" + ("s" if cpus > 1 else "")
+            key = ("simulator", name + (" with trace" if traced else ""), 100)
+            counts[key] = round((many[0] - few[0]) / (many[1] - few[1]))
+    return counts
+
+
+def _counted_run(options: Sequence[str | Path]) -> tuple[int, int]:
+    """Returns the instructions and the decisions of a run of `schedlab-sim` up to its limit."""
+    valgrind = ("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null")
+    result = subprocess.run(
+        [*valgrind, SIMULATOR_PROGRAM, *options], capture_output=True, text=True, check=False
+    )
+    collected = re.search(r"Collected : (\d+)", result.stderr)
+    if result.returncode != _LIMIT_REACHED or not collected:
+        raise SchedlabError(f"valgrind {SIMULATOR_PROGRAM} failed:\n{result.stderr.strip()}")
+    return int(collected[1]), count("decisions", result.stdout)
 
 
 def count(name: str, text: str) -> int:
@@ -115,6 +171,7 @@ def simulator(as_json: bool) -> None:
 
 
 def aims_table(aims: list[Aim]) -> Table:
+    """Returns the table of results and targets."""
     title = "The simulator on one core of this host (CPU time, least of some rounds)"
     table = new_table(title, "what", ">measured", ">aim: at most", "unit", "aim")
     for aim in aims:

@@ -23,14 +23,14 @@ from rich.table import Table
 from schedlab.base.display.terminal import new_table
 from schedlab.base.files.reading import read_text
 from schedlab.base.toolchain.policies import parse_choices, parse_setting
-from schedlab.commands.execution import carried_out, check_finished
+from schedlab.commands.execution import check_finished, run_plan
 from schedlab.commands.options import json_option
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import ROOT
 from schedlab.runs.collection import Collection, StoredRun
-from schedlab.runs.parts import supply
+from schedlab.runs.parts import build_parts
 from schedlab.runs.plan import Plan
 from schedlab_tools.benchmarks.results import finish
 
@@ -55,6 +55,7 @@ def read(path: Path = FILE) -> tuple[RunSpec, ...]:
 
 
 def _setup(row: Mapping[str, str | None]) -> RunSpec:
+    """Returns the configuration of a row. Raises ValueError."""
     if tuple(row) != COLUMNS or None in row.values():
         raise ValueError(f"{len(COLUMNS)} columns are wanted")
     cells = cast("Mapping[str, str]", row)
@@ -74,12 +75,13 @@ def _setup(row: Mapping[str, str | None]) -> RunSpec:
 
 
 def _count(name: str, text: str) -> int:
+    """Returns a positive whole number of a column. Raises ValueError."""
     if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS and int(text)):
         raise ValueError(f"{name} is '{text}'; a whole number above 0 is wanted")
     return int(text)
 
 
-def chosen(setups: Sequence[RunSpec], patterns: Iterable[str]) -> tuple[RunSpec, ...]:
+def select_setups(setups: Sequence[RunSpec], patterns: Iterable[str]) -> tuple[RunSpec, ...]:
     """Returns the configurations of the experiments that match the patterns, or all without patterns.
 
     Raises WrongUsage for a pattern without a match.
@@ -114,14 +116,16 @@ class Cost:
 
     @property
     def cpu_s(self) -> float:
+        """Returns the total CPU time in seconds."""
         return self.machines_s + self.python_s + self.report_s
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns the cost for JSON."""
         return {**asdict(self), "cpu_s": self.cpu_s}
 
 
 @dataclass(frozen=True)
-class Reading:
+class ClockReading:
     """The clocks at one moment, in seconds."""
 
     own_s: float
@@ -131,13 +135,15 @@ class Reading:
     wall_s: float
 
 
-def reading() -> Reading:
+def read_clocks() -> ClockReading:
     """Returns the current clocks."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return Reading(time.process_time(), children.ru_utime + children.ru_stime, time.monotonic())
+    return ClockReading(
+        time.process_time(), children.ru_utime + children.ru_stime, time.monotonic()
+    )
 
 
-def cost(setups: int, began: Reading, ran: Reading, ended: Reading) -> Cost:
+def cost(setups: int, began: ClockReading, ran: ClockReading, ended: ClockReading) -> Cost:
     """Computes the cost from the clocks before the runs, after them, and after the report."""
     return Cost(
         setups,
@@ -165,25 +171,26 @@ def study(experiments: tuple[str, ...], as_json: bool) -> None:
     run fails.
     """
 
-    measured = measure(chosen(read(), experiments))
+    measured = measure(select_setups(read(), experiments))
     finish(as_json, measured.to_dict(), (cost_table(measured),), ())
 
 
 def measure(setups: tuple[RunSpec, ...]) -> Cost:
     """Runs the configurations and creates their report in a temporary folder."""
-    from schedlab.report.reproduction import REPORT, make_report
+    from schedlab.report.reproduction import REPORT_FOLDER, make_report
 
-    supply(machine_named(MACHINE).parts)  # building is not part of the study
-    began = reading()
-    with carried_out(lambda folder: Plan(folder, setups), None) as finished:
-        ran = reading()
+    build_parts(machine_named(MACHINE).parts)  # building is not part of the study
+    began = read_clocks()
+    with run_plan(lambda folder: Plan(folder, setups), None) as finished:
+        ran = read_clocks()
         check_finished(finished, measured=True)
         runs = Collection(StoredRun(run.folder, run.manifest) for run in finished)
-        make_report(runs, finished[0].folder.parent / REPORT)
-        return cost(len(setups), began, ran, reading())
+        make_report(runs, finished[0].folder.parent / REPORT_FOLDER)
+        return cost(len(setups), began, ran, read_clocks())
 
 
 def cost_table(measured: Cost) -> Table:
+    """Returns the table of the cost."""
     table = new_table(
         f"{measured.setups} setups of the default study on this host",
         *("what", ">CPU seconds", ">wall seconds"),

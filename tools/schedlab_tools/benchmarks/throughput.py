@@ -15,26 +15,26 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from schedlab.analysis.comparison.formatting import in_column
+from schedlab.analysis.comparison.formatting import estimate_in_column
 from schedlab.analysis.comparison.statistics import Estimate, estimate
 from schedlab.base.display.numbers import Quantity
 from schedlab.base.display.terminal import new_table
-from schedlab.base.outputs import OutputError, figures
+from schedlab.base.outputs import OutputError, parse_figures
 from schedlab.base.toolchain.policies import (
-    STANDARD,
+    DEFAULT_POLICY,
     PolicyChoice,
-    first_that_shares_by,
+    find_policy_sharing_by,
     read_catalogue,
 )
-from schedlab.commands.execution import carried_out, check_finished, out_option
-from schedlab.commands.options import POLICIES, for_option, json_option, no_kvm_option
+from schedlab.commands.execution import check_finished, out_option, run_plan
+from schedlab.commands.options import POLICIES, duration_option, json_option, no_kvm_option
 from schedlab.machines import LINUX_MACHINES, machine_named
-from schedlab.machines.folder import CONSOLE
+from schedlab.machines.folder import CONSOLE_FILE
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import Plan
-from schedlab.studies.linux_experiments import FAIR
+from schedlab.studies.linux_experiments import FAIR_CLASS
 from schedlab_tools.benchmarks.results import finish
-from schedlab_tools.targets import Judged
+from schedlab_tools.targets import JudgedRow
 
 BOUND = 0.05
 """Largest relative difference of a policy's events per second from the fair class."""
@@ -58,7 +58,7 @@ class Setting:
     @property
     def names(self) -> tuple[str, ...]:
         """All policies, the fair class first."""
-        return tuple(dict.fromkeys((FAIR, *map(str, self.policies))))
+        return tuple(dict.fromkeys((FAIR_CLASS, *map(str, self.policies))))
 
     def command(self) -> str:
         """Returns the command for the guest's shell: each policy in each round, starting with a
@@ -67,7 +67,7 @@ class Setting:
         order = " ".join(
             f"{number}/{name}"
             for number in range(1, self.rounds + 1)
-            for name in _turned(self.names, number - 1)
+            for name in _rotate(self.names, number - 1)
         )
         return (
             f"for each in {order}; do"
@@ -79,7 +79,8 @@ class Setting:
         )
 
 
-def _turned(names: Sequence[str], by: int) -> list[str]:
+def _rotate(names: Sequence[str], by: int) -> list[str]:
+    """Returns the names, beginning with the one at index `by`."""
     place = by % len(names)
     return [*names[place:], *names[:place]]
 
@@ -90,7 +91,7 @@ def plan(folder: Path, setting: Setting) -> Plan:
     measured_s = setting.rounds * len(setting.names) * (setting.seconds + 1)
     run = RunSpec(
         workload=setting.command(),
-        policy=PolicyChoice(FAIR),
+        policy=PolicyChoice(FAIR_CLASS),
         settings=(),
         cpus=setting.cpus,
         machine=machine,
@@ -104,7 +105,7 @@ def plan(folder: Path, setting: Setting) -> Plan:
 
 
 @dataclass(frozen=True)
-class Row(Judged):
+class Row(JudgedRow):
     """A policy compared with the fair class, round by round."""
 
     policy: str
@@ -115,13 +116,14 @@ class Row(Judged):
 
     @property
     def verdict(self) -> str:
+        """Returns whether the ratio is within the bound."""
         return "met" if abs(self.ratio.mean - 1) <= BOUND else "off"
 
 
 def evaluate(console: str) -> list[Row]:
     """Returns the rows of a run's output. Raises OutputError if a round is missing."""
     rates = read_rates(console)
-    if FAIR not in rates:
+    if FAIR_CLASS not in rates:
         raise OutputError("no round of the fair class was printed")
     if len({len(seed_rates) for seed_rates in rates.values()}) != 1:
         raise OutputError("not every policy was there in every round")
@@ -129,7 +131,9 @@ def evaluate(console: str) -> list[Row]:
         Row(
             policy,
             tuple(policy_rates),
-            estimate([one / fair for one, fair in zip(policy_rates, rates[FAIR], strict=True)]),
+            estimate(
+                [one / fair for one, fair in zip(policy_rates, rates[FAIR_CLASS], strict=True)]
+            ),
         )
         for policy, policy_rates in rates.items()
     ]
@@ -137,9 +141,9 @@ def evaluate(console: str) -> list[Row]:
 
 def read_rates(console: str) -> Mapping[str, list[float]]:
     """Returns events per second by policy, the fair class first, in the order of rounds."""
-    rates: dict[str, list[tuple[int, float]]] = {FAIR: []}
+    rates: dict[str, list[tuple[int, float]]] = {FAIR_CLASS: []}
     for number, policy, output in _rounds(console.replace("\r", "")):
-        rate = figures("sysbench", output)["events_per_second"]
+        rate = parse_figures("sysbench", output)["events_per_second"]
         rates.setdefault(policy, []).append((number, rate))
     return {
         policy: [rate for _, rate in sorted(seed_rates)]
@@ -149,6 +153,7 @@ def read_rates(console: str) -> Mapping[str, list[float]]:
 
 
 def _rounds(console: str) -> Iterator[tuple[int, str, str]]:
+    """Yields the output of each policy in each round: round, policy and text."""
     marks = list(_ROUND.finditer(console))
     ends = [mark.start() for mark in marks[1:]] + [len(console)]
     for mark, end in zip(marks, ends, strict=True):
@@ -181,7 +186,7 @@ def _rounds(console: str) -> Iterator[tuple[int, str, str]]:
     type=click.IntRange(2, 100),
     help="In each, every policy has its turn, and the fair class.",
 )
-@for_option("How long each turn is, in whole seconds.", "60s", "3s")
+@duration_option("How long each turn is, in whole seconds.", "60s", "3s")
 @out_option
 @no_kvm_option
 @json_option
@@ -202,13 +207,13 @@ def throughput(
     """
 
     policies = policies or (
-        PolicyChoice(STANDARD),
-        first_that_shares_by(read_catalogue(), "weight"),
+        PolicyChoice(DEFAULT_POLICY),
+        find_policy_sharing_by(read_catalogue(), "weight"),
     )
     setting = Setting(policies, machine, cpus, threads, rounds, duration_ns // 10**9)
-    with carried_out(lambda folder: plan(folder, setting), out) as runs:
+    with run_plan(lambda folder: plan(folder, setting), out) as runs:
         check_finished(runs)
-        console = (runs[0].folder / CONSOLE).read_text(errors="replace")
+        console = (runs[0].folder / CONSOLE_FILE).read_text(errors="replace")
     rows = evaluate(console)
     finish(
         as_json,
@@ -231,8 +236,8 @@ def rates_table(setting: Setting, rows: list[Row]) -> Table:
         f"aim: within {100 * BOUND:g} %",
     )
     for row in rows:
-        rate = in_column(estimate(row.rates))
-        ratio = in_column(row.ratio, Quantity("%", 100))
-        fair = row.policy == FAIR
+        rate = estimate_in_column(estimate(row.rates))
+        ratio = estimate_in_column(row.ratio, Quantity("%", 100))
+        fair = row.policy == FAIR_CLASS
         table.add_row(row.policy, rate, "100" if fair else ratio, "" if fair else row.verdict)
     return table

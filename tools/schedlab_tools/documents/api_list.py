@@ -55,6 +55,7 @@ def text() -> str:
 
 
 def _function(name: str, function: Any) -> str:
+    """Returns the section of a function: its call and its description."""
     called = "open" if name == "open_run" else name
     return f"## schedlab.{called}\n\n```python\n{_signature(called, function)}\n```\n\n{_prose(function)}"
 

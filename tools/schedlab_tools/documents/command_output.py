@@ -11,21 +11,21 @@ from schedlab.errors import SchedlabError
 from schedlab.paths import ROOT
 
 
-def printed_output(module: str, *words: str, **variables: str) -> str:
+def printed_output(module: str, *arguments: str, **variables: str) -> str:
     """Returns the output of a module run as a program, with these environment variables.
 
     Raises SchedlabError if it fails.
     """
-    done = subprocess.run(
-        module_command(module, *words),
+    result = subprocess.run(
+        module_command(module, *arguments),
         check=False,
         env={**os.environ, **variables},
         cwd=ROOT,
         capture_output=True,
         text=True,
     )
-    if done.returncode:
+    if result.returncode:
         raise SchedlabError(
-            f"{module} {' '.join(words)} failed:\n{done.stdout}{done.stderr}".strip()
+            f"{module} {' '.join(arguments)} failed:\n{result.stdout}{result.stderr}".strip()
         )
-    return done.stdout
+    return result.stdout

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from schedlab.paths import ROOT
 from schedlab.report.charts.theme import policy_look
-from schedlab_tools.documents.marked_parts import marked, with_marked, write
+from schedlab_tools.budgets import decision_costs
+from schedlab_tools.documents.marked_parts import with_marked, write
 
 DOCUMENT = ROOT / "docs" / "policies.md"
 PICTURE = ROOT / "docs" / "policies-cost.svg"
@@ -17,37 +17,34 @@ TASKS = (8, 64, 512, 4096)
 """Numbers of waiting tasks: the columns of the table."""
 
 
-def printed() -> dict[str, list[int]]:
-    """Returns the instructions in the document's table, by policy, one per number of tasks."""
-    rows = re.findall(r"^\| `(\S+)` \| (.+) \|$", marked(DOCUMENT.read_text(), PART), re.MULTILINE)
-    return {
-        policy: [int(cell.replace(",", "")) for cell in row.split(" | ")] for policy, row in rows
-    }
-
-
-def make(costs_by_policy: Mapping[str, Sequence[int]]) -> None:
+def make() -> None:
     """Writes the table and its picture."""
+    costs = decision_costs()
+    write(DOCUMENT, with_marked(DOCUMENT.read_text("utf-8"), PART, table(costs)))
+    write(PICTURE, picture(costs))
+
+
+def table(costs: Mapping[str, Mapping[int, int]]) -> str:
+    """Returns the table, from the instructions by policy and number of tasks."""
     head = f"| policy | {' | '.join(f'{count:,} tasks' for count in TASKS)} |"
     rows = [
-        f"| `{policy}` | {' | '.join(f'{cost:,}' for cost in row)} |"
-        for policy, row in costs_by_policy.items()
+        f"| `{policy}` | {' | '.join(f'{row[tasks]:,}' for tasks in TASKS)} |"
+        for policy, row in costs.items()
     ]
-    table = "\n".join([head, f"|---|{'---|' * len(TASKS)}", *rows])
-    write(DOCUMENT, with_marked(DOCUMENT.read_text(), PART, f"\n{table}\n"))
-    write(PICTURE, picture(costs_by_policy))
+    return "\n".join(["", head, f"|---|{'---|' * len(TASKS)}", *rows, ""])
 
 
-def picture(costs_by_policy: Mapping[str, Sequence[int]]) -> str:
+def picture(costs: Mapping[str, Mapping[int, int]]) -> str:
     """Returns an SVG with a line per policy, in the colours and dashes of all charts."""
     import altair as alt
     import polars as pl
     import vl_convert
 
-    drawn_as = [policy_look(policy) for policy in costs_by_policy]
+    drawn_as = [policy_look(policy) for policy in costs]
     rows = [
-        {"policy": policy, "tasks": tasks, "instructions": cost}
-        for policy, row in costs_by_policy.items()
-        for tasks, cost in zip(TASKS, row, strict=True)
+        {"policy": policy, "tasks": tasks, "instructions": row[tasks]}
+        for policy, row in costs.items()
+        for tasks in TASKS
     ]
     chart = (
         alt.Chart(pl.DataFrame(rows), width=560, height=360)
@@ -56,12 +53,12 @@ def picture(costs_by_policy: Mapping[str, Sequence[int]]) -> str:
             alt.X("tasks:Q", title="tasks that wait").scale(type="log", base=8).axis(values=TASKS),
             alt.Y("instructions:Q", title="instructions of enqueue() and pick()").scale(type="log"),
             alt.Color("policy:N", sort=None).scale(
-                domain=list(costs_by_policy), range=[style.colour for style in drawn_as]
+                domain=list(costs), range=[style.colour for style in drawn_as]
             ),
             alt.StrokeDash("policy:N", sort=None).scale(
-                domain=list(costs_by_policy), range=[list(style.dash) for style in drawn_as]
+                domain=list(costs), range=[list(style.dash) for style in drawn_as]
             ),
         )
-        .configure_legend(columns=2, symbolLimit=len(costs_by_policy))
+        .configure_legend(columns=2, symbolLimit=len(costs))
     )
     return str(vl_convert.vegalite_to_svg(chart.to_dict()))

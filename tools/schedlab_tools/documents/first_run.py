@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 
 from schedlab_tools.documents.command_output import printed_output
 
-WORDS = (
+COMMAND_WORDS = (
     *("run", "--machine", "sim", "--workload", "docs/typist.json", "--policy", "rr,mlfq"),
     *("--cpus", "1", "--tick", "10ms"),
 )
 PART = "first run"
-SHOWN = ("waiting", "wake-up latency", "context switches")
+SHOWN_GROUPS = ("waiting", "wake-up latency", "context switches")
 """Groups of rows in the excerpt."""
 
 
@@ -26,10 +26,10 @@ def block() -> str:
     """
     with TemporaryDirectory(prefix="schedlab-") as folder:
         printed = printed_output(
-            "schedlab", *WORDS, "--out", str(Path(folder) / "runs"), COLUMNS="80"
+            "schedlab", *COMMAND_WORDS, "--out", str(Path(folder) / "runs"), COLUMNS="80"
         )
     text = "\n".join(line.rstrip() for line in printed.splitlines())
     head = next(match for match in re.findall(r".*\n *─+", text) if "metric" in match)
-    groups = [group for group in text.split("\n\n") if group.strip().startswith(SHOWN)]
+    groups = [group for group in text.split("\n\n") if group.strip().startswith(SHOWN_GROUPS)]
     excerpt = textwrap.dedent("\n".join((head, "\n\n".join(groups))))
     return f"\n\n{textwrap.indent(excerpt, ' ' * 4)}\n\n"

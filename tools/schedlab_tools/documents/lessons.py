@@ -6,7 +6,6 @@ from __future__ import annotations
 import io
 import shlex
 import tempfile
-import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,26 +14,32 @@ from typing import Any
 import jinja2
 import polars as pl
 
-from schedlab.analysis.comparison.measures import measure_of
+from schedlab.analysis.comparison.measures import make_measure
 from schedlab.analysis.comparison.statistics import Estimate, estimate
-from schedlab.base.display.numbers import SHARE, Quantity, fitting, number_as_text, percent
+from schedlab.base.display.numbers import (
+    SHARE,
+    Quantity,
+    number_as_text,
+    percent,
+    with_fitting_unit,
+)
 from schedlab.errors import SchedlabError
-from schedlab.paths import ROOT, STUDIES
+from schedlab.paths import ROOT, STUDIES_FOLDER
 from schedlab.report.charts.dots import dots
 from schedlab.report.charts.lines import lines
-from schedlab.report.drawing import svg
+from schedlab.report.drawing import render_svg
 from schedlab.report.model import Chart
 from schedlab.report.policy_labels import policy_label
-from schedlab.report.specifications import for_paper
-from schedlab.runs.collection import read
+from schedlab.report.specifications import paper_specification
+from schedlab.runs.collection import read_collection
 from schedlab.studies.study import read_yaml
 from schedlab_tools.documents.command_output import printed_output
-from schedlab_tools.documents.marked_parts import write
+from schedlab_tools.documents.marked_parts import markdown_templates, wrapped, write
 
-SOURCE, DATA = STUDIES / "lessons.yaml", STUDIES / "lessons.csv"
+SOURCE, DATA = STUDIES_FOLDER / "lessons.yaml", STUDIES_FOLDER / "lessons.csv"
 PAGE = ROOT / "docs" / "what-the-studies-teach.md"
 PICTURES = ROOT / "docs" / "what-the-studies-teach"
-_TEMPLATE = STUDIES / "lessons.md"
+_TEMPLATE = "lessons.md"
 _KEYS = ("lesson", "policy", "cpus", "group", "column", "seed")
 
 
@@ -67,32 +72,32 @@ class Lesson:
 
     @property
     def picture(self) -> Path:
-        """Display names of the policies."""
+        """The file of its chart."""
         return PICTURES / f"{self.number}.svg"
 
     @property
     def columns(self) -> list[tuple[str, str]]:
-        """The file of its chart."""
+        """The groups and columns that its numbers and its chart need."""
         places = [*self.entry["numbers"].values(), self.entry["picture"]]
         return sorted({(place.get("group", ""), place["column"]) for place in places})
 
     def rows(self, data: pl.DataFrame) -> pl.DataFrame:
-        """The groups and columns that numbers and the chart need."""
+        """Returns the lesson's part of the data."""
         return data.filter(pl.col("lesson") == self.number)
 
 
 def lessons() -> list[Lesson]:
-    """Returns the lesson's part of the data."""
+    """Returns all lessons, in their order. Raises FileRefused."""
     return [Lesson(number, entry) for number, entry in enumerate(read_yaml(SOURCE), 1)]
 
 
 def files() -> tuple[Path, ...]:
-    """Returns all lessons, in their order. Raises FileRefused."""
+    """Returns all files that `make` writes."""
     return (DATA, PAGE, *(lesson.picture for lesson in lessons()))
 
 
 def make() -> None:
-    """Returns all files that `make` writes."""
+    """Measures all lessons, and writes the data, the page and the charts."""
     measured = pl.concat(map(measure, lessons()))
     write(DATA, measured.write_csv())
     PICTURES.mkdir(exist_ok=True)
@@ -102,17 +107,19 @@ def make() -> None:
 
 
 def load_data() -> pl.DataFrame:
-    """Returns the data as they are in the repository."""
+    """Returns the data as stored in the repository."""
     return pl.read_csv(io.BytesIO(DATA.read_bytes()))
 
 
 def measure(lesson: Lesson) -> pl.DataFrame:
-    """Returns the data as stored in the repository."""
+    """Returns the measurements of the lesson's command: a value for each policy, CPUs, group,
+    column and seed.
+    """
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
         folder = Path(scratch) / "runs"
         words = shlex.split(lesson.entry["command"])[1:]
         printed_output("schedlab", *words, "--quiet", "--out", str(folder))
-        collection = read([folder])
+        collection = read_collection([folder])
         parts = []
         for group, column in lesson.columns:
             rows = collection.groups if group else collection.summary
@@ -132,26 +139,25 @@ def measure(lesson: Lesson) -> pl.DataFrame:
 
 
 def page(data: pl.DataFrame) -> str:
-    """Returns the measurements of the lesson's command: a value for each policy, CPUs, group, column and seed."""
-    templates = jinja2.Environment(
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )  # Markdown needs no escaping
+    """Returns the page's text, made from the data."""
+    templates = markdown_templates()
     templates.globals["abs"] = abs
     entries = [_entry(templates, lesson, data) for lesson in lessons()]
-    return templates.from_string(_TEMPLATE.read_text("utf-8")).render(lessons=entries)
+    return templates.get_template(_TEMPLATE).render(lessons=entries)
 
 
 def picture(lesson: Lesson, data: pl.DataFrame) -> str:
     """Returns the lesson's chart as SVG."""
-    return svg(for_paper(_chart(lesson, data))) + "\n"
+    return render_svg(paper_specification(_chart(lesson, data))) + "\n"
 
 
 def _entry(
     templates: jinja2.Environment, lesson: Lesson, data: pl.DataFrame
 ) -> dict[str, str | int]:
+    """Returns the fields of a lesson in the page's template.
+
+    Raises SchedlabError if a condition of the lesson does not hold.
+    """
     numbers = dict(_numbers(lesson, data))
     for condition in lesson.entry["holds"]:
         if not templates.compile_expression(condition)(**numbers):
@@ -165,7 +171,7 @@ def _entry(
         "number": lesson.number,
         "study": lesson.entry["study"],
         "title": lesson.entry["title"],
-        "sentence": textwrap.fill(sentence, 118, break_long_words=False, break_on_hyphens=False),
+        "sentence": wrapped(sentence),
         "words": f"A chart: {lesson.entry['picture']['axis']}",
         "picture": f"{PICTURES.name}/{lesson.picture.name}",
         "command": lesson.entry["command"],
@@ -173,6 +179,7 @@ def _entry(
 
 
 def _numbers(lesson: Lesson, data: pl.DataFrame) -> Iterator[tuple[str, Number]]:
+    """Yields the lesson's named numbers."""
     for name, place in lesson.entry["numbers"].items():
         rows = lesson.rows(data).filter(
             pl.col("policy") == place["policy"],
@@ -184,18 +191,19 @@ def _numbers(lesson: Lesson, data: pl.DataFrame) -> Iterator[tuple[str, Number]]
             raise SchedlabError(
                 f"{SOURCE}: {lesson.entry['title']}: no one setup is {name}: {place}"
             )
-        measure = measure_of("", "", place["column"], None, "")
+        measure = make_measure("", "", place["column"], None, "")
         yield name, Number(estimate(rows["value"].to_list(), measure.within), measure.quantity)
 
 
 def _chart(lesson: Lesson, data: pl.DataFrame) -> Chart:
+    """Returns the lesson's chart."""
     drawing = lesson.entry["picture"]
     rows = lesson.rows(data).filter(
         pl.col("group").fill_null("") == drawing.get("group", ""),
         pl.col("column") == drawing["column"],
     )
     largest = float(rows["value"].max())  # type: ignore[arg-type]
-    unit = fitting(measure_of("", "", drawing["column"], None, "").quantity, largest)
+    unit = with_fitting_unit(make_measure("", "", drawing["column"], None, "").quantity, largest)
     rows = rows.with_columns(
         pl.col("value") * unit.factor, pl.col("policy").map_elements(policy_label, pl.String)
     )

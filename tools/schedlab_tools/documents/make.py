@@ -3,63 +3,47 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import jinja2
-
 from schedlab.base.toolchain.committed import CATALOGUE, catalogue_text
-from schedlab.base.toolchain.policies import built_listing
-from schedlab.paths import ROOT, STUDIES
+from schedlab.base.toolchain.policies import build_policy_list
+from schedlab.paths import ROOT
 from schedlab.studies import select
-from schedlab.studies.ideal_times import CPUS, LOTTERY_GROUPS, ideal_group_shares, unmeetable
-from schedlab.studies.study import studies
+from schedlab.studies.ideal_times import CPUS, ideal_group_shares, unmeetable_expectations
+from schedlab.studies.lottery_tests import TESTS_BY_TABLE
+from schedlab.studies.study import find_studies
 from schedlab_tools.documents import (
     api_list,
     cards,
     costs,
     first_run,
     lessons,
+    linux_agreement,
+    questions,
     readme_animation,
     screens,
+    scx_agreement,
     table_list,
     trace_definitions,
 )
 from schedlab_tools.documents.command_output import printed_output
 from schedlab_tools.documents.gallery import pages as gallery
 from schedlab_tools.documents.gallery import study_presets, trials
-from schedlab_tools.documents.marked_parts import with_marked, write
+from schedlab_tools.documents.marked_parts import markdown_templates, with_marked, write
 
 HELP = ROOT / "python" / "schedlab" / "commands" / "help.txt"
 DOCUMENT = ROOT / "docs" / "studies.md"
 TEMPLATE = "studies.md"
-_WIDTH = 118
 
 
 def text() -> str:
     """Returns the text of the document about studies."""
-    templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(STUDIES),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )  # Markdown needs no escaping
-    templates.filters["item"] = _item
-    return templates.get_template(TEMPLATE).render(studies=studies(), ideal_shares=_ideal_shares())
-
-
-def _item(text: str) -> str:
-    """Formats a list item, wrapped like the rest of the document."""
-    return textwrap.fill(
-        text,
-        _WIDTH,
-        initial_indent="- ",
-        subsequent_indent="  ",
-        break_long_words=False,
-        break_on_hyphens=False,
+    return (
+        markdown_templates()
+        .get_template(TEMPLATE)
+        .render(studies=find_studies(), ideal_shares=_ideal_shares())
     )
 
 
@@ -74,14 +58,14 @@ def _ideal_shares() -> list[str]:
                 *(f"{100 * ideal_group_shares(table, cpus)[group.row]:.1f}" for cpus in CPUS),
             )
         )
-        for table in LOTTERY_GROUPS
-        if any(unmeetable(table, cpus) for cpus in CPUS)
-        for group in LOTTERY_GROUPS[table]
+        for table, test in TESTS_BY_TABLE.items()
+        if any(unmeetable_expectations(table, cpus) for cpus in CPUS)
+        for group in test.groups
     ]
 
 
 DOCS = ROOT / "docs"
-STAIRS = DOCS / "stairs.svg"
+STAIRS_PICTURE = DOCS / "stairs.svg"
 
 
 @dataclass(frozen=True)
@@ -116,7 +100,7 @@ def parts() -> dict[str, Part]:
         "policies": Part(
             "what the policies say of themselves, for hosts without a compiler",
             (CATALOGUE,),
-            lambda: write(CATALOGUE, catalogue_text(built_listing())),
+            lambda: write(CATALOGUE, catalogue_text(build_policy_list())),
         ),
         "trace-format": Part(
             "the definitions of the trace in Python and JavaScript, from abi/",
@@ -125,8 +109,8 @@ def parts() -> dict[str, Part]:
         ),
         "stairs": Part(
             "the moving picture of the README",
-            (STAIRS,),
-            lambda: write(STAIRS, readme_animation.picture()),
+            (STAIRS_PICTURE,),
+            lambda: write(STAIRS_PICTURE, readme_animation.picture()),
         ),
         "run": Part(
             "the comparison that the README shows",
@@ -136,9 +120,9 @@ def parts() -> dict[str, Part]:
             ),
         ),
         "costs": Part(
-            "what decisions cost, measured on Spike",
+            "what decisions cost, from bench/budgets.csv",
             (costs.DOCUMENT, costs.PICTURE),
-            lambda: _written_by_test("tests/policies/test_cost.py"),
+            costs.make,
         ),
         "tables": Part(
             "the tables of traces, and their columns",
@@ -172,6 +156,28 @@ def parts() -> dict[str, Part]:
             study_presets.files(),
             study_presets.make,
         ),
+        "linux-agreement": Part(
+            "how far results about Linux may be trusted, from bench/linux-agreement",
+            (linux_agreement.DOCUMENT,),
+            lambda: write(linux_agreement.DOCUMENT, linux_agreement.text()),
+        ),
+        "questions": Part(
+            "the gallery's pages of questions, from bench/questions",
+            questions.files(),
+            questions.make,
+        ),
+        "scx-agreement": Part(
+            "how far sched_ext in the simulator agrees with Linux, from bench/scx-agreement",
+            (scx_agreement.DOCUMENT,),
+            lambda: write(
+                scx_agreement.DOCUMENT,
+                with_marked(
+                    scx_agreement.DOCUMENT.read_text("utf-8"),
+                    scx_agreement.PART,
+                    scx_agreement.block(),
+                ),
+            ),
+        ),
         "lessons": Part(
             "what the five studies teach: ten findings, from runs in the simulator",
             lessons.files(),
@@ -179,7 +185,7 @@ def parts() -> dict[str, Part]:
         ),
         "screens": Part(
             "the monitor and a report in a browser",
-            (*screens.SCREENS, *screens.REPORTS, screens.MADE),
+            (*screens.SCREENS, *screens.REPORTS, screens.HASHES_FILE),
             screens.make,
         ),
     }
@@ -204,6 +210,7 @@ def make(names: Sequence[str]) -> Iterator[tuple[str, bool]]:
 
 
 def _content(file: Path) -> bytes:
+    """Returns the content of a file; empty if it does not exist."""
     return file.read_bytes() if file.exists() else b""
 
 

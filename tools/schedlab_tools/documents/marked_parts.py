@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""Reads and replaces generated parts of a document, which are between two comments."""
+"""Generates documents: reads and replaces parts between two comments, wraps texts, fills templates."""
 
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 
-from schedlab.base.files.atomic import written
+import jinja2
+
+from schedlab.base.files.atomic import atomic_write
 from schedlab.errors import SchedlabError
+from schedlab.paths import STUDIES_FOLDER
 
 END = "<!-- end -->"
+_WIDTH = 118
 
 
 def marked(document: str, name: str) -> str:
@@ -29,12 +34,39 @@ def with_marked(document: str, name: str, text: str) -> str:
 
 def write(file: Path, text: str) -> None:
     """Writes a document or picture atomically."""
-    with written(file) as new:
+    with atomic_write(file) as new:
         new.write_text(text, encoding="utf-8")
 
 
 def _place(document: str, name: str) -> tuple[int, int]:
+    """Returns the beginning and the end of a part. Raises SchedlabError."""
     match = re.search(rf"<!-- {re.escape(name)} -->(.*?){END}", document, re.DOTALL)
     if not match:
         raise SchedlabError(f"the document has no part between <!-- {name} --> and {END}")
     return match.span(1)
+
+
+def wrapped(text: str, first: str = "", rest: str = "", width: int = _WIDTH) -> str:
+    """Wraps a text. `first`, `rest`: what the first and the other lines begin with."""
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def markdown_templates() -> jinja2.Environment:
+    """Returns the Markdown templates of studies/, with filters that wrap items and paragraphs."""
+    templates = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(STUDIES_FOLDER),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )  # Markdown needs no escaping
+    templates.filters["item"] = lambda text: wrapped(text, "- ", "  ")
+    templates.filters["wrapped"] = wrapped
+    return templates

@@ -15,21 +15,21 @@ from schedlab.base.display.numbers import duration
 from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build
 from schedlab.metrics import compute
 from schedlab.paths import ROOT
-from schedlab.report.charts.levels import boosts, span_marks, stays_of
-from schedlab.report.charts.processes import Span, processes_of
+from schedlab.report.charts.levels import find_boosts, find_stays, marks_in_span
+from schedlab.report.charts.processes import Span, chart_processes
 from schedlab.report.charts.theme import BLUE, OLIVE, SALMON
 from schedlab.workload import workload_files
-from schedlab.workload.text import bytes_of
+from schedlab.workload.text import encode_workload
 from schedlab_tools.documents.shown_policies import shown
 
 WORKLOAD = ROOT / "docs" / "typist.json"
-PERSON = "typist"
+INTERACTIVE_TASK = "typist"
 TICK_NS = 10_000_000
 SHOWN_NS = 1_600_000_000
 _LIMIT_NS = 60_000_000_000
 _COLOURS = (BLUE, SALMON, OLIVE)
 _WIDTH, _HEIGHT = 420, 150
-_THINNEST = 0.8
+_BOX_WIDTH_MIN = 0.8
 """Pixels."""
 
 
@@ -78,7 +78,7 @@ def picture() -> str:
     return templates.get_template("stairs.svg").render(
         panels=panels,
         colours=_COLOURS,
-        person=PERSON,
+        person=INTERACTIVE_TASK,
         width=_WIDTH,
         height=_HEIGHT,
         seconds=SHOWN_NS / 1e9,
@@ -86,9 +86,12 @@ def picture() -> str:
 
 
 def _panel(policy: str, tunables: dict[str, int], title: str) -> Panel:
+    """Runs the workload under a policy and returns the panel of this run."""
     from schedlab_simulator import Simulator, Workload
 
-    workload = Workload.of_file(bytes_of(workload_files.read(WORKLOAD), 1, TICK_NS))
+    workload = Workload.of_file(
+        encode_workload(workload_files.read_workload_file(WORKLOAD), 1, TICK_NS)
+    )
     with TemporaryDirectory(prefix="schedlab-") as folder:
         path = Path(folder) / "trace.bin"
         with Simulator(
@@ -96,26 +99,29 @@ def _panel(policy: str, tunables: dict[str, int], title: str) -> Panel:
         ) as machine:
             machine.run(_LIMIT_NS)
         recorded = trace.read(path)
-    return _drawn(recorded, title)
+    return _panel_of_trace(recorded, title)
 
 
-def _drawn(recorded: trace.Trace, title: str) -> Panel:
-    processes = processes_of(recorded)
-    stays = stays_of(processes)
+def _panel_of_trace(recorded: trace.Trace, title: str) -> Panel:
+    """Returns the panel that shows a trace."""
+    processes = chart_processes(recorded)
+    stays = find_stays(processes)
     span = Span(processes.window.begin_ns, processes.window.begin_ns + SHOWN_NS)
     ran = span.clip(stays.filter(pl.col("role") == "workload"))
     labels = sorted(ran["label"].unique(), key=lambda label: int(label.split()[0]))
     levels = sorted(ran["level"].drop_nulls().unique(), reverse=True)
 
     def x(time_ns: int) -> float:
+        """Returns the horizontal position of a time."""
         return round(_WIDTH * (time_ns - span.begin_ns) / SHOWN_NS, 1)
 
     def place(begin_ns: int, end_ns: int) -> tuple[float, float]:
         """Returns begin and width within the panel, which its cover hides at first."""
-        width = max(round(x(end_ns) - x(begin_ns), 1), _THINNEST)
+        width = max(round(x(end_ns) - x(begin_ns), 1), _BOX_WIDTH_MIN)
         return min(x(begin_ns), _WIDTH - width), width
 
     def boxes(frame: pl.DataFrame) -> tuple[Box, ...]:
+        """Returns a box for each interval of a frame."""
         return tuple(
             Box(
                 *place(begin, end),
@@ -137,7 +143,7 @@ def _drawn(recorded: trace.Trace, title: str) -> Panel:
         strategy="forward",
         check_sortedness=False,
     )
-    person = compute(recorded).groups.filter(pl.col("group") == PERSON)
+    person = compute(recorded).groups.filter(pl.col("group") == INTERACTIVE_TASK)
     median, most = (person[f"wakeup_latency_{statistic}_ns"][0] for statistic in ("median", "max"))
     return Panel(
         title,
@@ -145,11 +151,12 @@ def _drawn(recorded: trace.Trace, title: str) -> Panel:
         bool(levels),
         boxes(span.clip(at_level)),
         boxes(ran),
-        tuple(x(time) for time in span_marks(boosts(stays), span)["time_ns"]),
+        tuple(x(time) for time in marks_in_span(find_boosts(stays), span)["time_ns"]),
         tuple(map(_name, labels)),
         f"{duration(median)} at the median, {duration(most)} at most",
     )
 
 
 def _name(label: str) -> str:
+    """Returns the name of a process without its number."""
     return label.partition(" ")[2]

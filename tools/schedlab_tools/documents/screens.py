@@ -12,7 +12,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from schedlab.base.files.atomic import file_hash
 from schedlab.base.toolchain.committed import PAGE as FILE
-from schedlab.base.toolchain.tools import compiler, find_browser
+from schedlab.base.toolchain.tools import find_browser, require_compiler
 from schedlab.errors import SchedlabError
 from schedlab.machines import SIMULATOR
 from schedlab.paths import ROOT
@@ -30,7 +30,7 @@ SCREENS = {PICTURES / name: setup for name, setup in shown()["screens"].items()}
 """Files, and the arguments for opening the standalone page."""
 REPORTS = {PICTURES / name: words for name, words in shown()["reports"].items()}
 """Files, and the command for the report in them."""
-MADE = PICTURES / "screens.txt"
+HASHES_FILE = PICTURES / "screens.txt"
 """The hash of each picture, the hash of what it was made from, and the compiler behind what it shows."""
 _PAGE = ROOT / "python" / "schedlab" / "monitor"
 _PAGE_PARTS = ("page/**/*.js", "page/*.html", "page/styles/*.css", "lessons/*.json")
@@ -50,7 +50,7 @@ def make() -> None:
         for file, setup in SCREENS.items():
             page.goto("about:blank")
             page.goto(FILE.as_uri() + setup)
-            _go_on(page)
+            _advance_lesson(page)
             page.wait_for_timeout(_WATCHED_MS)
             page.screenshot(path=file)
         for file, words in REPORTS.items():
@@ -60,14 +60,14 @@ def make() -> None:
             page.wait_for_selector("html[data-charts=drawn]")
             page.screenshot(path=file)
         chromium.close()
-    write(MADE, made_text())
+    write(HASHES_FILE, made_text())
 
 
 def made_text() -> str:
     """Returns what MADE says of the pictures that are there, if this compiler was behind them."""
     origins = {**dict.fromkeys(SCREENS, _page_hash()), **dict.fromkeys(REPORTS, _plan_hash())}
     return "".join(
-        f"{file_hash(file)}  {origin}  {file.name}  {compiler().description()}\n"
+        f"{file_hash(file)}  {origin}  {file.name}  {require_compiler().description()}\n"
         for file, origin in origins.items()
     )
 
@@ -83,8 +83,8 @@ def _page_hash() -> str:
 
 def _plan_hash() -> str:
     """Returns the hash of the runs that a report of all studies has now: workloads, policies, CPUs and seeds."""
-    request = reproduction.Request((), "quick", machine=SIMULATOR)
-    runs = reproduction.planned(request, ROOT)[1].runs
+    request = reproduction.ReproductionRequest((), "quick", machine=SIMULATOR)
+    runs = reproduction.make_plans(request, ROOT)[1].runs
     titles = [f"{run.workload_title}: {run.title}, seed {run.seed}" for run in runs]
     return hashlib.sha256("\n".join(titles).encode()).hexdigest()[:16]
 
@@ -95,7 +95,7 @@ def _report(words: list[str], out: Path) -> Path:
     return out / "report"
 
 
-def _go_on(page: Page) -> None:
+def _advance_lesson(page: Page) -> None:
     """Advances a lesson to its second step, the first one with activity."""
     page.wait_for_timeout(_LOADING_MS)
     if "lesson=" in page.url:

@@ -28,14 +28,14 @@ import schedlab
 from schedlab.errors import SchedlabError
 from schedlab.paths import ROOT
 
-START = "docs/README"
-GALLERY = "docs/gallery/README"
+START_DOCUMENT = "docs/README"
+GALLERY_DOCUMENT = "docs/gallery/README"
 _MARKDOWN = (".md", ".ipynb")
 _LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)")
 _HEADING = re.compile(r"^### (\w[\w -]*)", re.MULTILINE)
 _REDIRECT = (
     '<!doctype html><meta charset="utf-8"><title>schedlab</title>'
-    f'<meta http-equiv="refresh" content="0; url={START}.html"><a href="{START}.html">schedlab</a>\n'
+    f'<meta http-equiv="refresh" content="0; url={START_DOCUMENT}.html"><a href="{START_DOCUMENT}.html">schedlab</a>\n'
 )
 
 
@@ -81,6 +81,7 @@ def _sources() -> list[Path]:
 
 
 def _run_sphinx(out: Path, scratch: Path) -> None:
+    """Builds the site with Sphinx. Raises SchedlabError with its warnings."""
     warnings = io.StringIO()
     files = [*documents(), *_sources()]
     with patch_docutils(), docutils_namespace():  # docutils registers directives globally
@@ -103,11 +104,12 @@ def _run_sphinx(out: Path, scratch: Path) -> None:
 
 
 def _settings(files: list[Path]) -> dict[str, Any]:
+    """Returns Sphinx's settings for these documents."""
     return {
         "extensions": ["myst_parser", __name__],
         "project": "schedlab",
         "version": schedlab.__version__,
-        "root_doc": START,
+        "root_doc": START_DOCUMENT,
         "include_patterns": [str(file.relative_to(ROOT)) for file in files],
         "source_suffix": {
             file.suffix: {".md": "markdown", ".ipynb": "notebook"}.get(file.suffix, "source")
@@ -139,21 +141,23 @@ def setup(application: Sphinx) -> dict[str, bool]:
 
 def _add_contents(_application: Sphinx, document: str, text: list[str]) -> None:
     """Adds the side bar's entries to the lists of documents: what they link to, in their order."""
-    if document == START:
+    if document == START_DOCUMENT:
         groups = _HEADING.split(text[0])[1:]
         text[0] += "".join(
             _contents(name, body) for name, body in zip(groups[::2], groups[1::2], strict=True)
         )
         text[0] += _contents("Project", "".join(f"](../{file.name})" for file in _project()))
-    elif document == GALLERY:
+    elif document == GALLERY_DOCUMENT:
         text[0] += _contents("", text[0])
 
 
 def _project() -> list[Path]:
+    """Returns the Markdown files of the top folder, the README first."""
     return sorted(ROOT.glob("*.md"), key=lambda file: (file.name != "README.md", file.name))
 
 
 def _contents(caption: str, body: str) -> str:
+    """Returns the Markdown of a part of the side bar."""
     names = [name for name in _LINK.findall(body) if name.endswith(_MARKDOWN)]
     options = [":hidden:", *([f":caption: {caption}"] if caption else [])]
     lines = [*options, *dict.fromkeys(names)]
@@ -176,6 +180,7 @@ class Notebook(MystParser):
     supported = ("notebook",)
 
     def parse(self, inputstring: str, document: nodes.document) -> None:
+        """Parses a notebook's cells as Markdown."""
         super().parse(markdown(inputstring, ".ipynb"), document)
 
 
@@ -196,6 +201,7 @@ class Source(Parser):
 
 
 def _lexer_name(path: Path) -> str:
+    """Returns the name of the lexer for a file."""
     lexer = find_lexer_class_for_filename(path.name)
     return str(lexer.aliases[0]) if lexer else ""
 

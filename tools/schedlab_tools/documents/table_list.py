@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from schedlab.analysis.tables import DESCRIBED, Column
+from schedlab.analysis.tables import TABLE_DESCRIPTIONS, Column
 
 PART = "tables"
 """The name of the marked part."""
@@ -14,10 +14,10 @@ PART = "tables"
 
 def block() -> str:
     """Returns the part: the columns that several tables share, followed by a section for each table."""
-    uses = Counter(column for table in DESCRIBED.values() for column in table.columns)
+    uses = Counter(column for table in TABLE_DESCRIPTIONS.values() for column in table.columns)
     shared = {column for column, count in uses.items() if count > 1}
     sections = ["\n".join(["### Shared columns", "", *_rows(filter(shared.__contains__, uses))])]
-    for table in DESCRIBED.values():
+    for table in TABLE_DESCRIPTIONS.values():
         common = ", ".join(f"`{column.name}`" for column in table.columns if column in shared)
         lines = [f"### {table.name}", "", f"A row: {table.row}. Shared columns: {common}."]
         special = [column for column in table.columns if column not in shared]
@@ -28,5 +28,6 @@ def block() -> str:
 
 
 def _rows(columns: Iterable[Column]) -> list[str]:
+    """Returns a row of a Markdown table for each column."""
     rows = [f"| `{column.name}` | {column.type_} | {column.meaning} |" for column in columns]
     return ["| column | type | meaning |", "|---|---|---|", *rows]

@@ -38,6 +38,13 @@ _ENUMERATIONS = (
     ("PreemptReason", _TRACE, "preempt_reason", "PREEMPT_", "Why a process lost its CPU"),
     ("AttributeKind", _TRACE, "attribute_kind", "ATTRIBUTE_", "Attributes that users set"),
     ("GroupField", _TRACE, "group_field", "GROUP_", "Fields of a task group"),
+    (
+        "DispatchCallback",
+        _TRACE,
+        "dispatch_callback",
+        "DISPATCH_BY_",
+        "The callback that put a process into a dispatch queue",
+    ),
     ("MarkKind", "abi/system_calls.h", "mark_kind", "MARK_", "Kinds of marks that programs write"),
 )
 """The Python class, the C header and enumeration, the prefix of its members, and its meaning."""
@@ -76,19 +83,20 @@ def workload() -> str:
     for name, (header, struct) in _WORKLOAD_STRUCTS.items():
         lines += _numpy_type(name, header, struct)
     lines += ["FORMS = ("]
-    lines += [f'    ("{words}", {step}),' for words, step in _forms()]
+    lines += [f'    ("{words}", {step}),' for words, step in _step_forms()]
     lines += [")", '"""The words of each step, and its kind, detail, target and value."""']
     return "\n".join(lines) + "\n"
 
 
 def _workload_constants() -> Iterator[tuple[str, str | int]]:
+    """Yields the names and values of the constants of workload files."""
     yield "MAGIC", _magic(_FILE, "WORKLOAD_FILE_MAGIC")
     yield "VERSION", _version(_FILE, "WORKLOAD_FILE_VERSION")
     yield "LOOPS_MAX", _constants().WORKLOAD_LOOPS_MAX
     yield "MARK_NAME", _constants().MARK_NAME
 
 
-def _forms() -> Iterator[tuple[str, tuple[int, ...]]]:
+def _step_forms() -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yields the words of a step, and its row. A step with an optional word is yielded without and with it."""
     numbers = _constants()
     for line in _source(_WORDS).splitlines():
@@ -119,6 +127,7 @@ def _constants() -> Any:
 
 
 def _numpy_type(name: str, header: str, struct: str) -> list[str]:
+    """Returns the lines that define a structure as a numpy type."""
     fields = [f'        ("{field}", "{kind}"),' for field, kind, _ in _fields(header, struct)]
     return [f"{name} = np.dtype(", "    [", *fields, "    ]", ")"]
 
@@ -148,25 +157,29 @@ def javascript() -> str:
     for name, value in _workload_constants():
         lines += [f"export const WORKLOAD_{name} = {json.dumps(value)};"]
     lines += ["", "/** What is written, and the step: its kind, detail, target and value. */"]
-    forms = "".join(f"    {json.dumps([words, step])},\n" for words, step in _forms())
+    forms = "".join(f"    {json.dumps([words, step])},\n" for words, step in _step_forms())
     lines += [f"export const WORKLOAD_FORMS = Object.freeze([\n{forms}]);"]
     return "\n".join(lines) + "\n"
 
 
 def _object(members: Iterable[tuple[str, int]]) -> str:
+    """Returns a JavaScript object with these members."""
     return "{\n" + "".join(f"    {name}: {value},\n" for name, value in members) + "}"
 
 
 def _source(header: str) -> str:
+    """Returns the text of a header."""
     return (ROOT / header).read_text(encoding="utf-8")
 
 
 def _version(header: str, name: str) -> int:
+    """Returns the value of a version in a header."""
     (version,) = re.findall(rf"#define {name} (\d+)", _source(header))
     return int(version)
 
 
 def _magic(header: str, name: str) -> str:
+    """Returns the bytes that begin a file, as a header defines them."""
     (magic,) = re.findall(rf"#define {name}\s+0x(\w{{16}})ull", _source(header))
     return bytes.fromhex(magic)[::-1].decode()
 
@@ -182,6 +195,7 @@ def _declared(header: str, what: str, name: str) -> tuple[Any, FFI]:
 
 
 def _members(header: str, enumeration: str, prefix: str) -> list[tuple[str, int]]:
+    """Returns the members of an enumeration without their prefix, with their values."""
     kind, _ = _declared(header, "enum", enumeration)
     numbers: dict[str, int] = kind.relements
     by_number = sorted(numbers.items(), key=lambda member: member[1])
@@ -200,6 +214,7 @@ def _fields(header: str, struct: str) -> Iterator[tuple[str, str, int]]:
 
 
 def _size(header: str, struct: str) -> int:
+    """Returns the size of a structure in bytes."""
     kind, ffi = _declared(header, "struct", struct)
     return int(ffi.sizeof(kind))
 

@@ -22,7 +22,9 @@ def idle_while_work_waits(trace: Trace, most_ns: int, still: Sequence[Span] = ()
     count. The held CPU may be the idle CPU, or the CPU that would notify it.
     """
     waits = _waits(trace)
-    breaches = [_on_cpu(trace, waits, cpu, most_ns, still) for cpu in range(trace.header.cpus)]
+    breaches = [
+        _violation_on_cpu(trace, waits, cpu, most_ns, still) for cpu in range(trace.header.cpus)
+    ]
     first = min((breach for breach in breaches if breach), default=None)
     if first is None:
         return ""
@@ -75,7 +77,7 @@ def _waits(trace: Trace) -> pl.DataFrame:
     )
 
 
-def _on_cpu(
+def _violation_on_cpu(
     trace: Trace, waits: pl.DataFrame, cpu: int, most_ns: int, still: Sequence[Span]
 ) -> tuple[int, int, int, int] | None:
     """Returns the first violation on a CPU: time, duration, CPU and waiting PID."""
@@ -92,9 +94,9 @@ def _on_cpu(
         (before + 1).clip(0, len(begins) - 1),
     ):  # the wait overlaps this idle interval or the next
         since = np.maximum(begins[at], first)
-        for place in np.flatnonzero(np.minimum(ends[at], last) - since > most_ns).tolist():
-            begin, end = int(since[place]), int(min(ends[at][place], last[place]))
+        for index in np.flatnonzero(np.minimum(ends[at], last) - since > most_ns).tolist():
+            begin, end = int(since[index]), int(min(ends[at][index], last[index]))
             length = end - begin - sum(max(0, min(end, b) - max(begin, a)) for a, b in still)
             if length > most_ns:
-                breaches.append((begin, length, cpu, int(pids[place])))
+                breaches.append((begin, length, cpu, int(pids[index])))
     return min(breaches, default=None)

@@ -43,6 +43,7 @@ class Hold:
         return self.rounds * TURN_NS
 
     def __str__(self) -> str:
+        """Returns the hold as a line of the file."""
         words = (self.cpu, self.boundaries, self.instructions, int(self.called), self.rounds)
         return f"{' '.join(map(str, words))} {self.address:x} {self.caller:x} {self.at_ns}"
 
@@ -50,14 +51,15 @@ class Hold:
 def read_holds(path: Path) -> tuple[Hold, ...]:
     """Reads a list of holds. Raises FileRefused for other files."""
     try:
-        return tuple(map(_hold, path.read_text().splitlines()))
+        return tuple(map(_parse_hold, path.read_text().splitlines()))
     except (OSError, ValueError) as error:
         raise FileRefused(
             f"{path}: no list of turns as explore kernel writes them: {error}"
         ) from None
 
 
-def _hold(line: str) -> Hold:
+def _parse_hold(line: str) -> Hold:
+    """Parses a line. Raises ValueError."""
     cpu, boundaries, instructions, called, rounds, *places, at_ns = line.split()
     address, caller = places
     return Hold(

@@ -17,7 +17,7 @@ from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.spike import Spike
 from schedlab.runs import results
 from schedlab_tools.interleavings.holds import Hold
-from schedlab_tools.interleavings.trial import HOLDS, Failure, Setup, carry_out, holds_of
+from schedlab_tools.interleavings.trial import HOLDS_FILE, Failure, Setup, holds_in, run_trial
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,9 @@ def search(
     todo = [(setup, seed) for seed in seeds for setup in setups]
 
     def breaks(one: tuple[Setup, int]) -> bool:
+        """Returns whether the run fails."""
         with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-            return carry_out(*one, Path(folder)) is not None
+            return run_trial(*one, Path(folder)) is not None
 
     with ThreadPoolExecutor(jobs) as pool:
         for one, broken in zip(todo, pool.map(breaks, todo), strict=True):
@@ -55,7 +56,7 @@ def search(
     return None
 
 
-def made_small(
+def minimise(
     setup: Setup, seed: int, tries: int, report_progress: Callable[[int], None]
 ) -> SmallestFailure:
     """Returns the failing run of a seed with as few abnormal turns as `tries` attempts find.
@@ -63,23 +64,27 @@ def made_small(
     Calls `report_progress` with the number of turns of each attempt.
     """
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
-        place = Path(scratch) / "drawn"
-        failure = carry_out(setup, seed, place)
+        path = Path(scratch) / "drawn"
+        failure = run_trial(setup, seed, path)
         assert failure, "the same seed breaks the same"
-        drawn = holds_of(place)
+        drawn = holds_in(path)
 
         def breaks(some: Sequence[Hold]) -> bool:
             report_progress(len(some))
-            result = carry_out(setup, tuple(some), Path(scratch) / "tried")
+            result = run_trial(setup, tuple(some), Path(scratch) / "tried")
             return result is not None and result.kind == failure.kind
 
-        return SmallestFailure(setup, seed, failure, len(drawn), shrunk(drawn, breaks, tries))
+        return SmallestFailure(
+            setup, seed, failure, len(drawn), minimal_subset(drawn, breaks, tries)
+        )
 
 
 T = TypeVar("T")
 
 
-def shrunk(items: Sequence[T], breaks: Callable[[Sequence[T]], bool], tries: int) -> tuple[T, ...]:
+def minimal_subset(
+    items: Sequence[T], breaks: Callable[[Sequence[T]], bool], tries: int
+) -> tuple[T, ...]:
     """Returns a minimal failing subset, or the smallest that `tries` attempts find.
 
     The algorithm is delta debugging (Zeller and Hildebrandt, 2002): it tests subsets and their
@@ -88,6 +93,7 @@ def shrunk(items: Sequence[T], breaks: Callable[[Sequence[T]], bool], tries: int
     left = tries
 
     def does(some: Sequence[T]) -> bool:
+        """Returns whether these items fail, and counts the attempt."""
         nonlocal left
         left -= 1
         return breaks(some)
@@ -96,7 +102,7 @@ def shrunk(items: Sequence[T], breaks: Callable[[Sequence[T]], bool], tries: int
         return ()
     now, parts = tuple(items), 2
     while len(now) > 1 and left > 0:
-        smaller = _smaller(now, parts, does, lambda: left > 0)
+        smaller = _smaller_subset(now, parts, does, lambda: left > 0)
         if smaller is not None:
             parts = 2 if len(smaller) * 2 <= len(now) else max(parts - 1, 2)
             now = smaller
@@ -107,7 +113,7 @@ def shrunk(items: Sequence[T], breaks: Callable[[Sequence[T]], bool], tries: int
     return now
 
 
-def _smaller(
+def _smaller_subset(
     now: tuple[T, ...], parts: int, breaks: Callable[[Sequence[T]], bool], may: Callable[[], bool]
 ) -> tuple[T, ...] | None:
     """Returns the first subset or complement that still fails."""
@@ -123,28 +129,29 @@ def _smaller(
     return None
 
 
-def keep(result: SmallestFailure, place: Path, scratch: Path) -> tuple[Hold, ...]:
+def store_failure(result: SmallestFailure, path: Path, scratch: Path) -> tuple[Hold, ...]:
     """Repeats the minimised run, and stores it as a run's folder, which the monitor can play.
     Returns its abnormal turns.
     """
-    failure = carry_out(result.setup, result.holds, scratch)
+    failure = run_trial(result.setup, result.holds, scratch)
     assert failure, "the same turns break the same"
-    with results.new_folder(place) as folder:
-        for name in (TRACE_FILE, HOLDS):
+    with results.create_run_folder(path) as folder:
+        for name in (TRACE_FILE, HOLDS_FILE):
             if (scratch / name).exists():
                 shutil.copy(scratch / name, folder / name)
-        results.write_json(folder / results.MANIFEST, _manifest(result.setup, failure.words))
-    return holds_of(scratch)
+        results.write_json(folder / results.MANIFEST_FILE, _manifest(result.setup, failure.words))
+    return holds_in(scratch)
 
 
 def _manifest(setup: Setup, message: str) -> dict[str, object]:
+    """Returns the manifest of the stored run."""
     run, release = setup.run, Spike().release()
     return {
         "format": results.FORMAT,
         "schedlab": __version__,
         **replace(run, label=f"{setup.workload}-explored").manifest(),
         "boot_arguments": setup.arguments,
-        "machine_version": f"{release.version}, with the turns of {HOLDS}",
+        "machine_version": f"{release.version}, with the turns of {HOLDS_FILE}",
         "machine_origin": release.origin,
         "repeatable": True,
         "status": "failed",

@@ -8,27 +8,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab import trace
-from schedlab.base.host.parent_death import tied
-from schedlab.base.toolchain.build import IMAGE, KERNEL
+from schedlab.base.host.parent_death import complete_prefix
+from schedlab.base.toolchain.build import DISK_IMAGE, KERNEL_PROGRAM
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import MachineUnfit
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.kernel import Boot
-from schedlab.machines.outcome import hung, outcome_of, tail_of
+from schedlab.machines.outcome import describe_tail, hung_outcome, interpret_exit
 from schedlab.machines.spec import RunSpec
-from schedlab.machines.spike import STANDARD_TURN, Spike, driven
-from schedlab.paths import BUILD
+from schedlab.machines.spike import DEFAULT_TURN, Spike, driver_command
+from schedlab.paths import BUILD_FOLDER
 from schedlab.trace.errors import TraceError
 from schedlab_tools.interleavings.checks import idle_while_work_waits
 from schedlab_tools.interleavings.holds import Hold, read_holds, write_holds
 
-CHECKER = BUILD / "fsck"
+CHECKER = BUILD_FOLDER / "fsck"
 TICK_NS = 1_000_000
 IDLE_NS = 250_000
 """Longest time that a CPU may idle while a process is in its queue, without times when CPUs are held."""
 _MEMORY_MIB = 128
 _HOST_SECONDS = 600
-HOLDS, _DISK = "holds", "disk.img"
+HOLDS_FILE, _DISK_FILE = "holds", "disk.img"
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,11 @@ class Setup:
     policy: PolicyChoice
     cpus: int
     limit_ns: int
-    kernel: Path = KERNEL
+    kernel: Path = KERNEL_PROGRAM
 
     @property
     def run(self) -> RunSpec:
+        """Returns the specification of the run."""
         return RunSpec(
             self.workload,
             self.policy,
@@ -57,6 +58,7 @@ class Setup:
 
     @property
     def arguments(self) -> str:
+        """Returns the kernel's boot arguments."""
         return f"trace-queues=1 {Spike().arguments(self.run)}"
 
 
@@ -77,7 +79,7 @@ def need_driver() -> None:
         )
 
 
-def carry_out(setup: Setup, turns: int | tuple[Hold, ...], folder: Path) -> Failure | None:
+def run_trial(setup: Setup, turns: int | tuple[Hold, ...], folder: Path) -> Failure | None:
     """Runs the configuration in an empty folder, and returns the failure, or None.
 
     `turns`: a seed, or the turns themselves. The folder then contains the trace, and the abnormal
@@ -90,12 +92,12 @@ def carry_out(setup: Setup, turns: int | tuple[Hold, ...], folder: Path) -> Fail
         write_holds(folder / "given", turns)
         how = ["--holds=given"]
     path = Spike().release().path
-    boot = Boot(setup.kernel, IMAGE, setup.cpus, _MEMORY_MIB, setup.arguments)
-    command = driven(path, boot, STANDARD_TURN)
-    command[1:1] = [*how, f"--keep-holds={HOLDS}", f"--keep-disk={_DISK}"]
+    boot = Boot(setup.kernel, DISK_IMAGE, setup.cpus, _MEMORY_MIB, setup.arguments)
+    command = driver_command(path, boot, DEFAULT_TURN)
+    command[1:1] = [*how, f"--keep-holds={HOLDS_FILE}", f"--keep-disk={_DISK_FILE}"]
     try:
-        done = subprocess.run(
-            [*tied(), *command],
+        result = subprocess.run(
+            [*complete_prefix(), *command],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -103,19 +105,22 @@ def carry_out(setup: Setup, turns: int | tuple[Hold, ...], folder: Path) -> Fail
             timeout=_HOST_SECONDS,
             check=False,
         )
-        console = done.stdout.decode(errors="replace")
-        outcome = outcome_of(done.returncode, console, program=setup.kernel)
+        console = result.stdout.decode(errors="replace")
+        outcome = interpret_exit(result.returncode, console, program=setup.kernel)
     except subprocess.TimeoutExpired as error:
-        outcome = hung(_HOST_SECONDS, (error.stdout or b"").decode(errors="replace"))
-    if not (folder / HOLDS).exists():
-        raise MachineUnfit("the machine did not begin" + tail_of(outcome.message, "it said"))
+        outcome = hung_outcome(_HOST_SECONDS, (error.stdout or b"").decode(errors="replace"))
+    if not (folder / HOLDS_FILE).exists():
+        raise MachineUnfit("the machine did not begin" + describe_tail(outcome.message, "it said"))
     if not outcome.succeeded:
         return Failure(outcome.status, outcome.message)
-    return _broken_in(folder)
+    return _failure_in(folder)
 
 
-def _broken_in(folder: Path) -> Failure | None:
-    checked = subprocess.run([CHECKER, folder / _DISK], capture_output=True, text=True, check=False)
+def _failure_in(folder: Path) -> Failure | None:
+    """Returns the failure that the files of a finished run show, or None."""
+    checked = subprocess.run(
+        [CHECKER, folder / _DISK_FILE], capture_output=True, text=True, check=False
+    )
     if checked.returncode:
         return Failure("disk", f"the file system is broken afterwards: {checked.stdout.strip()}")
     try:
@@ -123,11 +128,11 @@ def _broken_in(folder: Path) -> Failure | None:
         trace.validate(recorded)
     except TraceError as error:
         return Failure("trace", f"its trace cannot be: {error}")
-    still = [(hold.at_ns, hold.at_ns + hold.length_ns) for hold in holds_of(folder)]
+    still = [(hold.at_ns, hold.at_ns + hold.length_ns) for hold in holds_in(folder)]
     words = idle_while_work_waits(recorded, IDLE_NS, still)
     return Failure("idle", words) if words else None
 
 
-def holds_of(folder: Path) -> tuple[Hold, ...]:
+def holds_in(folder: Path) -> tuple[Hold, ...]:
     """Returns the abnormal turns of a run."""
-    return read_holds(folder / HOLDS)
+    return read_holds(folder / HOLDS_FILE)

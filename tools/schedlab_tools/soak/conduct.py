@@ -16,17 +16,17 @@ from types import FrameType
 
 import psutil
 
-from schedlab.base.host.parent_death import tied
+from schedlab.base.host.parent_death import complete_prefix
 from schedlab_tools.soak.loads import PART_LOG, Load, Part
 
 SHORTEST_PERIOD_S, LONGEST_PERIOD_S = 0.5, 30.0
-SAMPLES = 600
+SAMPLES_TARGET = 600
 """Target number of samples of each figure."""
-PATIENCE_S = 180.0
+END_TIMEOUT_S = 180.0
 """Seconds that a part has to end after its time has elapsed."""
 GRACE_S = 5.0
 """Seconds that child processes have to end after their part has ended."""
-_LOOK_S = 0.05
+_CHECK_INTERVAL_S = 0.05
 """Interval between checks for a signal or an end, in seconds."""
 _TERMINATED = (-signal.SIGTERM, 128 + signal.SIGTERM)
 """Exit statuses of a part that ended by SIGTERM."""
@@ -47,7 +47,7 @@ class Sample:
 
 
 @dataclass
-class Running:
+class RunningPart:
     """A started part, and its result."""
 
     load: Load
@@ -62,6 +62,7 @@ class Running:
 
     @property
     def log(self) -> Path:
+        """Returns the path of the part's log."""
         return self.folder / PART_LOG.format(self.part.name)
 
 
@@ -74,7 +75,7 @@ class Soak:
     samples: list[Sample] = field(default_factory=list)
     problems: dict[str, list[str]] = field(default_factory=dict)
     """Problems by the name of the load; [] if there are none."""
-    left: dict[str, list[str]] = field(default_factory=dict)
+    leftover_files: dict[str, list[str]] = field(default_factory=dict)
     """Temporary files left by a load's parts, by the name of the load."""
     signal: int = 0
     """The signal that ended it early; 0: none."""
@@ -94,7 +95,7 @@ def conduct(
     loads: Sequence[Load],
     seconds: float,
     out: Path,
-    show: Callable[[float, Mapping[str, Running]], object] = lambda _seconds, _parts: None,
+    show: Callable[[float, Mapping[str, RunningPart]], object] = lambda _seconds, _parts: None,
 ) -> Soak:
     """Runs loads in parallel for this many seconds, each in its folder of `out`, and samples them.
 
@@ -103,14 +104,14 @@ def conduct(
     far are kept. All started processes have ended when this returns.
     """
     made = [(load, load.make(seconds, out / load.name)) for load in loads]
-    running: list[Running] = []
+    running: list[RunningPart] = []
     soak = Soak(0)
     began = time.monotonic()
     with _signals_noted() as interruption:
         try:
             for load, parts in made:
                 start(load, parts, out / load.name, running)
-            period = min(max(seconds / SAMPLES, SHORTEST_PERIOD_S), LONGEST_PERIOD_S)
+            period = min(max(seconds / SAMPLES_TARGET, SHORTEST_PERIOD_S), LONGEST_PERIOD_S)
             for now in ticks(began, period, seconds, interruption):
                 for part in running:
                     soak.samples += sample(part, now)
@@ -127,7 +128,7 @@ def conduct(
     for load in loads:
         mine = [part for part in running if part.load is load]
         soak.problems[load.name] = [part.problem for part in mine if part.problem]
-        soak.left[load.name] = left_in(out / load.name / TEMPORARY)
+        soak.leftover_files[load.name] = files_in(out / load.name / TEMPORARY)
     return soak
 
 
@@ -141,6 +142,7 @@ def _signals_noted() -> Iterator[StopRequest]:
     interruption = StopRequest()
 
     def note(number: int, _frame: FrameType | None) -> None:
+        """Notes a signal."""
         interruption.hurry = bool(interruption.signal)
         interruption.signal = interruption.signal or number
 
@@ -162,18 +164,18 @@ def ticks(
     while not interruption.signal and (now := time.monotonic() - began) < seconds:
         yield now
         limit = time.monotonic() + min(period, seconds - now)
-        while not interruption.signal and (left := limit - time.monotonic()) > 0:
-            time.sleep(min(left, _LOOK_S))
+        while not interruption.signal and (leftover_files := limit - time.monotonic()) > 0:
+            time.sleep(min(leftover_files, _CHECK_INTERVAL_S))
 
 
-def start(load: Load, parts: Sequence[Part], folder: Path, running: list[Running]) -> None:
+def start(load: Load, parts: Sequence[Part], folder: Path, running: list[RunningPart]) -> None:
     """Starts the parts of a load, and adds each to `running`."""
     (folder / TEMPORARY).mkdir(parents=True)
     environment = {**os.environ, "TMPDIR": str(folder / TEMPORARY)}
     for part in parts:
         with (folder / PART_LOG.format(part.name)).open("wb") as log:
             process = subprocess.Popen(
-                [*tied(), *part.command],
+                [*complete_prefix(), *part.command],
                 cwd=folder,
                 env=environment,
                 stdin=subprocess.DEVNULL,
@@ -181,12 +183,12 @@ def start(load: Load, parts: Sequence[Part], folder: Path, running: list[Running
                 stderr=log,
                 start_new_session=True,
             )
-        part_log = PartLog(folder / (part.told_in or PART_LOG.format(part.name)))
+        part_log = PartLog(folder / (part.values_file or PART_LOG.format(part.name)))
         watched = psutil.Process(process.pid)
-        running.append(Running(load, part, folder, process, watched, part_log))
+        running.append(RunningPart(load, part, folder, process, watched, part_log))
 
 
-def sample(running: Running, now: float) -> list[Sample]:
+def sample(running: RunningPart, now: float) -> list[Sample]:
     """Returns a part's use of the host, and the values in its log since the last sample."""
     figures = host_figures(running.watched) if running.status is None else {}
     for log_line in running.log_reader.read():
@@ -195,7 +197,7 @@ def sample(running: Running, now: float) -> list[Sample]:
     return [Sample(*names, now, figure, value) for figure, value in figures.items()]
 
 
-def check(running: Sequence[Running], interruption: StopRequest) -> None:
+def check(running: Sequence[RunningPart], interruption: StopRequest) -> None:
     """Records which parts have ended. A part that ended too early, or failed, ends its load."""
     for part in running:
         if part.status is not None or part.process.poll() is None:
@@ -207,7 +209,7 @@ def check(running: Sequence[Running], interruption: StopRequest) -> None:
             end([other for other in running if other.load is part.load], interruption, early=True)
 
 
-def settle(running: Running, statuses: Sequence[int]) -> None:
+def settle(running: RunningPart, statuses: Sequence[int]) -> None:
     """Stores the exit status of a part, and kills its remaining processes."""
     running.status = running.process.wait()
     if running.status not in statuses:
@@ -217,7 +219,7 @@ def settle(running: Running, statuses: Sequence[int]) -> None:
         running.problem = running.problem or f"{running.part.name} left processes behind"
 
 
-def end(running: Sequence[Running], interruption: StopRequest, early: bool) -> None:
+def end(running: Sequence[RunningPart], interruption: StopRequest, early: bool) -> None:
     """Ends parts in the reverse order of their start, by force if necessary.
 
     `early`: also ends parts that would end on their own later.
@@ -231,28 +233,28 @@ def end(running: Sequence[Running], interruption: StopRequest, early: bool) -> N
         elif early:
             part.process.send_signal(signal.SIGTERM)
             statuses = (*statuses, *_TERMINATED)
-        problem = "" if _ends(part, interruption) else _forced(part, interruption)
+        problem = "" if _ends_in_time(part, interruption) else _kill(part, interruption)
         settle(part, statuses)
         part.problem = problem or part.problem
 
 
-def _ends(running: Running, interruption: StopRequest) -> bool:
+def _ends_in_time(running: RunningPart, interruption: StopRequest) -> bool:
     """True if the part ends within PATIENCE_S."""
-    limit = time.monotonic() + PATIENCE_S
+    limit = time.monotonic() + END_TIMEOUT_S
     while running.process.poll() is None:
         if interruption.hurry or time.monotonic() >= limit:
             return False
-        time.sleep(_LOOK_S)
+        time.sleep(_CHECK_INTERVAL_S)
     return True
 
 
-def _forced(running: Running, interruption: StopRequest) -> str:
+def _kill(running: RunningPart, interruption: StopRequest) -> str:
     """Kills the part; returns the reason."""
     end_group(running.process.pid)
     name = running.part.name
     if interruption.hurry:
         return f"{name} was ended by force, at a second signal"
-    return f"{name} did not end within {PATIENCE_S:.0f} s{tail(running.log)}"
+    return f"{name} did not end within {END_TIMEOUT_S:.0f} s{tail(running.log)}"
 
 
 def end_group(group: int, grace_s: float = 0) -> bool:
@@ -273,7 +275,7 @@ def tail(log: Path) -> str:
     return "".join(f"\n    {line}" for line in ["; its last words:", *lines]) if lines else ""
 
 
-def left_in(folder: Path) -> list[str]:
+def files_in(folder: Path) -> list[str]:
     """Returns the names of the files in a folder."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 

@@ -47,6 +47,7 @@ def rows(soak: Soak, loads: Sequence[Load]) -> list[Row]:
 
 
 def _row(key: tuple[str, str, str], samples: Sequence[Sample], steady: bool) -> Row:
+    """Returns the row of a figure. `steady`: the figure should not grow."""
     values = [sample.value for sample in samples]
     slope = trend([sample.seconds for sample in samples], values) if steady else None
     return Row(*key, values[0], values[-1], max(values), len(values), slope)
@@ -61,11 +62,11 @@ def findings(soak: Soak, rows: Sequence[Row]) -> dict[str, Any]:
         "ended_early_by": signal.Signals(soak.signal).name if soak.signal else None,
         "figures": [asdict(row) for row in rows],
         "problems": soak.problems,
-        "temporary_files_left": soak.left,
+        "temporary_files_left": soak.leftover_files,
     }
 
 
-def keep(out: Path, soak: Soak, content: Mapping[str, Any]) -> None:
+def write_results(out: Path, soak: Soak, content: Mapping[str, Any]) -> None:
     """Writes both files to `out`."""
     with (out / SAMPLES).open("w", newline="") as stream:
         writer = csv.writer(stream)

@@ -10,6 +10,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from schedlab.base.host.isolated import exit_on_signals
 from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.machines.linux import parts
 from schedlab.machines.linux.guest import GuestJob, boot
@@ -21,7 +22,7 @@ SCRIPT = ROOT / "linux" / "guest" / "soak.sh"
 def main(seconds: int) -> int:
     """Returns the exit status of the script."""
     job = GuestJob(
-        files={"programs.tar": parts.programs(), SCRIPT.name: SCRIPT},
+        files={"programs.tar": parts.build_programs_archive(), SCRIPT.name: SCRIPT},
         script=f"exec sh {SCRIPT.name} {seconds} {shlex.join(read_catalogue())}\n",
         cpus=2,
         repeatable=False,
@@ -35,4 +36,5 @@ def main(seconds: int) -> int:
 
 
 if __name__ == "__main__":
+    exit_on_signals()
     raise SystemExit(main(int(sys.argv[1])))

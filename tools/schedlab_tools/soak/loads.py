@@ -10,12 +10,12 @@ from pathlib import Path
 
 from schedlab.base.host.interpreter import module_command
 from schedlab.errors import WrongUsage
-from schedlab.paths import BUILD, ROOT
+from schedlab.paths import BUILD_FOLDER, ROOT
 
 PART_LOG = "{}.log"
 _CPUS = 2
-_SWEPT = ROOT / "sweeps" / "mlfq-mixed.yaml"
-_SWEPT_SETUPS, _SWEPT_A_SECOND = 258, 60
+_SWEEP_FILE = ROOT / "sweeps" / "mlfq-mixed.yaml"
+_SWEEP_SETUPS, _SWEEP_SETUPS_PER_SECOND = 258, 60
 """Sizes the sweep so that its worker is busy until the end."""
 
 
@@ -29,7 +29,7 @@ class Part:
     """None: it ends on its own when the time has elapsed."""
     statuses: tuple[int, ...] = (0,)
     """Valid exit statuses."""
-    told_in: str = ""
+    values_file: str = ""
     """The file with reported values; "": its log."""
 
 
@@ -49,14 +49,14 @@ def page(seconds: float, folder: Path) -> list[Part]:
     """Returns the monitor with two simulators, and a browser that controls them."""
     from schedlab.base.toolchain.policies import read_catalogue
     from schedlab.base.toolchain.tools import BROWSERS, find_browser
-    from schedlab.runs.parts import supply
+    from schedlab.runs.parts import build_parts
 
     browser = find_browser()
     if not browser:
         raise WrongUsage(
             f"soak page: no browser is here, one of {', '.join(BROWSERS)}. Install one, or name other loads"
         )
-    supply(["simulator"])
+    build_parts(["simulator"])
     policies = ",".join(list(read_catalogue())[:2])
     monitor = ("monitor", "--machine", "sim", "--policy", policies, "--no-browser")
     visitor = module_command("schedlab_tools.soak.visitor", browser, PART_LOG.format("server"))
@@ -68,31 +68,47 @@ def page(seconds: float, folder: Path) -> list[Part]:
 
 def sweep(seconds: float, folder: Path) -> list[Part]:
     """Returns one sweep of a simulator, with one worker."""
-    seeds = max(1, int(seconds * _SWEPT_A_SECOND / _SWEPT_SETUPS))
-    words = ("sweep", str(_SWEPT), "--seeds", f"1..{seeds}", "--jobs", "1", "--out", "dataset")
+    seeds = max(1, int(seconds * _SWEEP_SETUPS_PER_SECOND / _SWEEP_SETUPS))
+    arguments = (
+        "sweep",
+        str(_SWEEP_FILE),
+        "--seeds",
+        f"1..{seeds}",
+        "--jobs",
+        "1",
+        "--out",
+        "dataset",
+    )
     interrupted = 128 + signal.SIGINT
-    return [Part("sweep", module_command("schedlab", *words), signal.SIGINT, (0, interrupted))]
+    return [Part("sweep", module_command("schedlab", *arguments), signal.SIGINT, (0, interrupted))]
 
 
 def serve(seconds: float, folder: Path) -> list[Part]:
     """Returns `linux serve` in a guest, which cycles through all policies while processes come and go."""
     from schedlab.machines.linux import parts
 
-    parts.programs()
+    parts.build_programs_archive()
     command = module_command("schedlab_tools.soak.guest", str(int(seconds)))
-    return [Part("guest", command, told_in="guest/console.log")]
+    return [Part("guest", command, values_file="guest/console.log")]
 
 
 def storm(seconds: float, folder: Path) -> list[Part]:
     """Returns the schedlab kernel on QEMU, with workers that fork, kill, switch policies and fill the disk."""
-    from schedlab.base.toolchain.build import KERNEL, build
+    from schedlab.base.toolchain.build import KERNEL_PROGRAM, build
     from schedlab.base.toolchain.policies import read_catalogue
     from schedlab.machines import Boot, kernel_machine
 
     build("kernel", "soak-image")
     policies = " ".join(read_catalogue())
     command = f"storm 1 {int(seconds)} 6 60 {policies}"
-    boot = Boot(KERNEL, BUILD / "soak.img", _CPUS, 128, f'tick=1ms run="{command}"', traced=False)
+    boot = Boot(
+        KERNEL_PROGRAM,
+        BUILD_FOLDER / "soak.img",
+        _CPUS,
+        128,
+        f'tick=1ms run="{command}"',
+        traced=False,
+    )
     return [Part("machine", kernel_machine("qemu").command(boot))]
 
 

@@ -19,10 +19,10 @@ from playwright.sync_api import sync_playwright
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
-PATIENCE_S = 300
+TIMEOUT_S = 300
 SIZE = (1500, 2000)
 """Large enough to show, and therefore draw, all panels."""
-PANEL = "#policy-a"
+POLICY_PANEL = "#policy-a"
 """The panel of the first system's policy."""
 REPORT_S, STEER_S = 5.0, 60.0
 _ADDRESS = re.compile(r"^https?://\S+$", re.MULTILINE)
@@ -30,13 +30,13 @@ _ADDRESS = re.compile(r"^https?://\S+$", re.MULTILINE)
 
 def address_in(log: Path) -> str:
     """Returns the page's address as soon as the server logs it. Raises TimeoutError."""
-    limit = time.monotonic() + PATIENCE_S
+    limit = time.monotonic() + TIMEOUT_S
     while time.monotonic() < limit:
         match = _ADDRESS.search(log.read_text(errors="replace"))
         if match:
             return match[0]
         time.sleep(0.1)
-    raise TimeoutError(f"the monitor printed no address within {PATIENCE_S} s")
+    raise TimeoutError(f"the monitor printed no address within {TIMEOUT_S} s")
 
 
 def report_progress(session: Any, frames: int) -> None:
@@ -70,11 +70,11 @@ def main(browser: str, log: Path) -> int:
             handle_sigint=False,
         )
         page = chromium.new_page(viewport={"width": SIZE[0], "height": SIZE[1]})
-        page.set_default_timeout(PATIENCE_S * 1000)
+        page.set_default_timeout(TIMEOUT_S * 1000)
         page.on("console", lambda message: trouble.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
         page.goto(address_in(log))
-        choice = page.locator(PANEL).get_by_label("Policy", exact=True)
+        choice = page.locator(POLICY_PANEL).get_by_label("Policy", exact=True)
         choice.wait_for()
         session = page.context.new_cdp_session(page)
         steered, next_steer = 0, time.monotonic() + STEER_S

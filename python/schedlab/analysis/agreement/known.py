@@ -18,19 +18,19 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from schedlab.analysis.agreement.cells import Cell, Key, Verdict
-from schedlab.analysis.agreement.variants import Range, Ranges
+from schedlab.analysis.agreement.cells import Cell, CellKey, Verdict
+from schedlab.analysis.agreement.variants import RangesByCell, ValueRange
 from schedlab.base.files.reading import read_text
 from schedlab.errors import FileRefused
 
-FILE = Path(__file__).with_name("known.csv")
+KNOWN_FILE = Path(__file__).with_name("known.csv")
 _COLUMNS = ["experiment", "policy", "cpus", "what", "reason"]
 
 Judgement = Verdict | Literal["known", "microseconds", "unexpectedly near"]
 
 
 @dataclass(frozen=True)
-class Reason:
+class KnownReason:
     """A reason for a difference."""
 
     name: str
@@ -39,22 +39,22 @@ class Reason:
     """Markdown of one or a few sentences, with the evidence in the traces."""
 
 
-_ALL = (
-    Reason(
+_KNOWN_REASONS = (
+    KnownReason(
         "journal",
         "The kernel's journal puts all waiting operations into one transaction, and the last one"
         " to end writes it for all. The workload file has a lock instead, which one process after"
         " the other takes. So the two interactive processes wait for each other at other times."
         " If a policy lets them wait long for their time slices, they also end at other times.",
     ),
-    Reason(
+    KnownReason(
         "turns by time",
         "Some policies measure time slices in nanoseconds, or choose the next task by its run"
         " time. If two tasks differ only by the microseconds that ticks cost, or by half a"
         " microsecond, a step of Spike's clock, these decide which task is next. The machines"
         " drift apart by half a microsecond per tick.",
     ),
-    Reason(
+    KnownReason(
         "not explained",
         "The cause is unknown. An I/O-bound process, which runs for 11 µs at a time, has up to 10"
         " % more CPU time in the simulator. The processes of a lottery test start within 10 µs of"
@@ -62,7 +62,7 @@ _ALL = (
         " parent wakes all. If a policy migrates few tasks, the first switch of the window"
         " already differs.",
     ),
-    Reason(
+    KnownReason(
         "rest of a tick",
         "The mixed processes sleep until the next tick after each burst: a burst that ends a"
         " little later adds nearly a tick of sleep. In the kernel, a burst has several steps with"
@@ -70,25 +70,31 @@ _ALL = (
         " these calls.",
     ),
 )
-REASONS: Mapping[str, Reason] = {difference.name: difference for difference in _ALL}
-ANY = "*"
+REASONS_BY_NAME: Mapping[str, KnownReason] = {
+    difference.name: difference for difference in _KNOWN_REASONS
+}
+ANY_VALUE = "*"
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownDifference:
     """A row of known.csv; each field may be a pattern."""
 
     experiment: str
     policy: str
     cpus: str
     what: str
-    reason: Reason
+    reason: KnownReason
 
     @property
     def is_class(self) -> bool:
-        return any(ANY in word for word in (self.experiment, self.policy, self.cpus, self.what))
+        """Returns whether the row is a pattern for several cells."""
+        return any(
+            ANY_VALUE in word for word in (self.experiment, self.policy, self.cpus, self.what)
+        )
 
-    def matches(self, key: Key) -> bool:
+    def matches(self, key: CellKey) -> bool:
+        """Returns whether the row applies to the cell."""
         return (
             fnmatchcase(key.experiment, self.experiment)
             and fnmatchcase(key.policy, self.policy)
@@ -98,16 +104,16 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedCell:
     """A cell with its known reason and its range over cost variants."""
 
     cell: Cell
-    known: Known | None = None
-    range: Range | None = None
+    known: KnownDifference | None = None
+    range: ValueRange | None = None
     """The simulator's range under slightly different costs (schedlab.analysis.agreement.variants)."""
 
     @property
-    def reason(self) -> Reason | None:
+    def reason(self) -> KnownReason | None:
         """The reason for a difference. The reason of a class applies only to cells that are off."""
         if self.known and (not self.known.is_class or self.judgement == "known"):
             return self.known.reason
@@ -117,7 +123,7 @@ class Judged:
     def judgement(self) -> Judgement:
         """Returns the verdict, refined by what is known.
 
-        `microseconds`: off, but the range over cost variants includes the kernel's value. `known`:
+        `microseconds`: off, but the range over cost variants includes the kernel's value. `known_differences`:
         off, with a known reason. `unexpectedly near`: a reason is listed, but the cell is near.
         """
         verdict = self.cell.verdict
@@ -126,7 +132,7 @@ class Judged:
             return "unexpectedly near"
         if verdict != "off" or has_reason:
             return "known" if verdict == "off" else verdict
-        if self.range and self.range.spans(self.cell):
+        if self.range and self.range.includes_kernel(self.cell):
             return "microseconds"
         return "known" if self.known else "off"
 
@@ -137,49 +143,55 @@ class Judged:
 
 
 @cache
-def known() -> tuple[Known, ...]:
+def known_differences() -> tuple[KnownDifference, ...]:
     """Returns the differences listed in FILE."""
-    return read(FILE)
+    return read_known_differences(KNOWN_FILE)
 
 
-def read(path: Path) -> tuple[Known, ...]:
+def read_known_differences(path: Path) -> tuple[KnownDifference, ...]:
     """Returns the rows, single cells before classes. Raises FileRefused for a malformed file."""
-    lines = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    rows = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     differences = []
     try:
-        if next(lines, None) != _COLUMNS:
+        if next(rows, None) != _COLUMNS:
             raise FileRefused(f"{path}: wrong columns; they must be {', '.join(_COLUMNS)}")
-        for row in lines:
-            if len(row) != len(_COLUMNS) or row[-1] not in REASONS:
-                raise FileRefused(f"{path}:{lines.line_num}: expected {len(_COLUMNS)} words, the last of"
-                                  f" them a reason: {', '.join(REASONS)}")  # fmt: skip
+        for row in rows:
+            if len(row) != len(_COLUMNS) or row[-1] not in REASONS_BY_NAME:
+                raise FileRefused(f"{path}:{rows.line_num}: expected {len(_COLUMNS)} words, the last of"
+                                  f" them a reason: {', '.join(REASONS_BY_NAME)}")  # fmt: skip
             experiment, policy, cpus, what, name = row
-            differences.append(Known(experiment, policy, cpus, what, REASONS[name]))
+            differences.append(
+                KnownDifference(experiment, policy, cpus, what, REASONS_BY_NAME[name])
+            )
     except csv.Error as error:
-        raise FileRefused(f"{path}:{lines.line_num}: {error}") from None
+        raise FileRefused(f"{path}:{rows.line_num}: {error}") from None
     return tuple(sorted(differences, key=lambda difference: difference.is_class))
 
 
-def row_of(key: Key) -> Known | None:
+def find_known_difference(key: CellKey) -> KnownDifference | None:
     """Returns the first row that matches, or None if none does."""
-    return next((row for row in known() if row.matches(key)), None)
+    return next((row for row in known_differences() if row.matches(key)), None)
 
 
-def judged(cells: Iterable[Cell], ranges: Ranges | None = None) -> list[Judged]:
+def judge_cells(cells: Iterable[Cell], ranges: RangesByCell | None = None) -> list[JudgedCell]:
     """Returns the cells with their reasons: failed cells first, then the largest differences."""
-    spans = ranges or {}
-    judged_cells = [Judged(cell, row_of(cell.key), spans.get(cell.key)) for cell in cells]
-    return sorted(judged_cells, key=_size, reverse=True)
+    cell_ranges = ranges or {}
+    judged_cells = [
+        JudgedCell(cell, find_known_difference(cell.key), cell_ranges.get(cell.key))
+        for cell in cells
+    ]
+    return sorted(judged_cells, key=_relative_size, reverse=True)
 
 
-def _size(judged_cell: Judged) -> float:
+def _relative_size(judged_cell: JudgedCell) -> float:
     """Returns the difference in multiples of the largest near difference."""
     return (
         float("inf")
         if judged_cell.cell.failure
-        else abs(judged_cell.cell.change) / judged_cell.cell.allowed
+        else abs(judged_cell.cell.change) / judged_cell.cell.near_limit
     )
 
 
-def wrong(cells: Sequence[Judged]) -> list[Judged]:
+def wrong_cells(cells: Sequence[JudgedCell]) -> list[JudgedCell]:
+    """Returns the cells that need attention: see `Judged.is_wrong`."""
     return [cell for cell in cells if cell.is_wrong]

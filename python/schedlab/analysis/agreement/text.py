@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from schedlab.analysis.agreement.known import Judged
+from schedlab.analysis.agreement.known import JudgedCell
 from schedlab.base.display.numbers import milliseconds, percent
 
 HEADINGS = (
@@ -22,44 +22,46 @@ HEADINGS = (
     "±",
     "verdict",
 )
-LEFT = ("experiment", "policy", "what", "verdict")
+LEFT_ALIGNED = ("experiment", "policy", "what", "verdict")
 """Columns of text, aligned left."""
-NOTHING = "–"
+NO_VALUE = "–"
 
 
-def row(judged_cell: Judged) -> tuple[str, ...]:
+def cell_row(judged_cell: JudgedCell) -> tuple[str, ...]:
     """Returns a row in the order of HEADINGS: times in ms, shares in percent, ± in ticks."""
     cell = judged_cell.cell
-    who = (cell.key.experiment, cell.key.policy, str(cell.key.cpus), cell.key.what)
+    identification = (cell.key.experiment, cell.key.policy, str(cell.key.cpus), cell.key.what)
     if cell.failure:
-        return (*who, *[NOTHING] * 5, f"failed: {cell.failure}")
+        return (*identification, *[NO_VALUE] * 5, f"failed: {cell.failure}")
     width = cell.half_width
     return (
-        *who,
-        amount(cell.kernel_mean, cell.is_share),
-        amount(cell.simulator_mean, cell.is_share),
+        *identification,
+        format_amount(cell.kernel_mean, cell.is_share),
+        format_amount(cell.simulator_mean, cell.is_share),
         f"{100 * cell.relative:+.2f} %",
         f"{cell.ticks:+.2f}",
-        NOTHING if width is None else f"{width / cell.tick:.2f}",
-        verdict(judged_cell),
+        NO_VALUE if width is None else f"{width / cell.tick_effect:.2f}",
+        verdict_text(judged_cell),
     )
 
 
-def amount(value: float, is_share: bool) -> str:
+def format_amount(value: float, is_share: bool) -> str:
+    """Returns a share in percent, or a time in ms, as text."""
     return percent(value, 2) if is_share else milliseconds(value, 2)
 
 
-def verdict(cell: Judged) -> str:
+def verdict_text(cell: JudgedCell) -> str:
     """Returns the verdict with its reason, or with the range over cost variants."""
     if cell.judgement == "microseconds" and cell.range:
         least, most = (
-            amount(value, cell.cell.is_share) for value in (cell.range.least, cell.range.most)
+            format_amount(value, cell.cell.is_share)
+            for value in (cell.range.least, cell.range.most)
         )
         return f"microseconds: {least} to {most}"
     return f"{cell.judgement}: {cell.reason.name}" if cell.reason else cell.judgement
 
 
-def summary(cells: Sequence[Judged]) -> str:
+def verdict_counts_text(cells: Sequence[JudgedCell]) -> str:
     """Returns the number of cells per verdict as text."""
     counts: dict[str, int] = {}
     for cell in cells:
@@ -77,12 +79,12 @@ def summary(cells: Sequence[Judged]) -> str:
     return f"{len(cells):,} figures: {'; '.join(parts)}"
 
 
-def by_policy(cells: Sequence[Judged]) -> list[str]:
+def policy_bias_lines(cells: Sequence[JudgedCell]) -> list[str]:
     """Returns one line per policy: the mean of all differences, which reveals a bias that single cells hide."""
     lines = []
     for policy in dict.fromkeys(cell.cell.key.policy for cell in cells):
         policy_cells = [
-            cell.cell for cell in cells if cell.cell.key.policy == policy and _counts(cell)
+            cell.cell for cell in cells if cell.cell.key.policy == policy and _has_difference(cell)
         ]
         if policy_cells:
             mean = sum(cell.relative for cell in policy_cells) / len(policy_cells)
@@ -93,11 +95,12 @@ def by_policy(cells: Sequence[Judged]) -> list[str]:
     return lines
 
 
-def _counts(cell: Judged) -> bool:
+def _has_difference(cell: JudgedCell) -> bool:
+    """Returns whether the cell has a difference that a mean over cells can include."""
     return not cell.cell.failure and cell.cell.kernel_mean > 0
 
 
-def table(cells: Sequence[Judged]) -> pl.DataFrame:
+def cells_table(cells: Sequence[JudgedCell]) -> pl.DataFrame:
     """Returns all cells with their verdicts, unrounded."""
     return pl.DataFrame(
         [

@@ -14,38 +14,38 @@ import polars as pl
 from schedlab.analysis.comparison.measures import (
     GROUP_MEASURES,
     MEASURES,
-    TAILS,
+    TAIL_METRICS,
     Measure,
-    measured,
+    measure_values,
     reported_value_measure,
 )
 from schedlab.analysis.comparison.setups import (
     DIMENSIONS,
     Fact,
-    across_dimensions,
-    alike,
-    by_key,
-    facts,
-    key_of,
-    no_match,
+    are_partners,
+    compare_facts,
+    configuration_key,
+    configurations_by_key,
+    differing_dimensions,
+    no_match_message,
 )
 from schedlab.analysis.comparison.statistics import (
     CONFIDENCE,
-    NOISE,
+    ROUNDING_NOISE,
     Difference,
+    correct_p_values,
     difference,
-    floor_of_chance,
-    holm,
     sample_size,
+    smallest_p_value,
 )
 from schedlab.base.display.numbers import POINTS
-from schedlab.errors import WrongUsage, parameter
+from schedlab.errors import WrongUsage, format_parameter
 from schedlab.metrics.registry import REPORTED_PREFIX
-from schedlab.runs.collection import Collection, Repeated, StoredRun
+from schedlab.runs.collection import Collection, ConfigurationRuns, StoredRun
 
-MATTERS = 0.01
+DEFAULT_THRESHOLD = 0.01
 """Default threshold: smaller relative changes of the mean do not matter."""
-_LEAST_POINTS = 0.1
+_THRESHOLD_POINTS = 0.1
 """Threshold for metrics in percentage points."""
 
 Verdict = Literal[
@@ -67,7 +67,7 @@ machine with varying runs.
 
 
 @dataclass(frozen=True)
-class Row:
+class MetricChange:
     """One metric of a matched configuration, of the whole workload (group None) or of a group."""
 
     measure: Measure
@@ -87,11 +87,11 @@ class Row:
         return self.verdict in ("chance", "perhaps")
 
     @property
-    def at_floor(self) -> bool:
+    def is_at_floor(self) -> bool:
         """True if the p-value is the smallest possible one for this number of seeds."""
         result = self.difference
-        floor = floor_of_chance(result.count) if result.paired else 0.0
-        return result.p_value is not None and 0 < result.p_value <= floor * (1 + NOISE)
+        floor = smallest_p_value(result.count) if result.paired else 0.0
+        return result.p_value is not None and 0 < result.p_value <= floor * (1 + ROUNDING_NOISE)
 
     @property
     def improves(self) -> bool | None:
@@ -118,44 +118,44 @@ class Row:
             "p_value": result.p_value,
             "p_value_permutations": result.permutation,
             "p_value_corrected": self.p_value,
-            "p_value_at_floor": self.at_floor,
+            "p_value_at_floor": self.is_at_floor,
             "seeds_needed": self.seeds_needed,
             "improves": self.improves,
             "verdict": self.verdict,
         }
 
 
-Part = tuple[str | None, str | None]
+MetricPart = tuple[str | None, str | None]
 """Group and metric. Group None: the whole workload. Metric None: all metrics of the group."""
 
 
 @dataclass(frozen=True)
-class Match:
+class MatchedConfiguration:
     """Two configurations that differ only in the compared dimensions."""
 
-    before: Repeated
-    after: Repeated
+    before: ConfigurationRuns
+    after: ConfigurationRuns
     seeds: tuple[int, ...]
-    """The seeds of both sides if `paired`; other seeds are excluded."""
-    paired: bool
-    identical: bool
+    """The seeds of both sides if `is_paired`; other seeds are excluded."""
+    is_paired: bool
+    is_identical: bool
     """True if each pair of runs has byte-identical traces."""
-    rows: tuple[Row, ...] = ()
+    rows: tuple[MetricChange, ...] = ()
     """Empty if a run failed or the traces are identical."""
-    only_before: tuple[Part, ...] = ()
+    only_before: tuple[MetricPart, ...] = ()
     """Metrics that not all runs of the other side have."""
-    only_after: tuple[Part, ...] = ()
+    only_after: tuple[MetricPart, ...] = ()
 
     @property
-    def failed(self) -> tuple[StoredRun, ...]:
+    def failed_runs(self) -> tuple[StoredRun, ...]:
         """Failed runs among the runs to compare."""
         runs = (*self.before.failed, *self.after.failed)
-        return tuple(run for run in runs if not self.paired or run.seed in self.seeds)
+        return tuple(run for run in runs if not self.is_paired or run.seed in self.seeds)
 
     @property
-    def left_out(self) -> tuple[int, ...]:
+    def excluded_seeds(self) -> tuple[int, ...]:
         """If runs are paired: the seeds that only one side has."""
-        if not self.paired:
+        if not self.is_paired:
             return ()
         seeds = {run.seed for run in (*self.before.runs, *self.after.runs)}
         return tuple(sorted(seeds - set(self.seeds)))
@@ -168,19 +168,19 @@ class Comparison:
     facts: tuple[Fact, ...]
     across: tuple[str, ...]
     """Dimensions that differ between the sides."""
-    matches: tuple[Match, ...]
-    matters: float = MATTERS
+    matches: tuple[MatchedConfiguration, ...]
+    threshold: float = DEFAULT_THRESHOLD
     """Threshold: smaller relative changes of a mean do not matter."""
     requested_metrics: tuple[str, ...] = ()
     """Names of the requested metrics; empty for all."""
-    alone_before: tuple[Repeated, ...] = field(default=())
-    alone_after: tuple[Repeated, ...] = field(default=())
+    unmatched_before: tuple[ConfigurationRuns, ...] = field(default=())
+    unmatched_after: tuple[ConfigurationRuns, ...] = field(default=())
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the comparison for JSON."""
         return {
             "confidence": CONFIDENCE,
-            "matters": self.matters,
+            "matters": self.threshold,
             "facts": [
                 {
                     "name": fact.name,
@@ -194,10 +194,12 @@ class Comparison:
             "setups": [_match_dict(match) for match in self.matches],
             "without_partner": {
                 "before": [
-                    dict(zip(DIMENSIONS, key_of(setup), strict=True)) for setup in self.alone_before
+                    dict(zip(DIMENSIONS, configuration_key(setup), strict=True))
+                    for setup in self.unmatched_before
                 ],
                 "after": [
-                    dict(zip(DIMENSIONS, key_of(setup), strict=True)) for setup in self.alone_after
+                    dict(zip(DIMENSIONS, configuration_key(setup), strict=True))
+                    for setup in self.unmatched_after
                 ],
             },
         }
@@ -207,7 +209,7 @@ def compare(
     before: Collection,
     after: Collection,
     metrics: Sequence[str] = (),
-    matters: float = MATTERS,
+    matters: float = DEFAULT_THRESHOLD,
 ) -> Comparison:
     """Compares two sets of runs.
 
@@ -218,20 +220,27 @@ def compare(
     configurations match.
     """
     check_metrics(metrics)
-    sides = [by_key(side) for side in (before, after)]
-    across = across_dimensions(*sides)
+    sides = [configurations_by_key(side) for side in (before, after)]
+    across = differing_dimensions(*sides)
     pairs = [
-        (one, other)
-        for (key, one), (partner, other) in product(sides[0].items(), sides[1].items())
-        if alike(key, partner, across)
+        (before_configuration, after_configuration)
+        for (key, before_configuration), (partner, after_configuration) in product(
+            sides[0].items(), sides[1].items()
+        )
+        if are_partners(key, partner, across)
     ]
     if not pairs:
-        raise WrongUsage(no_match(*sides))
+        raise WrongUsage(no_match_message(*sides))
     matched = {id(setup) for pair in pairs for setup in pair}
     return Comparison(
-        tuple(facts(before, after)),
+        tuple(compare_facts(before, after)),
         across,
-        tuple(match(one, other, metrics, matters, (before.of, after.of)) for one, other in pairs),
+        tuple(
+            compare_configuration(
+                before_configuration, after_configuration, metrics, matters, (before.of, after.of)
+            )
+            for before_configuration, after_configuration in pairs
+        ),
         matters,
         tuple(metrics),
         *(tuple(setup for setup in side.values() if id(setup) not in matched) for side in sides),
@@ -239,26 +248,27 @@ def compare(
 
 
 def check_metrics(names: Iterable[str]) -> None:
+    """Raises WrongUsage for an unknown metric."""
     known = {measure.name for measure in (*MEASURES, *GROUP_MEASURES)}
     for name in names:
         if name not in known and not name.startswith(REPORTED_PREFIX):
             raise WrongUsage(
                 f"unknown metric; choose one of {', '.join(sorted(known))}, or {REPORTED_PREFIX}NAME "
                 "for a value that programs report",
-                what=parameter("metrics", name),
+                what=format_parameter("metrics", name),
             )
 
 
 # --- results
 
 
-def match(
-    before: Repeated,
-    after: Repeated,
+def compare_configuration(
+    before: ConfigurationRuns,
+    after: ConfigurationRuns,
     metrics: Sequence[str] = (),
-    matters: float = MATTERS,
+    matters: float = DEFAULT_THRESHOLD,
     sides: Sequence[Callable[[Sequence[StoredRun]], Collection]] = (Collection, Collection),
-) -> Match:
+) -> MatchedConfiguration:
     """Compares a configuration with its partner, by common seeds; unpaired if there are none.
 
     `sides`: functions that collect the metrics of the runs of either side.
@@ -268,88 +278,101 @@ def match(
         [run for run in side.runs if not common or run.seed in common] for side in (before, after)
     )
     identical = bool(common) and all(map(_same_trace, first, second))
-    candidate = Match(before, after, common, bool(common), identical)
-    if identical or candidate.failed:
+    candidate = MatchedConfiguration(before, after, common, bool(common), identical)
+    if identical or candidate.failed_runs:
         return candidate
-    passed_over = TAILS - set(metrics)
+    excluded = TAIL_METRICS - set(metrics)
     first_values, other = (
-        _values(measured(of(runs)), len(runs), passed_over)
+        _metric_values(measure_values(of(runs)), len(runs), excluded)
         for of, runs in zip(sides, (first, second), strict=True)
     )
     repeatable = all(run.manifest.get("repeatable", True) for run in (*first, *second))
-    rows = _rows(first_values, other, bool(common), repeatable, matters)
+    rows = _compare_metrics(first_values, other, bool(common), repeatable, matters)
     return replace(
         candidate,
         rows=tuple(row for row in rows if not metrics or row.measure.name in metrics),
-        only_before=_only(first_values, other, metrics),
-        only_after=_only(other, first_values, metrics),
+        only_before=_missing_parts(first_values, other, metrics),
+        only_after=_missing_parts(other, first_values, metrics),
     )
 
 
 def _same_trace(before: StoredRun, after: StoredRun) -> bool:
+    """Returns whether the traces of both runs are byte-identical."""
     return before.trace_hash is not None and before.trace_hash == after.trace_hash
 
 
-def _rows(
-    before: Values, after: Values, paired: bool, repeatable: bool, matters: float
-) -> list[Row]:
+def _compare_metrics(
+    before: MetricValues, after: MetricValues, paired: bool, repeatable: bool, matters: float
+) -> list[MetricChange]:
     """Returns a row for each metric that every run of both sides has."""
     sides = (before, after)
     differences: dict[str | None, list[tuple[Measure, Difference]]] = {}
-    needed: dict[tuple[str | None, str], int | None] = {}
-    for group, measure in _in_order(sides):
-        (first, fine), (second, finer) = (side[group, measure.name] for side in sides)
-        change = difference(first, second, paired, max(fine, finer), measure.within)
+    seeds_needed: dict[tuple[str | None, str], int | None] = {}
+    for group, measure in _common_parts(sides):
+        (first, first_resolution), (second, second_resolution) = (
+            side[group, measure.name] for side in sides
+        )
+        change = difference(
+            first, second, paired, max(first_resolution, second_resolution), measure.within
+        )
         differences.setdefault(group, []).append((measure, change))
-        needed[group, measure.name] = _needed(first, second, paired, matters)
+        seeds_needed[group, measure.name] = _seeds_to_detect(first, second, paired, matters)
     return [
-        replace(row, seeds_needed=needed[group, row.measure.name] if row.is_open else None)
+        replace(row, seeds_needed=seeds_needed[group, row.measure.name] if row.is_open else None)
         for group, group_rows in differences.items()
-        for row in _corrected(group, group_rows, repeatable, matters)
+        for row in _corrected_rows(group, group_rows, repeatable, matters)
     ]
 
 
-def _needed(
+def _seeds_to_detect(
     before: Sequence[float], after: Sequence[float], paired: bool, matters: float
 ) -> int | None:
     """Returns how many seeds would probably detect a change at the threshold."""
-    least = matters * abs(float(np.mean(before)))
-    if min(len(before), len(after)) < 2 or not least:
+    smallest_change = matters * abs(float(np.mean(before)))
+    if min(len(before), len(after)) < 2 or not smallest_change:
         return None
     if paired:
-        return sample_size(least, float(np.std(np.subtract(after, before), ddof=1)))
-    return sample_size(least, float(np.hypot(np.std(before, ddof=1), np.std(after, ddof=1))))
+        return sample_size(smallest_change, float(np.std(np.subtract(after, before), ddof=1)))
+    return sample_size(
+        smallest_change, float(np.hypot(np.std(before, ddof=1), np.std(after, ddof=1)))
+    )
 
 
-def _corrected(
+def _corrected_rows(
     group: str | None,
     differences: Sequence[tuple[Measure, Difference]],
     repeatable: bool,
     matters: float,
-) -> Iterable[Row]:
+) -> Iterable[MetricChange]:
     """Yields the rows of the workload or of one group, corrected for the number of metrics.
 
     A metric without any difference is not counted: no choice of signs could make it significant
     (Tarone, 1990).
     """
-    counting = [
+    counted_p_values = [
         change.p_value
         for _, change in differences
-        if change.p_value is not None and not _same(change)
+        if change.p_value is not None and not _is_unchanged(change)
     ]
-    corrected = iter(holm(counting))
+    corrected = iter(correct_p_values(counted_p_values))
     for measure, change in differences:
-        p_value = change.p_value if change.p_value is None or _same(change) else next(corrected)
-        yield Row(
-            measure, group, change, p_value, verdict(measure, change, p_value, repeatable, matters)
+        p_value = (
+            change.p_value if change.p_value is None or _is_unchanged(change) else next(corrected)
+        )
+        yield MetricChange(
+            measure,
+            group,
+            change,
+            p_value,
+            metric_verdict(measure, change, p_value, repeatable, matters),
         )
 
 
-Values = dict[tuple[str | None, str], tuple[list[float], float]]
+MetricValues = dict[tuple[str | None, str], tuple[list[float], float]]
 """By group and metric: the values by seed, and their resolution."""
 
 
-def _values(table: pl.DataFrame, runs: int, passed_over: frozenset[str]) -> Values:
+def _metric_values(table: pl.DataFrame, runs: int, excluded: frozenset[str]) -> MetricValues:
     """Returns the values of the metrics that all runs have, without the excluded ones."""
     if table.is_empty():
         return {}
@@ -357,26 +380,30 @@ def _values(table: pl.DataFrame, runs: int, passed_over: frozenset[str]) -> Valu
     return {
         (group, measure): (part["value"].to_list(), max(part["resolution"]))
         for (group, measure), part in parts.items()
-        if len(part) == runs and measure not in passed_over
+        if len(part) == runs and measure not in excluded
     }
 
 
-def _only(values: Values, other: Values, metrics: Sequence[str]) -> tuple[Part, ...]:
+def _missing_parts(
+    values: MetricValues, other: MetricValues, metrics: Sequence[str]
+) -> tuple[MetricPart, ...]:
     """Returns the metrics that the other side lacks. If the whole workload lacks a metric, its
     groups are not listed.
     """
-    lacked = [key for key in values if key not in other and (not metrics or key[1] in metrics)]
-    of_all = {measure for group, measure in lacked if group is None}
+    missing_keys = [
+        key for key in values if key not in other and (not metrics or key[1] in metrics)
+    ]
+    workload_measures = {measure for group, measure in missing_keys if group is None}
     groups = {None, *(group for group, _ in other)}
-    parts: Iterable[Part] = (
+    parts: Iterable[MetricPart] = (
         (group, measure if group in groups else None)
-        for group, measure in lacked
-        if group is None or group not in groups or measure not in of_all
+        for group, measure in missing_keys
+        if group is None or group not in groups or measure not in workload_measures
     )
     return tuple(dict.fromkeys(parts))
 
 
-def _in_order(sides: Sequence[Values]) -> Iterable[tuple[str | None, Measure]]:
+def _common_parts(sides: Sequence[MetricValues]) -> Iterable[tuple[str | None, Measure]]:
     """Yields the common parts in order: the whole workload first, then each of several groups."""
     common = sides[0].keys() & sides[1].keys()
     groups = sorted({group for group, _ in common if group is not None})
@@ -392,20 +419,20 @@ def _in_order(sides: Sequence[Values]) -> Iterable[tuple[str | None, Measure]]:
             yield group, measure
 
 
-def _same(change: Difference) -> bool:
+def _is_unchanged(change: Difference) -> bool:
     """True if the values are equal for each seed."""
     return change.before == change.after and change.low == change.high == 0
 
 
-def verdict(
+def metric_verdict(
     measure: Measure,
     change: Difference,
     p_value: float | None,
     repeatable: bool = True,
-    matters: float = MATTERS,
+    matters: float = DEFAULT_THRESHOLD,
 ) -> Verdict:
     """Returns the verdict. `matters`: the smallest relative change of a mean that matters."""
-    if _same(change):
+    if _is_unchanged(change):
         return "same"
     if p_value is None and not repeatable:
         return "not repeatable"
@@ -427,7 +454,7 @@ def _is_slight(measure: Measure, change: Difference, matters: float) -> bool:
     because ratios of small points mislead.
     """
     if measure.quantity is POINTS:
-        return abs(change.change) < _LEAST_POINTS
+        return abs(change.change) < _THRESHOLD_POINTS
     return abs(change.change) < matters * max(abs(change.before.mean), abs(change.after.mean))
 
 
@@ -435,6 +462,7 @@ def _is_slight(measure: Measure, change: Difference, matters: float) -> bool:
 
 
 def _estimate_dict(estimate: Any) -> dict[str, Any]:
+    """Returns an estimate for JSON; its bounds are null for one seed."""
     return {
         "mean": estimate.mean,
         "low": estimate.low,
@@ -443,21 +471,22 @@ def _estimate_dict(estimate: Any) -> dict[str, Any]:
     }
 
 
-def _match_dict(match: Match) -> dict[str, Any]:
+def _match_dict(match: MatchedConfiguration) -> dict[str, Any]:
+    """Returns a match for JSON."""
     return {
-        "before": dict(zip(DIMENSIONS, key_of(match.before), strict=True)),
-        "after": dict(zip(DIMENSIONS, key_of(match.after), strict=True)),
+        "before": dict(zip(DIMENSIONS, configuration_key(match.before), strict=True)),
+        "after": dict(zip(DIMENSIONS, configuration_key(match.after), strict=True)),
         "seeds": match.seeds,
-        "seeds_left_out": match.left_out,
-        "paired": match.paired,
-        "identical": match.identical,
+        "seeds_left_out": match.excluded_seeds,
+        "paired": match.is_paired,
+        "identical": match.is_identical,
         "failed": [
             {
                 "folder": str(run.folder),
                 "status": run.status,
                 "message": run.manifest.get("message"),
             }
-            for run in match.failed
+            for run in match.failed_runs
         ],
         "metrics": [row.to_dict() for row in match.rows],
         "only_before": _parts_dicts(match.only_before),
@@ -465,5 +494,6 @@ def _match_dict(match: Match) -> dict[str, Any]:
     }
 
 
-def _parts_dicts(parts: Iterable[Part]) -> list[dict[str, str | None]]:
+def _parts_dicts(parts: Iterable[MetricPart]) -> list[dict[str, str | None]]:
+    """Returns parts for JSON, each with its group and metric."""
     return [{"group": group, "metric": metric} for group, metric in parts]

@@ -11,25 +11,30 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from schedlab.analysis.comparison.compare import Comparison, Match, Row, Verdict
-from schedlab.analysis.comparison.formatting import as_text, change_as_text
+from schedlab.analysis.comparison.compare import (
+    Comparison,
+    MatchedConfiguration,
+    MetricChange,
+    Verdict,
+)
+from schedlab.analysis.comparison.formatting import change_as_text, estimate_as_text
 from schedlab.analysis.comparison.measures import (
-    BY_NAME,
     GROUP_MEASURES,
     MEASURES,
+    MEASURES_BY_NAME,
     Measure,
     reported_value_measure,
 )
-from schedlab.analysis.comparison.setups import DIMENSIONS, Fact, key_of
-from schedlab.analysis.comparison.statistics import FEW
+from schedlab.analysis.comparison.setups import DIMENSIONS, Fact, configuration_key
+from schedlab.analysis.comparison.statistics import T_TEST_COUNT_MAX
 from schedlab.base.display.numbers import number_as_text, percent, percent_change
-from schedlab.base.display.terminal import full_width, new_table, results
-from schedlab.metrics.tails import needed
+from schedlab.base.display.terminal import full_width, new_table, result_console
+from schedlab.metrics.tails import processes_needed
 
 if TYPE_CHECKING:
-    from schedlab.runs.collection import Repeated
+    from schedlab.runs.collection import ConfigurationRuns
 
-_WORDS: dict[Verdict, tuple[str, str]] = {
+_VERDICT_TEXTS: dict[Verdict, tuple[str, str]] = {
     "same": ("the same", "dim"),
     "better": ("better", "green"),
     "worse": ("worse", "red"),
@@ -40,36 +45,36 @@ _WORDS: dict[Verdict, tuple[str, str]] = {
     "one seed": ("{} with this seed", ""),
     "not repeatable": ("one run each", "yellow"),
 }
-_VALUES_SHOWN = 6
+_VALUES_MAX = 6
 _INTERVAL = re.compile(r" (\[.*\]|\(1 seed\))")
 """Matches the interval of a number."""
 _TITLES = {measure.name: measure.title for measure in (*MEASURES, *GROUP_MEASURES)}
 
 
-def listing(comparison: Comparison, everything: bool) -> Iterator[RenderableType]:
+def comparison_listing(comparison: Comparison, show_all: bool) -> Iterator[RenderableType]:
     """Yields the differences, configurations without a partner, and each matched configuration.
-    `everything`: also unchanged metrics.
+    `show_all`: also unchanged metrics.
     """
     yield facts_table(comparison.facts)
-    yield alike(comparison.facts)
+    yield common_facts_text(comparison.facts)
     yield from _explanations(comparison)
-    same = [match for match in comparison.matches if match.identical]
-    for same_match in same[: None if everything else _VALUES_SHOWN]:
+    identical_matches = [match for match in comparison.matches if match.is_identical]
+    for same_match in identical_matches[: None if show_all else _VALUES_MAX]:
         yield Text(
-            f"{title(same_match, comparison.across)}: the same, byte for byte{_left_out(same_match)}"
+            f"{match_title(same_match, comparison.across)}: the same, byte for byte{_excluded_seeds_text(same_match)}"
         )
-    if len(same) > _VALUES_SHOWN and not everything:
+    if len(identical_matches) > _VALUES_MAX and not show_all:
         yield Text(
-            f"… and {len(same) - _VALUES_SHOWN} more configurations: the same, byte for byte"
+            f"… and {len(identical_matches) - _VALUES_MAX} more configurations: the same, byte for byte"
         )
     for same_match in comparison.matches:
-        if same_match.failed:
-            yield failure(same_match, comparison.across)
-        elif not same_match.identical:
-            yield from match_table(same_match, comparison.across, everything)
-            yield from more_seeds(same_match, comparison.matters)
-            yield from only_one_side(same_match)
-            yield from on_no_side(same_match, comparison.requested_metrics)
+        if same_match.failed_runs:
+            yield failure_text(same_match, comparison.across)
+        elif not same_match.is_identical:
+            yield from match_table(same_match, comparison.across, show_all)
+            yield from seeds_needed_text(same_match, comparison.threshold)
+            yield from one_sided_metrics_text(same_match)
+            yield from missing_metrics_text(same_match, comparison.requested_metrics)
     yield from _notes(comparison)
 
 
@@ -78,40 +83,45 @@ def facts_table(facts: Sequence[Fact]) -> Table:
     table = new_table("What differs", "", "before", "after", fold=True)
     for fact in facts:
         if fact.differs:
-            table.add_row(fact.name, _some(fact.before), _some(fact.after))
+            table.add_row(fact.name, _abbreviated_list(fact.before), _abbreviated_list(fact.after))
     if not table.rows:
         table.add_row("nothing", "", "")
     return table
 
 
-def alike(facts: Sequence[Fact]) -> Text:
+def common_facts_text(facts: Sequence[Fact]) -> Text:
     """Returns what is the same on both sides, as text."""
-    words = [f"{fact.name} {_some(fact.before)}" for fact in facts if not fact.differs]
+    words = [f"{fact.name} {_abbreviated_list(fact.before)}" for fact in facts if not fact.differs]
     return Text(f"The same: {'; '.join(words)}.", "dim")
 
 
-def _some(values: Sequence[str], between: str = ", ") -> str:
-    if len(values) <= _VALUES_SHOWN:
-        return between.join(values)
-    return f"{between.join(values[: _VALUES_SHOWN - 1])} … ({len(values)})"
+def _abbreviated_list(values: Sequence[str], separator: str = ", ") -> str:
+    """Joins the values; of many values, the first and how many more there are."""
+    if len(values) <= _VALUES_MAX:
+        return separator.join(values)
+    return f"{separator.join(values[: _VALUES_MAX - 1])} … ({len(values)})"
 
 
 def _explanations(comparison: Comparison) -> Iterator[Text]:
+    """Yields the explanations of terms that the tables use."""
     if len(comparison.across) > 1:
         names = ", ".join(comparison.across)
         yield Text(
             f"Several properties differ at once ({names}), so none of them alone explains a change.",
             "yellow",
         )
-    for side, alone in (("before", comparison.alone_before), ("after", comparison.alone_after)):
-        if alone:
-            names = _some([_name(setup, DIMENSIONS) for setup in alone], "; ")
+    for side, unmatched in (
+        ("before", comparison.unmatched_before),
+        ("after", comparison.unmatched_after),
+    ):
+        if unmatched:
+            names = _abbreviated_list([_setup_name(setup, DIMENSIONS) for setup in unmatched], "; ")
             yield Text(f"Without a partner, {side}: {names}", "yellow")
 
 
-def _name(setup: Repeated, dimensions: Sequence[str]) -> str:
+def _setup_name(setup: ConfigurationRuns, dimensions: Sequence[str]) -> str:
     """Returns the values of these dimensions as text; tunables only if there are any."""
-    facts = dict(zip(DIMENSIONS, key_of(setup), strict=True))
+    facts = dict(zip(DIMENSIONS, configuration_key(setup), strict=True))
     words = []
     for name in dimensions:
         value = facts[name]
@@ -124,64 +134,66 @@ def _name(setup: Repeated, dimensions: Sequence[str]) -> str:
     return ", ".join(words)
 
 
-def title(match: Match, across: Sequence[str]) -> str:
+def match_title(match: MatchedConfiguration, across: Sequence[str]) -> str:
     """Returns a title such as `s3-mixed, 3 CPUs: rr → mlfq`."""
     common = [name for name in DIMENSIONS if name not in across and name not in ("tick", "machine")]
-    words = _name(match.before, common)
+    words = _setup_name(match.before, common)
     if not across:
         return words
-    sides = (_name(setup, across) or "no tunables" for setup in (match.before, match.after))
+    sides = (_setup_name(setup, across) or "no tunables" for setup in (match.before, match.after))
     return f"{words}: {' → '.join(sides)}"
 
 
-def failure(match: Match, across: Sequence[str]) -> Text:
+def failure_text(match: MatchedConfiguration, across: Sequence[str]) -> Text:
     """Returns why configurations are not compared. A mean over successful runs only would mislead."""
-    text = Text(f"{title(match, across)}: not compared, because runs failed", "red")
-    for run in match.failed:
+    text = Text(f"{match_title(match, across)}: not compared, because runs failed", "red")
+    for run in match.failed_runs:
         side = "before" if run in match.before.runs else "after"
         reason = str(run.manifest.get("message") or run.status).splitlines()[0]
         text.append(f"\n  {side}, seed {run.seed}: {run.status}: {reason} ({run.folder})")
     return text
 
 
-def match_table(match: Match, across: Sequence[str], everything: bool) -> Iterator[RenderableType]:
-    """Yields the table of changed metrics; with `everything`, of all metrics."""
+def match_table(
+    match: MatchedConfiguration, across: Sequence[str], show_all: bool
+) -> Iterator[RenderableType]:
+    """Yields the table of changed metrics; with `show_all`, of all metrics."""
     hidden_verdicts = ("same", "chance", "slight")
-    rows = [row for row in match.rows if everything or row.verdict not in hidden_verdicts]
-    hidden = len(match.rows) - len(rows)
-    heading = Text(f"{title(match, across)} ({_seeds(match)})")
-    table = _wide(heading, rows)
-    if results().is_terminal and full_width(table) > results().width:
-        table = _narrow(heading, rows)
-    if hidden:
-        table.caption = Text(f"{_hidden(match.rows)} (`everything=` shows them)", "dim")
+    rows = [row for row in match.rows if show_all or row.verdict not in hidden_verdicts]
+    hidden_count = len(match.rows) - len(rows)
+    heading = Text(f"{match_title(match, across)} ({_seeds_text(match)})")
+    table = _wide_table(heading, rows)
+    if result_console().is_terminal and full_width(table) > result_console().width:
+        table = _narrow_table(heading, rows)
+    if hidden_count:
+        table.caption = Text(f"{_hidden_rows_text(match.rows)} (`everything=` shows them)", "dim")
     yield table
 
 
-def _wide(heading: Text, rows: Sequence[Row]) -> Table:
+def _wide_table(heading: Text, rows: Sequence[MetricChange]) -> Table:
     """Returns a table with one line per row."""
     figures = (">before", ">after", ">difference", ">relative", ">p-value")
     table = new_table(heading, "group", "metric", *figures, "")
     for number, row in enumerate(rows):
         first = number == 0 or rows[number - 1].group != row.group
         last = number + 1 == len(rows) or rows[number + 1].group != row.group
-        table.add_row(*_cells(row, first), end_section=last)
+        table.add_row(*_row_cells(row, first), end_section=last)
     return table
 
 
-def _narrow(heading: Text, rows: Sequence[Row]) -> Table:
+def _narrow_table(heading: Text, rows: Sequence[MetricChange]) -> Table:
     """Returns a table with two lines per row, below its group, without the intervals of means."""
     columns = (">before", ">after,\nrelative", ">difference,\ninterval", "verdict,\np-value")
     table = new_table(heading, "metric", *columns)
     for number, row in enumerate(rows):
-        group, metric, before, after, difference, relative, p_value, verdict = _cells(row, True)
+        group, metric, before, after, difference, relative, p_value, verdict = _row_cells(row, True)
         if number == 0 or rows[number - 1].group != row.group:
             table.add_row(group)
         table.add_row(
             metric,
             _INTERVAL.sub("", str(before)),
             f"{_INTERVAL.sub('', str(after))}\n{relative}",
-            _below(str(difference)),
+            _interval_below(str(difference)),
             Text.assemble(verdict, f"\n{p_value}" if p_value else ""),
         )
     for column in table.columns[1:4]:
@@ -189,58 +201,69 @@ def _narrow(heading: Text, rows: Sequence[Row]) -> Table:
     return table
 
 
-def _below(number: str) -> str:
+def _interval_below(number: str) -> str:
     """Returns the text with its interval on a separate line."""
     interval = _INTERVAL.search(number)
     return f"{_INTERVAL.sub('', number)}\n{interval[1]}" if interval else number
 
 
-def more_seeds(match: Match, matters: float) -> Iterator[Text]:
+def seeds_needed_text(match: MatchedConfiguration, matters: float) -> Iterator[Text]:
     """Yields how many seeds would probably detect a change at the threshold, for open metrics of the workload."""
-    needed = [
+    seeds_needed = [
         (row.seeds_needed, row.measure.title)
         for row in match.rows
         if row.group is None and row.seeds_needed and row.seeds_needed > row.difference.count
     ]
-    if needed:
-        shown = [f"{count:,} ({metric})" for count, metric in sorted(needed)]
-        part = f"{matters:.3%}".rstrip("0%").rstrip(".")
-        yield Text(f"Seeds that would probably show a change of {part} %: {_some(shown)}", "dim")
+    if seeds_needed:
+        shown = [f"{count:,} ({metric})" for count, metric in sorted(seeds_needed)]
+        threshold_text = f"{matters:.3%}".rstrip("0%").rstrip(".")
+        yield Text(
+            f"Seeds that would probably show a change of {threshold_text} %: {_abbreviated_list(shown)}",
+            "dim",
+        )
 
 
-def only_one_side(match: Match) -> Iterator[Text]:
+def one_sided_metrics_text(match: MatchedConfiguration) -> Iterator[Text]:
     """Yields the metrics that all runs of only one side have."""
     for side, parts in (("before", match.only_before), ("after", match.only_after)):
         if parts:
-            names = "; ".join(_part(*part) for part in parts)
+            names = "; ".join(_part_name(*part) for part in parts)
             yield Text(
-                f"Not compared, because all runs have it only on one side ({side}): {names}",
+                f"Not compared, because only one side has it in all runs ({side}): {names}",
                 "yellow",
             )
 
 
-def on_no_side(match: Match, metrics: Sequence[str]) -> Iterator[Text]:
+def missing_metrics_text(match: MatchedConfiguration, metrics: Sequence[str]) -> Iterator[Text]:
     """Yields the requested metrics that neither side has."""
-    present = {row.measure.name for row in match.rows}
-    present |= {metric for _, metric in (*match.only_before, *match.only_after) if metric}
+    present_metrics = {row.measure.name for row in match.rows}
+    present_metrics |= {metric for _, metric in (*match.only_before, *match.only_after) if metric}
     for name in metrics:
-        if name not in present:
-            least = needed(BY_NAME[name].column) if name in BY_NAME else 1
-            why = f"; it needs at least {least:,} processes in each run" if least > 1 else ""
+        if name not in present_metrics:
+            process_count = (
+                processes_needed(MEASURES_BY_NAME[name].column) if name in MEASURES_BY_NAME else 1
+            )
+            why = (
+                f"; it needs at least {process_count:,} processes in each run"
+                if process_count > 1
+                else ""
+            )
             yield Text(
-                f"Not compared, because some runs on both sides lack it: {_part(None, name)}{why}",
+                f"Not compared, because some runs on both sides lack it: {_part_name(None, name)}{why}",
                 "yellow",
             )
 
 
-def _part(group: str | None, metric: str | None) -> str:
+def _part_name(group: str | None, metric: str | None) -> str:
+    """Returns the group and the metric in words."""
     if metric is None:
         return f"the group {group}"
     title = _TITLES.get(metric) or reported_value_measure(metric).title
     return title if group is None else f"{title}, of the group {group}"
 
 
-def _hidden(rows: Sequence[Row]) -> str:
+def _hidden_rows_text(rows: Sequence[MetricChange]) -> str:
+    """Returns how many rows are hidden because their metrics did not change."""
     counts = {
         "below the threshold": sum(row.verdict == "slight" for row in rows),
         "not significant": sum(row.verdict == "chance" for row in rows),
@@ -251,56 +274,57 @@ def _hidden(rows: Sequence[Row]) -> str:
     )
 
 
-def _seeds(match: Match) -> str:
-    if not match.paired:
+def _seeds_text(match: MatchedConfiguration) -> str:
+    """Returns the seeds of both sides in words."""
+    if not match.is_paired:
         counts = [len(setup.runs) for setup in (match.before, match.after)]
         return f"different seeds on each side, not paired: {counts[0]} and {counts[1]}"
     count = len(match.seeds)
     words = f"seed {match.seeds[0]}" if count == 1 else f"{count} seeds, paired"
-    return words + _left_out(match)
+    return words + _excluded_seeds_text(match)
 
 
-def _left_out(match: Match) -> str:
-    if not match.left_out:
+def _excluded_seeds_text(match: MatchedConfiguration) -> str:
+    """Returns in words which seeds are excluded, because only one side has them."""
+    if not match.excluded_seeds:
         return ""
-    return (
-        f"; excluded, because only one side has them: seeds {', '.join(map(str, match.left_out))}"
-    )
+    return f"; excluded, because only one side has them: seeds {', '.join(map(str, match.excluded_seeds))}"
 
 
-def _cells(row: Row, first: bool) -> tuple[str | Text, ...]:
+def _row_cells(row: MetricChange, first: bool) -> tuple[str | Text, ...]:
+    """Returns the cells of a row: metric, both means, change, p-value and verdict."""
     measure, difference = row.measure, row.difference
     group = "all" if row.group is None else row.group
     return (
         Text(group if first else "", "bold"),
         measure.title,
-        side_text(row, measure, "before"),
-        side_text(row, measure, "after"),
+        side_mean_text(row, measure, "before"),
+        side_mean_text(row, measure, "after"),
         change_as_text(difference, measure.quantity),
         "" if difference.relative is None else percent_change(difference.relative),
-        chance_text(row.p_value) + (" (floor)" if row.at_floor else ""),
+        p_value_text(row.p_value) + (" (floor)" if row.is_at_floor else ""),
         _verdict_text(row),
     )
 
 
-def _verdict_text(row: Row) -> Text:
+def _verdict_text(row: MetricChange) -> Text:
     """Returns the verdict; if it is uncertain, with the observed direction."""
-    words, style = _WORDS[row.verdict]
+    words, style = _VERDICT_TEXTS[row.verdict]
     if row.verdict in ("perhaps", "one seed", "slight") and row.improves is not None:
         direction = "better" if row.improves else "worse"
         return Text(words.format(direction), style)
     return Text(words.format("changed"), style)
 
 
-def side_text(row: Row, measure: Measure, side: str) -> str:
+def side_mean_text(row: MetricChange, measure: Measure, side: str) -> str:
     """Returns a mean with its interval. A single seed has no interval; the table's title mentions it."""
     estimate = row.difference.before if side == "before" else row.difference.after
-    if not estimate.bounded and row.difference.paired:
+    if not estimate.has_interval and row.difference.paired:
         return number_as_text(estimate.mean, measure.quantity)
-    return as_text(estimate, measure.quantity)
+    return estimate_as_text(estimate, measure.quantity)
 
 
-def chance_text(p_value: float | None) -> str:
+def p_value_text(p_value: float | None) -> str:
     """Returns a p-value as text, in percent with one decimal, or `< 0.1 %`."""
     if p_value is None:
         return ""
@@ -308,6 +332,7 @@ def chance_text(p_value: float | None) -> str:
 
 
 def _notes(comparison: Comparison) -> Iterator[Text]:
+    """Yields the notes below all tables."""
     rows = [row for match in comparison.matches for row in match.rows]
     verdicts = {row.verdict for row in rows}
     if any(row.p_value is not None for row in rows):
@@ -316,16 +341,18 @@ def _notes(comparison: Comparison) -> Iterator[Text]:
             " significant. P-values are corrected for the number of metrics (Holm).",
             "dim",
         )
-    if any(row.at_floor for row in rows):
+    if any(row.is_at_floor for row in rows):
         yield Text(
             "(floor): the smallest p-value that this number of seeds can give; do not rank rows by it.",
             "dim",
         )
     if "perhaps" in verdicts:
-        few = any(row.verdict == "perhaps" and row.difference.count < FEW for row in rows)
+        has_few_seeds = any(
+            row.verdict == "perhaps" and row.difference.count < T_TEST_COUNT_MAX for row in rows
+        )
         yield Text(
             "Perhaps: significant only without the correction for the number of"
-            f" metrics.{' More seeds would decide (`seeds=10`).' if few else ''}",
+            f" metrics.{' More seeds would decide (`seeds=10`).' if has_few_seeds else ''}",
             "dim",
         )
     if "one seed" in verdicts:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from schedlab.analysis.comparison.statistics import Floats, contributions
-from schedlab.base.display.numbers import Quantity, Within
+from schedlab.base.display.numbers import Bounds, Quantity
 from schedlab.metrics import interquartile_range
 from schedlab.metrics.derived import SHARE_ERROR, event_rates
 from schedlab.metrics.registry import METRICS, REPORTED_PREFIX, Better, Grain, Of, kind_of
@@ -22,7 +22,7 @@ from schedlab.metrics.tails import tails
 if TYPE_CHECKING:
     from schedlab.runs.collection import Collection
 
-SETUP = ("experiment", "policy", "cpus", "machine", "tick_ns")
+CONFIGURATION_COLUMNS = ("experiment", "policy", "cpus", "machine", "tick_ns")
 """Columns of `schedlab.runs.collection.identity` that identify a configuration, without the seed."""
 
 
@@ -34,24 +34,31 @@ class Measure:
     """The metric's identifier, also for users."""
     title: str
     column: str
-    """The column of a run's summary or groups, or a column that `measured` adds."""
+    """The column of a run's summary or groups, or a column that `measure_values` adds."""
     better: Better | None
     """None: the metric has no direction."""
     ideal: str
     """The best possible value, and what it depends on."""
     quantity: Quantity
     grain: Grain
-    within: Within
+    within: Bounds
     """The range of possible values."""
 
 
-def measure_of(name: str, title: str, column: str, better: Better | None, ideal: str) -> Measure:
+def make_measure(name: str, title: str, column: str, better: Better | None, ideal: str) -> Measure:
     """Returns the measure of a column. The column's name determines its unit."""
     kind = kind_of(column)
     return Measure(name, title, column, better, ideal, kind.quantity, kind.grain, kind.within)
 
 
-_STUDY_3 = ("turnaround", "response", "throughput", "overhead", "fairness", "predictability")
+_STUDY_3_MEASURES = (
+    "turnaround",
+    "response",
+    "throughput",
+    "overhead",
+    "fairness",
+    "predictability",
+)
 
 
 def _measures(of: Of) -> tuple[Measure, ...]:
@@ -61,12 +68,12 @@ def _measures(of: Of) -> tuple[Measure, ...]:
     compared = [metric for metric in METRICS if metric.name and metric.of in (of, "both")]
     if of == "group":
         compared = [metric for metric in compared if metric.name != "throughput"]
-    places = {name: place for place, name in enumerate(_STUDY_3)}
+    positions = {name: index for index, name in enumerate(_STUDY_3_MEASURES)}
     compared.sort(
-        key=lambda metric: (metric.only_if_requested, places.get(metric.name, len(places)))
+        key=lambda metric: (metric.only_if_requested, positions.get(metric.name, len(positions)))
     )
     return tuple(
-        measure_of(metric.name, metric.title, metric.column, metric.better, metric.ideal)
+        make_measure(metric.name, metric.title, metric.column, metric.better, metric.ideal)
         for metric in compared
     )
 
@@ -75,9 +82,13 @@ MEASURES = _measures("run")
 """Metrics of a run as a whole."""
 GROUP_MEASURES = _measures("group")
 """Metrics of a group of a run's processes."""
-TAILS = frozenset(metric.name for metric in METRICS if metric.name and metric.only_if_requested)
-BY_NAME = {measure.name: measure for measure in MEASURES}
-OF_ENDED = frozenset(metric.name for metric in METRICS if metric.name and metric.of_ended)
+TAIL_METRICS = frozenset(
+    metric.name for metric in METRICS if metric.name and metric.only_if_requested
+)
+MEASURES_BY_NAME = {measure.name: measure for measure in MEASURES}
+METRICS_OF_ENDED = frozenset(
+    metric.name for metric in METRICS if metric.name and metric.covers_only_ended
+)
 
 
 def reported_value_measure(name: str) -> Measure:
@@ -86,10 +97,10 @@ def reported_value_measure(name: str) -> Measure:
     It has no direction, because only the program knows which values are good.
     """
     title = f"reported by the program: {name.removeprefix(REPORTED_PREFIX)}"
-    return measure_of(name, title, name, None, "a value that the program reports")
+    return make_measure(name, title, name, None, "a value that the program reports")
 
 
-def measured(collection: Collection, names: Iterable[str] | None = None) -> pl.DataFrame:
+def measure_values(collection: Collection, names: Iterable[str] | None = None) -> pl.DataFrame:
     """Returns all values of all successful runs in long form; if `names` is given, only those measures.
 
     Columns: those of `identity`, run, group (null: the whole workload), measure, value, resolution
@@ -102,36 +113,43 @@ def measured(collection: Collection, names: Iterable[str] | None = None) -> pl.D
     if not any(run.succeeded for run in collection):
         return pl.DataFrame()
     requested = None if names is None else set(names)
-    of_run, of_group = (_of(requested, measures) for measures in (MEASURES, GROUP_MEASURES))
+    run_measures, group_measures = (
+        _select_measures(requested, measures) for measures in (MEASURES, GROUP_MEASURES)
+    )
     succeeded = pl.col("status") == "success"
     summary, groups = collection.summary.filter(succeeded), collection.groups
-    steps = summary.select("run", "clock_step_ns")
+    clock_steps = summary.select("run", "clock_step_ns")
     run_table = summary.join(
         groups.group_by("run").agg(share_error_max_points=SHARE_ERROR.max()), on="run", how="left"
     )
-    for process_values in _of_processes(collection.processes, (), of_run):
+    for process_values in _process_metrics(collection.processes, (), run_measures):
         run_table = run_table.join(process_values, on="run", how="left")
     values = collection.values
     has_names = "name" in values.columns
-    if has_names and any(measure.column == "events_per_second" for measure in of_run):
+    if has_names and any(measure.column == "events_per_second" for measure in run_measures):
         run_table = run_table.join(event_rates(values, ["run"]), on="run", how="left")
-    parts = groups.with_columns(share_error_points=SHARE_ERROR).join(steps, on="run", how="left")
-    for process_values in _of_processes(collection.processes, ("group",), of_group):
-        parts = parts.join(process_values, on=["run", "group"], how="left")
+    group_table = groups.with_columns(share_error_points=SHARE_ERROR).join(
+        clock_steps, on="run", how="left"
+    )
+    for process_values in _process_metrics(collection.processes, ("group",), group_measures):
+        group_table = group_table.join(process_values, on=["run", "group"], how="left")
     return pl.concat(
         [
-            *_rows(run_table.with_columns(group=pl.lit(None, pl.String)), of_run),
-            *_rows(parts, of_group),
-            *([_printed_values(values)] if has_names and requested is None else []),
+            *_rows(run_table.with_columns(group=pl.lit(None, pl.String)), run_measures),
+            *_rows(group_table, group_measures),
+            *([_reported_values(values)] if has_names and requested is None else []),
         ]
     )
 
 
-def _of(requested: set[str] | None, measures: Sequence[Measure]) -> tuple[Measure, ...]:
+def _select_measures(
+    requested: set[str] | None, measures: Sequence[Measure]
+) -> tuple[Measure, ...]:
+    """Returns the requested measures; all if `requested` is None."""
     return tuple(measure for measure in measures if requested is None or measure.name in requested)
 
 
-def _of_processes(
+def _process_metrics(
     processes: pl.DataFrame, by: tuple[str, ...], measures: Sequence[Measure]
 ) -> Iterator[pl.DataFrame]:
     """Yields tables of metrics that are computed from processes: one row per run, or per run and group."""
@@ -139,12 +157,12 @@ def _of_processes(
     if "response_iqr_ns" in columns:
         yield _spreads(processes, by)
     if columns & set(TAIL_COLUMNS):
-        yield _tails(processes, by)
+        yield _tail_percentiles(processes, by)
     if columns & set(STEADY_COLUMNS):
         yield steady_of(processes, ("run", *by))
 
 
-def _tails(processes: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
+def _tail_percentiles(processes: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
     """Returns high percentiles over each run's processes."""
     needed = {"role", "turnaround_ns", "response_ns", "running_ns", "blocked_ns"}
     if not needed <= set(processes.columns):
@@ -152,14 +170,15 @@ def _tails(processes: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
     return tails(processes, ("run", *by))
 
 
-def _printed_values(values: pl.DataFrame) -> pl.DataFrame:
-    who = [*SETUP, "seed", "status", "run"]
+def _reported_values(values: pl.DataFrame) -> pl.DataFrame:
+    """Returns the values that programs reported, as measures `told-NAME`."""
+    identity_columns = [*CONFIGURATION_COLUMNS, "seed", "status", "run"]
     return (
         values.filter(pl.col("name").is_not_null())
-        .group_by(*who, "name", maintain_order=True)
+        .group_by(*identity_columns, "name", maintain_order=True)
         .agg(value=pl.col("value").mean())
         .select(
-            *who,
+            *identity_columns,
             group=pl.lit(None, pl.String),
             measure=REPORTED_PREFIX + pl.col("name"),
             value=pl.col("value").cast(pl.Float64),
@@ -170,13 +189,13 @@ def _printed_values(values: pl.DataFrame) -> pl.DataFrame:
 
 def _rows(frame: pl.DataFrame, measures: Sequence[Measure]) -> Iterable[pl.DataFrame]:
     """Yields the rows of each measure that has a column in the frame. `completion_ns` may be null."""
-    who = [*SETUP, "seed", "status", "run", "group"]
+    identity_columns = [*CONFIGURATION_COLUMNS, "seed", "status", "run", "group"]
     all_ended = pl.col("finished") == pl.col("processes")
     for measure in measures:
         if measure.column in frame.columns:
-            rows = frame.filter(all_ended) if measure.name in OF_ENDED else frame
+            rows = frame.filter(all_ended) if measure.name in METRICS_OF_ENDED else frame
             yield rows.select(
-                *who,
+                *identity_columns,
                 measure=pl.lit(measure.name),
                 value=pl.col(measure.column).cast(pl.Float64),
                 resolution=_resolution(measure.grain),
@@ -184,6 +203,7 @@ def _rows(frame: pl.DataFrame, measures: Sequence[Measure]) -> Iterable[pl.DataF
 
 
 def _resolution(grain: Grain) -> pl.Expr:
+    """Returns an expression for the smallest possible difference between values of this grain."""
     step = pl.col("clock_step_ns").cast(pl.Float64)
     if grain == "clock":
         return step
@@ -194,19 +214,26 @@ def _resolution(grain: Grain) -> pl.Expr:
 
 def _spreads(processes: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
     """Returns each run's contribution to the interquartile range of its configuration's response times."""
-    answered = processes.filter(
+    answered_processes = processes.filter(
         (pl.col("role") == "workload") & pl.col("response_ns").is_not_null()
     )
-    spreads = [_spread(part) for part in answered.partition_by(*SETUP, *by, maintain_order=True)]
+    spreads = [
+        _interquartile_range(part)
+        for part in answered_processes.partition_by(
+            *CONFIGURATION_COLUMNS, *by, maintain_order=True
+        )
+    ]
     schema = {"run": pl.Int64, **dict.fromkeys(by, pl.String), "response_iqr_ns": pl.Float64}
     return pl.concat([pl.DataFrame(schema=schema), *(spread.select(*schema) for spread in spreads)])
 
 
-def _spread(processes: pl.DataFrame) -> pl.DataFrame:
+def _interquartile_range(processes: pl.DataFrame) -> pl.DataFrame:
+    """Returns each run's contribution to the interquartile range of response times."""
     runs = processes.partition_by("run", maintain_order=True)
-    values = contributions([run["response_ns"].to_numpy() for run in runs], _spread_of)
+    values = contributions([run["response_ns"].to_numpy() for run in runs], _quartile_distance)
     return pl.concat([run.head(1) for run in runs]).with_columns(response_iqr_ns=pl.Series(values))
 
 
-def _spread_of(values: Floats) -> float:
+def _quartile_distance(values: Floats) -> float:
+    """Returns the distance of the quartiles."""
     return interquartile_range(values) or 0.0

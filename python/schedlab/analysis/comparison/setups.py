@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from schedlab.errors import WrongUsage
-from schedlab.runs.collection import Collection, Repeated, StoredRun
+from schedlab.runs.collection import Collection, ConfigurationRuns, StoredRun
 from schedlab.units import format_time
 from schedlab.workload.changes import workload_title
 
 DIMENSIONS = ("workload", "policy", "tunables", "CPUs", "tick", "machine")
 """Dimensions of a configuration. Partners are equal in each dimension, or each side has one value."""
-Key = tuple[str, ...]
+ConfigurationKey = tuple[str, ...]
 """A configuration's values in the order of DIMENSIONS."""
 
 
@@ -28,10 +28,11 @@ class Fact:
 
     @property
     def differs(self) -> bool:
+        """Returns whether the sides have different values."""
         return set(self.before) != set(self.after)
 
 
-def key_of(setup: Repeated) -> Key:
+def configuration_key(setup: ConfigurationRuns) -> ConfigurationKey:
     """Returns the configuration's values by DIMENSIONS, formatted for users."""
     run = setup.setup
     settings = " ".join(f"{name}={value}" for name, value in run.settings)
@@ -45,24 +46,27 @@ def key_of(setup: Repeated) -> Key:
     )
 
 
-def by_key(side: Collection) -> dict[Key, Repeated]:
+def configurations_by_key(side: Collection) -> dict[ConfigurationKey, ConfigurationRuns]:
     """Returns the configurations by key. Raises WrongUsage if a configuration has the same seed twice."""
-    repeated_by_key: dict[Key, Repeated] = {}
+    repeated_by_key: dict[ConfigurationKey, ConfigurationRuns] = {}
     for repeated in side.repeated.values():
         seeds = [run.seed for run in repeated.runs]
-        twice = {seed for seed in seeds if seeds.count(seed) > 1}
-        if twice:
-            places = ", ".join(str(run.folder) for run in repeated.runs if run.seed in twice)
+        repeated_seeds = {seed for seed in seeds if seeds.count(seed) > 1}
+        if repeated_seeds:
+            folders = ", ".join(
+                str(run.folder) for run in repeated.runs if run.seed in repeated_seeds
+            )
             raise WrongUsage(
-                f"the same configuration and seed exist more than once: {places}",
+                f"the same configuration and seed exist more than once: {folders}",
                 fix="name a folder that holds each run once",
             )
-        repeated_by_key[key_of(repeated)] = repeated
+        repeated_by_key[configuration_key(repeated)] = repeated
     return repeated_by_key
 
 
-def across_dimensions(
-    before: Mapping[Key, Repeated], after: Mapping[Key, Repeated]
+def differing_dimensions(
+    before: Mapping[ConfigurationKey, ConfigurationRuns],
+    after: Mapping[ConfigurationKey, ConfigurationRuns],
 ) -> tuple[str, ...]:
     """Returns the dimensions without a common value, where at least one side has a single value."""
     dimensions = []
@@ -74,7 +78,9 @@ def across_dimensions(
     return tuple(dimensions)
 
 
-def alike(before: Key, after: Key, across: tuple[str, ...]) -> bool:
+def are_partners(
+    before: ConfigurationKey, after: ConfigurationKey, across: tuple[str, ...]
+) -> bool:
     """True if two configurations are partners."""
     return all(
         one == other
@@ -83,7 +89,10 @@ def alike(before: Key, after: Key, across: tuple[str, ...]) -> bool:
     )
 
 
-def no_match(before: Mapping[Key, Repeated], after: Mapping[Key, Repeated]) -> str:
+def no_match_message(
+    before: Mapping[ConfigurationKey, ConfigurationRuns],
+    after: Mapping[ConfigurationKey, ConfigurationRuns],
+) -> str:
     """Returns a message that names the dimension without a common value."""
     for number, name in enumerate(DIMENSIONS):
         sides = [sorted({key[number] for key in side}) for side in (before, after)]
@@ -99,25 +108,25 @@ def no_match(before: Mapping[Key, Repeated], after: Mapping[Key, Repeated]) -> s
     )
 
 
-def _hash(name: str) -> Callable[[StoredRun], str]:
+def _hash_reader(name: str) -> Callable[[StoredRun], str]:
     """Returns a function that gives the first 12 digits of a hash in a manifest, or "" if there is none."""
     return lambda run: str(run.manifest.get(f"{name}_sha256") or "")[:12]
 
 
-_MADE_WITH: dict[str, Callable[[StoredRun], str]] = {
+_FACT_READERS: dict[str, Callable[[StoredRun], str]] = {
     "seeds": lambda run: str(run.seed),
     "command": lambda run: workload_title(run.manifest),
     "memory": lambda run: f"{run.manifest.get('memory_mib')} MiB",
     "limit": lambda run: format_time(run.manifest.get("limit_ns") or 0),
     "machine's version": lambda run: str(run.manifest.get("machine_version")),
     "time": lambda run: str(run.manifest.get("mode") or ""),
-    "kernel": _hash("kernel"),
-    "disk": _hash("disk"),
-    "simulator": _hash("simulator"),
-    "Linux kernel": _hash("linux_kernel"),
-    "Linux guest": _hash("linux_image"),
-    "programs for Linux": _hash("linux_programs"),
-    "workload file": _hash("workload"),
+    "kernel": _hash_reader("kernel"),
+    "disk": _hash_reader("disk"),
+    "simulator": _hash_reader("simulator"),
+    "Linux kernel": _hash_reader("linux_kernel"),
+    "Linux guest": _hash_reader("linux_image"),
+    "programs for Linux": _hash_reader("linux_programs"),
+    "workload file": _hash_reader("workload"),
     "costs": lambda run: str(run.manifest.get("costs") or ""),
     "delays": lambda run: str(run.manifest.get("delays") or ""),
     "machine's shape": lambda run: str(run.manifest.get("shape") or ""),
@@ -125,29 +134,33 @@ _MADE_WITH: dict[str, Callable[[StoredRun], str]] = {
     "measuring code": lambda run: (run.manifest.get("measuring") or {}).get("sources_sha256", "")[
         :12
     ],
-    "schedlab": lambda run: _commit(run.manifest),
+    "schedlab": lambda run: _commit_text(run.manifest),
     "host": lambda run: str(run.manifest.get("host") or ""),
 }
 
 
-_WITHOUT_TRACE = ("host",)
+_FACTS_NOT_IN_BASELINES = ("host",)
 """Facts that baselines do not record."""
 
 
-def _commit(manifest: Mapping[str, Any]) -> str:
+def _commit_text(manifest: Mapping[str, Any]) -> str:
+    """Returns the commit of a run's sources, and says if they had uncommitted changes."""
     commit = str(manifest.get("commit") or "unknown")[:12]
     changed = " and changes" if manifest.get("changed") else ""
     return f"{manifest.get('schedlab')}, commit {commit}{changed}"
 
 
-def facts(before: Collection, after: Collection) -> Iterable[Fact]:
+def compare_facts(before: Collection, after: Collection) -> Iterable[Fact]:
     """Yields the dimensions and other facts that may explain a difference."""
-    keys = [[key_of(repeated) for repeated in side.repeated.values()] for side in (before, after)]
+    keys = [
+        [configuration_key(repeated) for repeated in side.repeated.values()]
+        for side in (before, after)
+    ]
     for number, name in enumerate(DIMENSIONS):
         values = [tuple(dict.fromkeys(key[number] for key in side)) for side in keys]
         yield Fact(name, *values)
-    for name, read in _MADE_WITH.items():
+    for name, read in _FACT_READERS.items():
         side_values = [dict.fromkeys(read(run) for run in side) for side in (before, after)]
         values = [tuple(value for value in side if value) for side in side_values]
-        if all(values) if name in _WITHOUT_TRACE else any(values):
+        if all(values) if name in _FACTS_NOT_IN_BASELINES else any(values):
             yield Fact(name, *values)

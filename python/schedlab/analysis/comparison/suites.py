@@ -12,21 +12,21 @@ from pathlib import Path
 
 import polars as pl
 
-from schedlab.analysis.comparison.best import Ranking, level_of, ranking
-from schedlab.analysis.comparison.measures import BY_NAME, Measure, measured
+from schedlab.analysis.comparison.best import Ranking, level_per_evaluation, rank_policies
+from schedlab.analysis.comparison.measures import MEASURES_BY_NAME, Measure, measure_values
 from schedlab.analysis.comparison.statistics import (
     Estimate,
     estimates,
-    probability_of_difference,
+    p_value_within_margin,
     unseen_rate,
 )
-from schedlab.base.toolchain.policies import in_policy_order
-from schedlab.runs.collection import Collection, Repeated
+from schedlab.base.toolchain.policies import sort_policies
+from schedlab.runs.collection import Collection, ConfigurationRuns
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.workload.changes import workload_title
 
-COMPARED = tuple(
-    BY_NAME[name]
+COMPARED_MEASURES = tuple(
+    MEASURES_BY_NAME[name]
     for name in (
         *("turnaround", "response", "throughput", "overhead", "fairness", "predictability"),
         *("completion", "wakeup-median", "wakeup-99th", "share-error", "events"),
@@ -34,16 +34,16 @@ COMPARED = tuple(
 )
 """Study 3's six metrics, and others that complement them."""
 
-MARGIN = 1.01
+EQUALLY_GOOD_RATIO = 1.01
 """A policy less than 1 % worse than the best counts as equally good, even if the difference is significant."""
-RARE = 0.1
+RARE_FRACTION = 0.1
 """Fraction of seeds: a final verdict may miss losses that are rarer."""
-_FLOORS = {"share-error": 0.1, "overhead": 1e-5}
+_SMALLEST_DIFFERENCES = {"share-error": 0.1, "overhead": 1e-5}
 """Smaller differences are ignored, by metric (percentage points; fraction of the CPU time)."""
 
-_CHANGES = 40
+_CHANGES_CHARACTERS_MAX = 40
 """Longest text of a workload file's changes in a title, in characters."""
-_OTHER_IDEAL = 0.02
+_IDEAL_DIFFERENCE_MIN = 0.02
 """Larger differences of ideal shares are due to other weights, not to other demands."""
 
 Sample = tuple[list[float], float]
@@ -63,7 +63,7 @@ class Suite:
     policies: tuple[str, ...]
     """The policies in the order of all tables."""
     seeds: tuple[int, ...]
-    failed: Mapping[str, str]
+    failures: Mapping[str, str]
     """Policies with a failed run, and how it failed."""
     samples: Mapping[tuple[str, str], Sample]
     """Samples by policy and metric, where every seed has a value."""
@@ -74,22 +74,24 @@ class Suite:
     @property
     def study(self) -> int | None:
         """The number of the experiment's study, or None if it belongs to no study."""
-        known = EXPERIMENTS.get(self.experiment)
-        return known.study if known else None
+        experiment = EXPERIMENTS.get(self.experiment)
+        return experiment.study if experiment else None
 
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
         """The measures that at least two policies have."""
-        return tuple(measure for measure in COMPARED if len(self.having(measure)) > 1)
+        return tuple(
+            measure for measure in COMPARED_MEASURES if len(self.policies_with(measure)) > 1
+        )
 
     @cached_property
-    def contests(self) -> tuple[Measure, ...]:
+    def differing_measures(self) -> tuple[Measure, ...]:
         """Measures with different values under the policies; empty for a single seed."""
         if len(self.seeds) < 2:
             return ()
-        return tuple(measure for measure in self.measures if not self.alike(measure))
+        return tuple(measure for measure in self.measures if not self.has_equal_values(measure))
 
-    def having(self, measure: Measure) -> list[str]:
+    def policies_with(self, measure: Measure) -> list[str]:
         """Returns the policies with a value of the measure."""
         return [policy for policy in self.policies if (policy, measure.name) in self.samples]
 
@@ -101,41 +103,51 @@ class Suite:
         return {measure.name: self._ranking(measure) for measure in self.measures}
 
     def _ranking(self, measure: Measure) -> Ranking:
-        samples = {policy: self.samples[policy, measure.name] for policy in self.having(measure)}
+        """Returns the ranking of the policies by this measure."""
+        samples = {
+            policy: self.samples[policy, measure.name] for policy in self.policies_with(measure)
+        }
         finest = max(resolution for _, resolution in samples.values())
         values = {policy: sample for policy, (sample, _) in samples.items()}
-        return ranking(values, measure.better or "lower", finest, self.evaluations_max)
+        return rank_policies(values, measure.better or "lower", finest, self.evaluations_max)
 
-    def as_good(self, measure: Measure) -> list[str]:
+    def best_policies(self, measure: Measure) -> list[str]:
         """Returns the policies tied for best or within 1 % of the best, the best first. With one
         seed, these are all policies.
         """
-        return self._good[measure.name]
+        return self._good_by_metric[measure.name]
 
     @cached_property
-    def _good(self) -> dict[str, list[str]]:
-        return {measure.name: self._find_good(measure) for measure in self.measures}
+    def _good_by_metric(self) -> dict[str, list[str]]:
+        """Returns the cached results of `_find_as_good` by metric."""
+        return {measure.name: self._find_as_good(measure) for measure in self.measures}
 
-    def _find_good(self, measure: Measure) -> list[str]:
-        order = self.order(measure)
+    def _find_as_good(self, measure: Measure) -> list[str]:
+        """Returns the policies tied for best or within 1 % of the best, the best first."""
+        order = self.policies_by_mean(measure)
         if measure.name not in self.rankings:
             return order
-        possible = self.rankings[measure.name].possible
+        possible = self.rankings[measure.name].tied_for_best
         return [policy for policy in order if policy in possible or self.is_near(policy, measure)]
 
-    def settled(self, measure: Measure) -> bool:
+    def is_settled(self, measure: Measure) -> bool:
         """True if more seeds would change nothing: one policy remains, or all remaining ones are
         significantly close.
         """
-        best, *others = self.as_good(measure)
-        return all(self._surely_near(other, best, measure) for other in others)
+        best, *others = self.best_policies(measure)
+        return all(self._is_surely_near(other, best, measure) for other in others)
 
-    def _surely_near(self, policy: str, best: str, measure: Measure) -> bool:
+    def _is_surely_near(self, policy: str, best: str, measure: Measure) -> bool:
+        """Returns whether the policy is significantly less than 1 % worse than the best."""
         mean = self.means[best, measure.name].mean
         floor = self._floor(best, measure)
-        worst = mean / MARGIN if measure.better == "higher" else MARGIN * max(mean, floor)
+        worst = (
+            mean / EQUALLY_GOOD_RATIO
+            if measure.better == "higher"
+            else EQUALLY_GOOD_RATIO * max(mean, floor)
+        )
         sample, other = (self.samples[name, measure.name][0] for name in (best, policy))
-        return probability_of_difference(sample, other, abs(worst - mean)) < level_of(
+        return p_value_within_margin(sample, other, abs(worst - mean)) < level_per_evaluation(
             self.evaluations_max
         )
 
@@ -149,22 +161,23 @@ class Suite:
         the winner's lead covers unseen losses. They are assumed to be as frequent as the seeds
         allow, and each as large as the excluded policy's mean.
         """
-        unseen = unseen_rate(len(self.seeds))
-        left = self.as_good(measure)
-        others = [policy for policy in self.having(measure) if policy not in left]
-        return unseen <= RARE or all(
-            1 - 1 / self.ratio(policy, measure) >= unseen for policy in others
+        unseen_fraction = unseen_rate(len(self.seeds))
+        best = self.best_policies(measure)
+        others = [policy for policy in self.policies_with(measure) if policy not in best]
+        return unseen_fraction <= RARE_FRACTION or all(
+            1 - 1 / self.ratio(policy, measure) >= unseen_fraction for policy in others
         )
 
     def is_near(self, policy: str, measure: Measure) -> bool:
         """True if the policy is within 1 % of the best mean, so that it counts as equally good."""
-        return self.ratio(policy, measure) < MARGIN
+        return self.ratio(policy, measure) < EQUALLY_GOOD_RATIO
 
-    def order(self, measure: Measure) -> list[str]:
+    def policies_by_mean(self, measure: Measure) -> list[str]:
         """Returns the policies that have a value, the best mean first."""
         sign = -1 if measure.better == "higher" else 1
         return sorted(
-            self.having(measure), key=lambda policy: sign * self.means[policy, measure.name].mean
+            self.policies_with(measure),
+            key=lambda policy: sign * self.means[policy, measure.name].mean,
         )
 
     def ratio(self, policy: str, measure: Measure) -> float:
@@ -174,7 +187,7 @@ class Suite:
         floor = self._floor(policy, measure)
         mean, best = (
             max(self.means[name, measure.name].mean, floor)
-            for name in (policy, self.order(measure)[0])
+            for name in (policy, self.policies_by_mean(measure)[0])
         )
         if mean == best:
             return 1.0
@@ -183,74 +196,88 @@ class Suite:
 
     def _floor(self, policy: str, measure: Measure) -> float:
         """Returns the resolution of the values, or the smallest difference that matters if that is larger."""
-        return max(self.samples[policy, measure.name][1], _FLOORS.get(measure.name, 0))
+        return max(
+            self.samples[policy, measure.name][1], _SMALLEST_DIFFERENCES.get(measure.name, 0)
+        )
 
-    def alike(self, measure: Measure) -> bool:
+    def has_equal_values(self, measure: Measure) -> bool:
         """True if all policies have the same values."""
         return (
-            len({tuple(self.samples[policy, measure.name][0]) for policy in self.having(measure)})
+            len(
+                {
+                    tuple(self.samples[policy, measure.name][0])
+                    for policy in self.policies_with(measure)
+                }
+            )
             == 1
         )
 
 
-def suites(collection: Collection) -> list[Suite]:
+def compared_suites(collection: Collection) -> list[Suite]:
     """Returns all suites that can be compared, in the order of the studies.
 
     Seeds that some policy lacks are ignored. Experiments without a common seed are omitted.
     """
-    several = _several(collection)
-    seeds = {key: _common(setups) for key, setups in several.items()}
+    setups_by_experiment = _experiments_to_compare(collection)
+    seeds = {key: _common_seeds(setups) for key, setups in setups_by_experiment.items()}
     runs = [
         run
-        for key, setups in several.items()
+        for key, setups in setups_by_experiment.items()
         for repeated in setups
         for run in repeated.runs
         if run.seed in seeds[key]
     ]
     if not runs:
         return []
-    # The tables of the whole collection may already be in memory, because other pages use them.
-    some = len(runs) < sum(len(repeated.runs) for setups in several.values() for repeated in setups)
-    compared = Collection(runs) if some else collection
-    table = measured(compared)
+    is_subset = len(runs) < sum(
+        len(repeated.runs) for setups in setups_by_experiment.values() for repeated in setups
+    )
+    compared = collection.of(runs) if is_subset else collection
+    table = measure_values(compared)
     if table.is_empty():
         return []
-    samples = _samples(_with_known_shares(compared, table))
-    made = [_suite(key, setups, seeds[key], samples) for key, setups in several.items()]
-    distinct = _distinguish([suite for suite in made if suite.seeds and suite.measures])
-    return _with_means(sorted(distinct, key=_place))
+    samples = _collect_samples(_with_known_shares(compared, table))
+    all_suites = [
+        _make_suite(key, setups, seeds[key], samples)
+        for key, setups in setups_by_experiment.items()
+    ]
+    distinct = _make_titles_unique(
+        [suite for suite in all_suites if suite.seeds and suite.measures]
+    )
+    return _add_means(sorted(distinct, key=_sort_key))
 
 
-Key = tuple[str, int, int, str]
+SuiteKey = tuple[str, int, int, str]
 """Experiment, CPUs, tick, machine."""
 
 
-def _several(collection: Collection) -> dict[Key, list[Repeated]]:
+def _experiments_to_compare(collection: Collection) -> dict[SuiteKey, list[ConfigurationRuns]]:
     """Returns the experiments that ran under two policies or more.
 
     Experiments that repeat another one at a slower machine's speed are omitted: they do not compare
     policies.
     """
-    setups_by_key: dict[Key, list[Repeated]] = {}
+    setups_by_key: dict[SuiteKey, list[ConfigurationRuns]] = {}
     for setup, repeated in collection.repeated.items():
-        known = EXPERIMENTS.get(setup.experiment)
-        if known and known.repeats:
+        experiment = EXPERIMENTS.get(setup.experiment)
+        if experiment and experiment.repeated_experiment:
             continue
         key = (setup.experiment, setup.cpus, setup.tick_ns, setup.machine)
         setups_by_key.setdefault(key, []).append(repeated)
     return {key: setups for key, setups in setups_by_key.items() if len(setups) > 1}
 
 
-def _common(setups: Sequence[Repeated]) -> tuple[int, ...]:
+def _common_seeds(setups: Sequence[ConfigurationRuns]) -> tuple[int, ...]:
     """Returns the seeds that all configurations have."""
     return tuple(sorted(set.intersection(*({run.seed for run in setup.runs} for setup in setups))))
 
 
-def _place(suite: Suite) -> tuple[int, int]:
+def _sort_key(suite: Suite) -> tuple[float, int, int]:
     """Returns the sort key: the order of the studies, then other workloads in the order of the runs."""
     names = list(EXPERIMENTS)
-    known = suite.experiment in EXPERIMENTS
-    return (names.index(suite.experiment), suite.cpus) if known else (len(names), 0)
+    if suite.study is None:
+        return math.inf, len(names), 0
+    return suite.study, names.index(suite.experiment), suite.cpus
 
 
 def _with_known_shares(collection: Collection, table: pl.DataFrame) -> pl.DataFrame:
@@ -259,30 +286,33 @@ def _with_known_shares(collection: Collection, table: pl.DataFrame) -> pl.DataFr
     Share errors are not comparable if all processes ended, because each got all the CPU time that
     it demanded. They are not comparable either if the policy has its own ideal shares.
     """
-    cut = collection.summary.filter(
+    unfinished = collection.summary.filter(
         (pl.col("status") == "success") & (pl.col("finished") < pl.col("processes"))
     )
-    known = cut.filter(~pl.col("run").is_in(_ideal_shares(collection.groups).implode()))["run"]
-    usable = (pl.col("measure") != "share-error") | pl.col("run").is_in(known.implode())
+    comparable_runs = unfinished.filter(
+        ~pl.col("run").is_in(_runs_with_other_shares(collection.groups).implode())
+    )["run"]
+    usable = (pl.col("measure") != "share-error") | pl.col("run").is_in(comparable_runs.implode())
     return table.filter(pl.col("group").is_null() & usable)
 
 
-def _ideal_shares(groups: pl.DataFrame) -> pl.Series:
+def _runs_with_other_shares(groups: pl.DataFrame) -> pl.Series:
     """Returns the runs whose ideal shares differ from those under most policies.
 
     Their policy shares by another attribute than the one set by the test.
     """
     expected = pl.col("share") - pl.col("share_error_points") / 100
-    usual = expected.median().over("experiment", "cpus", "tick_ns", "machine", "group")
-    away = (expected - usual).abs() > _OTHER_IDEAL
-    return groups.filter(away)["run"].unique()
+    usual_share = expected.median().over("experiment", "cpus", "tick_ns", "machine", "group")
+    differs = (expected - usual_share).abs() > _IDEAL_DIFFERENCE_MIN
+    return groups.filter(differs)["run"].unique()
 
 
 Samples = dict[tuple[str, int, int, str, str, str], dict[int, tuple[float, float]]]
 """Values by experiment, CPUs, tick, machine, policy and metric: for each seed, the value and its resolution."""
 
 
-def _samples(table: pl.DataFrame) -> Samples:
+def _collect_samples(table: pl.DataFrame) -> Samples:
+    """Returns the values of the table by suite, policy, metric and seed."""
     samples: Samples = {}
     columns = ("experiment", "cpus", "tick_ns", "machine", "policy", "measure")
     for *key, seed, value, resolution in table.select(
@@ -292,29 +322,34 @@ def _samples(table: pl.DataFrame) -> Samples:
     return samples
 
 
-def _suite(key: Key, setups: Sequence[Repeated], seeds: tuple[int, ...], samples: Samples) -> Suite:
+def _make_suite(
+    key: SuiteKey, setups: Sequence[ConfigurationRuns], seeds: tuple[int, ...], samples: Samples
+) -> Suite:
+    """Returns the suite of configurations that differ in policy only."""
     by_policy = {setup.setup.policy_title: setup for setup in setups}
     failed = {
-        policy: _how(setup, seeds) for policy, setup in by_policy.items() if _how(setup, seeds)
+        policy: _failure_text(setup, seeds)
+        for policy, setup in by_policy.items()
+        if _failure_text(setup, seeds)
     }
     policy_samples: dict[tuple[str, str], Sample] = {}
     for policy in by_policy:
-        for measure in COMPARED:
-            of_seeds = samples.get((*key, policy, measure.name), {})
-            if seeds and of_seeds.keys() >= set(seeds):
-                values = [of_seeds[seed] for seed in seeds]
+        for measure in COMPARED_MEASURES:
+            values_by_seed = samples.get((*key, policy, measure.name), {})
+            if seeds and values_by_seed.keys() >= set(seeds):
+                values = [values_by_seed[seed] for seed in seeds]
                 policy_samples[policy, measure.name] = (
                     [value for value, _ in values],
                     max(resolution for _, resolution in values),
                 )
-    title = "; ".join(_commands(setups, seeds))
+    title = "; ".join(_distinct_commands(setups, seeds))
     checks = max(run.evaluations_max for setup in setups for run in setup.runs)
     return Suite(
-        *key, title, tuple(in_policy_order(by_policy)), seeds, failed, policy_samples, {}, checks
+        *key, title, tuple(sort_policies(by_policy)), seeds, failed, policy_samples, {}, checks
     )
 
 
-def _commands(setups: Sequence[Repeated], seeds: Sequence[int]) -> Iterable[str]:
+def _distinct_commands(setups: Sequence[ConfigurationRuns], seeds: Sequence[int]) -> Iterable[str]:
     """Returns the distinct commands. A quick run of an experiment has another command than a full one."""
     runs = (run for setup in setups for run in setup.runs if run.seed in seeds)
     return dict.fromkeys(short_title(workload_title(run.manifest)) for run in runs)
@@ -328,10 +363,14 @@ def short_title(title: str) -> str:
         return title
     if not changes:
         return file.stem
-    return f"{file.stem} with {changes}" if len(changes) <= _CHANGES else f"{file.stem}, changed"
+    return (
+        f"{file.stem} with {changes}"
+        if len(changes) <= _CHANGES_CHARACTERS_MAX
+        else f"{file.stem}, changed"
+    )
 
 
-def _distinguish(suites: list[Suite]) -> list[Suite]:
+def _make_titles_unique(suites: list[Suite]) -> list[Suite]:
     """Returns the suites; if several have the same title, it is extended by experiment and machine."""
     count = Counter((suite.title, suite.cpus) for suite in suites)
     return [
@@ -342,24 +381,24 @@ def _distinguish(suites: list[Suite]) -> list[Suite]:
     ]
 
 
-def _how(setup: Repeated, seeds: Sequence[int]) -> str:
+def _failure_text(setup: ConfigurationRuns, seeds: Sequence[int]) -> str:
     """Returns how runs of these seeds failed, or "" if none did."""
     words = [f"seed {run.seed}: {run.status}" for run in setup.failed if run.seed in seeds]
     return ", ".join(words)
 
 
-def _with_means(suites: Sequence[Suite]) -> list[Suite]:
+def _add_means(suites: Sequence[Suite]) -> list[Suite]:
     """Computes all means at once, because there are thousands."""
     means: list[dict[tuple[str, str], Estimate]] = [{} for _ in suites]
-    for measure in COMPARED:
-        places = [
+    for measure in COMPARED_MEASURES:
+        positions = [
             (number, policy)
             for number, suite in enumerate(suites)
-            for policy in suite.having(measure)
+            for policy in suite.policies_with(measure)
         ]
-        values = [suites[number].samples[policy, measure.name][0] for number, policy in places]
+        values = [suites[number].samples[policy, measure.name][0] for number, policy in positions]
         for (number, policy), estimate in zip(
-            places, estimates(values, measure.within), strict=True
+            positions, estimates(values, measure.within), strict=True
         ):
             means[number][policy, measure.name] = estimate
     return [

@@ -2,7 +2,7 @@
 """Explains why a process waited: breaks down each wait to the nanosecond (docs/explain.md)."""
 
 from schedlab.analysis.explanation.blame import Blame, Blames, Cause
-from schedlab.analysis.explanation.delays import confirmed, delays, difference
+from schedlab.analysis.explanation.delays import check_attribution, sum_delays, waiting_time_changes
 from schedlab.analysis.explanation.explained_waits import (
     Explained,
     WaitQuery,
@@ -16,9 +16,9 @@ __all__ = [
     "Cause",
     "Explained",
     "WaitQuery",
-    "confirmed",
+    "check_attribution",
     "critical_path",
-    "delays",
-    "difference",
     "explain",
+    "sum_delays",
+    "waiting_time_changes",
 ]

@@ -18,12 +18,18 @@ from functools import cached_property
 
 import numpy as np
 
-from schedlab.analysis.explanation.occupancy import IDLE, SCHEDULER, UNKNOWN, Occupancy, occupancy
+from schedlab.analysis.explanation.occupancy import (
+    IDLE,
+    SCHEDULER,
+    UNKNOWN,
+    Occupancy,
+    compute_occupancy,
+)
 from schedlab.analysis.tables.trace_tables import TraceTables
 from schedlab.trace import Kind
 from schedlab.trace.model import Integers
 
-_FOR_PROCESSES = ("child", "pipe", "lock", "journal", "exit", "other")
+_REASONS_OF_PROCESSES = ("child", "pipe", "lock", "journal", "exit", "other")
 """Reasons for blocking that end by an action of another process."""
 
 
@@ -60,6 +66,7 @@ class Blame:
 
     @property
     def duration_ns(self) -> int:
+        """Returns the length of the part in ns."""
         return self.end_ns - self.begin_ns
 
 
@@ -72,9 +79,10 @@ class Blames:
     """Breaks down the waits of one trace."""
 
     def __init__(self, tables: TraceTables) -> None:
+        """Prepares to break down the waits of a trace."""
         self.tables = tables
-        self._first = np.searchsorted(
-            self._life, np.arange(len(tables.lives) + 1)
+        self._first_states = np.searchsorted(
+            self._life_of_states, np.arange(len(tables.lives) + 1)
         )  # index of each life's first state
 
     def of(self, life: int, begin_ns: int, end_ns: int) -> list[Blame]:
@@ -93,55 +101,57 @@ class Blames:
         return sorted(blames, key=lambda part: part.begin_ns)
 
     @cached_property
-    def cpus(self) -> Occupancy:
+    def occupancy(self) -> Occupancy:
         """The activity of the CPUs."""
-        return occupancy(self.tables.trace, self.tables.lives)
+        return compute_occupancy(self.tables.trace, self.tables.lives)
 
-    def pieces(self, waits: Integers) -> tuple[Integers, Integers, Integers, Integers]:
+    def split_at_migrations(self, waits: Integers) -> tuple[Integers, Integers, Integers, Integers]:
         """Splits waits (indices of `tables.waits`) at migrations.
 
         Returns four arrays with one element per piece: position in `waits`, CPU, begin and end in
         nanoseconds.
         """
-        cpu, begin, end = (self._waits[name][waits] for name in ("cpu", "begin_ns", "end_ns"))
+        cpu, begin, end = (
+            self._wait_columns[name][waits] for name in ("cpu", "begin_ns", "end_ns")
+        )
         low, high = (
-            np.searchsorted(self._moves[0], self._move_keys(name, waits))
+            np.searchsorted(self._migrations[0], self._migration_keys(name, waits))
             for name in ("begin_row", "end_row")
         )
         moves = high - low
         if not moves.any():
             return np.arange(len(waits)), cpu, begin, end
         count = moves + 1
-        which = np.repeat(np.arange(len(waits)), count)
-        number = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
-        _, time, left, reached = self._moves
-        after = np.minimum(low[which] + number, len(time) - 1)
-        before = np.maximum(low[which] + number - 1, 0)
-        first, last = number == 0, number == moves[which]
-        at = np.where(first, left[after], reached[before])
-        at = np.where(moves[which] == 0, cpu[which], at)
-        begins = np.where(first, begin[which], time[before])
-        ends = np.where(last, end[which], time[after])
-        return which, at, np.minimum(begins, ends), ends
+        wait_indices = np.repeat(np.arange(len(waits)), count)
+        number = np.arange(len(wait_indices)) - np.repeat(np.cumsum(count) - count, count)
+        _, time, left, reached = self._migrations
+        after = np.minimum(low[wait_indices] + number, len(time) - 1)
+        before = np.maximum(low[wait_indices] + number - 1, 0)
+        first, last = number == 0, number == moves[wait_indices]
+        piece_cpus = np.where(first, left[after], reached[before])
+        piece_cpus = np.where(moves[wait_indices] == 0, cpu[wait_indices], piece_cpus)
+        begins = np.where(first, begin[wait_indices], time[before])
+        ends = np.where(last, end[wait_indices], time[after])
+        return wait_indices, piece_cpus, np.minimum(begins, ends), ends
 
     def _parts(
         self, life: int, begin_ns: int, end_ns: int, chain: tuple[int, ...]
     ) -> Iterator[Blame | _Span]:
         """Yields finished parts, and spans that must be broken down further."""
-        intervals = range(int(self._first[life]), int(self._first[life + 1]))
-        states, start = self._states, begin_ns
+        intervals = range(int(self._first_states[life]), int(self._first_states[life + 1]))
+        states, start = self._state_columns, begin_ns
         if intervals and begin_ns < states["begin_ns"][intervals[0]]:
             start = min(int(states["begin_ns"][intervals[0]]), end_ns)
-            yield self._before(life, begin_ns, start, chain)
-        for at in intervals:
-            end = min(end_ns, int(states["end_ns"][at]))
+            yield self._part_before_fork(life, begin_ns, start, chain)
+        for index in intervals:
+            end = min(end_ns, int(states["end_ns"][index]))
             if start < end:
-                yield from self._in_state(at, start, end, chain)
+                yield from self._parts_of_state(index, start, end, chain)
                 start = end
         if start < end_ns:
             yield Blame(start, end_ns, chain, Cause.BLOCKED, reason="ended")
 
-    def _before(
+    def _part_before_fork(
         self, life: int, begin_ns: int, end_ns: int, chain: tuple[int, ...]
     ) -> Blame | _Span:
         """Returns the part before the fork, when the process waits for its parent."""
@@ -150,37 +160,45 @@ class Blames:
             return Blame(begin_ns, end_ns, chain, Cause.UNKNOWN)
         return (parent, begin_ns, end_ns, (*chain, parent))
 
-    def _in_state(
-        self, at: int, begin_ns: int, end_ns: int, chain: tuple[int, ...]
+    def _parts_of_state(
+        self, index: int, begin_ns: int, end_ns: int, chain: tuple[int, ...]
     ) -> Iterator[Blame | _Span]:
-        states = self._states
-        life, state = int(self._life[at]), self.tables.states["state"][at]
+        """Yields the parts of one state (index `index` of `states`), from `begin_ns` to `end_ns`."""
+        states = self._state_columns
+        life, state = int(self._life_of_states[index]), self.tables.states["state"][index]
         if state == "running":
-            cpu = int(states["cpu"][at])
+            cpu = int(states["cpu"][index])
             yield Blame(begin_ns, end_ns, chain, Cause.RAN, life, cpu)
         elif state == "runnable":
-            yield from self._waiting(at, begin_ns, end_ns, chain)
+            yield from self._parts_of_waiting(index, begin_ns, end_ns, chain)
         else:
-            reason = self.tables.states["cause"][at].removeprefix("blocked: ")
-            waker = int(self._waker[at])
-            if reason in _FOR_PROCESSES and waker >= 0 and waker != life and waker not in chain:
+            reason = self.tables.states["cause"][index].removeprefix("blocked: ")
+            waker = int(self._wakers[index])
+            if (
+                reason in _REASONS_OF_PROCESSES
+                and waker >= 0
+                and waker != life
+                and waker not in chain
+            ):
                 yield (waker, begin_ns, end_ns, (*chain, waker))
             else:
                 yield Blame(begin_ns, end_ns, chain, Cause.BLOCKED, reason=reason)
 
-    def _waiting(
-        self, at: int, begin_ns: int, end_ns: int, chain: tuple[int, ...]
+    def _parts_of_waiting(
+        self, index: int, begin_ns: int, end_ns: int, chain: tuple[int, ...]
     ) -> Iterator[Blame]:
+        """Yields what the CPUs did while a runnable process waited for them."""
         wait = np.searchsorted(
-            self._waits["begin_row"][self._by_row], self._states["begin_row"][at]
+            self._wait_columns["begin_row"][self._waits_by_row],
+            self._state_columns["begin_row"][index],
         )
-        _, cpus, begins, ends = self.pieces(self._by_row[wait : wait + 1])
+        _, cpus, begins, ends = self.split_at_migrations(self._waits_by_row[wait : wait + 1])
         begins, ends = np.maximum(begins, begin_ns), np.minimum(ends, end_ns)
         non_empty = begins < ends
         cpus, begins, ends = cpus[non_empty], begins[non_empty], ends[non_empty]
-        which, begins, ends, occupants = self.cpus.overlapping(cpus, begins, ends)
+        segments, begins, ends, occupants = self.occupancy.overlapping(cpus, begins, ends)
         for cpu, begin, end, occupant in zip(
-            cpus[which].tolist(), begins.tolist(), ends.tolist(), occupants.tolist(), strict=True
+            cpus[segments].tolist(), begins.tolist(), ends.tolist(), occupants.tolist(), strict=True
         ):
             if occupant >= 0:
                 yield Blame(begin, end, chain, Cause.RAN, occupant, cpu)
@@ -188,24 +206,27 @@ class Blames:
                 yield Blame(begin, end, chain, _CAUSES[occupant], cpu=cpu)
 
     @cached_property
-    def _life(self) -> Integers:
+    def _life_of_states(self) -> Integers:
+        """Returns the process of each state, as an array."""
         return self.tables.states["life"].to_numpy()
 
     @cached_property
-    def _states(self) -> dict[str, Integers]:
+    def _state_columns(self) -> dict[str, Integers]:
+        """Returns the columns of the table of states as arrays."""
         names = ("begin_ns", "end_ns", "begin_row", "cpu")
         return {name: self.tables.states[name].to_numpy() for name in names}
 
     @cached_property
-    def _waker(self) -> Integers:
+    def _wakers(self) -> Integers:
         """For each state, the process that ended it by a wake-up; -1 if none did."""
-        wakers = np.full(len(self._life), -1)
+        wakers = np.full(len(self._life_of_states), -1)
         blocked = (self.tables.states["state"] == "blocked").to_numpy()
         wakers[blocked] = self.tables.blocks["waker_life"].fill_null(-1).to_numpy()
         return wakers
 
     @cached_property
-    def _waits(self) -> dict[str, Integers]:
+    def _wait_columns(self) -> dict[str, Integers]:
+        """Returns the columns of the table of waits as arrays."""
         names = ("pid", "cpu", "begin_ns", "end_ns", "begin_row")
         waits = self.tables.waits
         last = len(self.tables.trace)
@@ -215,11 +236,11 @@ class Blames:
         }
 
     @cached_property
-    def _by_row(self) -> Integers:
-        return np.argsort(self._waits["begin_row"], kind="stable")
+    def _waits_by_row(self) -> Integers:
+        return np.argsort(self._wait_columns["begin_row"], kind="stable")
 
     @cached_property
-    def _moves(self) -> tuple[Integers, Integers, Integers, Integers]:
+    def _migrations(self) -> tuple[Integers, Integers, Integers, Integers]:
         """MIGRATE records sorted by process and row: key, time, source CPU, target CPU."""
         trace = self.tables.trace
         rows = trace.rows(Kind.MIGRATE)
@@ -235,6 +256,6 @@ class Blames:
             trace.at("second", rows).astype(np.int64),
         )
 
-    def _move_keys(self, name: str, waits: Integers) -> Integers:
-        keys: Integers = (self._waits["pid"][waits] << 32) | self._waits[name][waits]
+    def _migration_keys(self, name: str, waits: Integers) -> Integers:
+        keys: Integers = (self._wait_columns["pid"][waits] << 32) | self._wait_columns[name][waits]
         return keys

@@ -11,18 +11,19 @@ import numpy as np
 import polars as pl
 
 from schedlab.analysis.explanation.blame import Blame, Blames
-from schedlab.analysis.explanation.delays import delays
+from schedlab.analysis.explanation.delays import sum_delays
 from schedlab.analysis.explanation.occupancy import IDLE
-from schedlab.analysis.explanation.reasons import Choice, Choices
+from schedlab.analysis.explanation.places import QueueStay, QueueStays
+from schedlab.analysis.explanation.reasons import Choice, PolicyChoices
 from schedlab.analysis.explanation.waits import (
-    QUEUED,
+    QUEUED_KINDS,
     Wait,
-    beyond_percentile,
-    going_on_at,
+    rows_to_waits,
     select_waits,
-    waits_of,
+    waits_at,
+    waits_beyond_percentile,
 )
-from schedlab.analysis.explanation.words import Names, Share, described
+from schedlab.analysis.explanation.words import ProcessNames, WaitShare, sum_equal_parts
 from schedlab.analysis.tables.trace_tables import TraceTables
 from schedlab.base.toolchain.policies import Policy
 from schedlab.metrics.unknown import wakeups_unknown
@@ -36,7 +37,7 @@ class WaitQuery:
 
     task: str | None = None
     """A PID, a name or a group; None: all processes."""
-    kinds: Sequence[str] = QUEUED
+    kinds: Sequence[str] = QUEUED_KINDS
     worst: int = 5
     """Number of longest waits to break down individually."""
     percentile: float | None = None
@@ -56,12 +57,14 @@ class ExplainedWait:
 
     wait: Wait
     name: str
-    shares: Sequence[Share]
+    shares: Sequence[WaitShare]
     """The parts of the wait, which add up to it."""
     idle_elsewhere_ns: Mapping[int, int]
     """Other CPUs that idled during the wait, and for how long."""
     choices: Sequence[Choice]
     """The policy's decisions and annotations at the same CPU during the wait."""
+    places: Sequence[QueueStay] = ()
+    """Under a sched_ext scheduler: the dispatch queues where the process waited."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class Explained:
     delays: pl.DataFrame
     """Delays by cause (schedlab.analysis.explanation.delays), for waits of runnable processes."""
     longest: Sequence[ExplainedWait]
-    names: Names
+    names: ProcessNames
     wakeups_unknown: bool
     """True if the trace lacks wake-ups: waits after wake-ups are then missing."""
 
@@ -99,12 +102,14 @@ class Explained:
                         str(cpu): spent for cpu, spent in explained.idle_elsewhere_ns.items()
                     },
                     "choices": [asdict(choice) for choice in explained.choices],
+                    "places": [asdict(place) for place in explained.places],
                 }
                 for explained in self.longest
             ],
         }
 
-    def _share_dict(self, share: Share) -> dict[str, Any]:
+    def _share_dict(self, share: WaitShare) -> dict[str, Any]:
+        """Returns a share for JSON."""
         return {
             **asdict(share),
             "cause": share.cause.value,
@@ -115,48 +120,60 @@ class Explained:
 
 def explain(
     trace: Trace,
-    question: WaitQuery,
+    request: WaitQuery,
     known: Mapping[str, Policy],
     tables: TraceTables | None = None,
 ) -> Explained:
     """Explains the waits of a trace. `known`: policies, whose annotations are decoded. `tables`:
     existing tables of the trace, to avoid computing them again.
 
-    Raises WrongUsage if `question` names an unknown process.
+    Raises WrongUsage if `request` names an unknown process.
     """
     tables = tables or TraceTables(trace)
-    blames, choices = Blames(tables), Choices(tables, known)
+    blames, choices, places = (
+        Blames(tables),
+        PolicyChoices(tables, known),
+        QueueStays(tables),
+    )
     window = measured_window(trace)
-    begin_ns = window.begin_ns if question.begin_ns is None else question.begin_ns
-    end_ns = window.end_ns if question.end_ns is None else question.end_ns
-    lives = tables.lives_of(question.task) if question.task else None
-    if question.at_ns is not None:
-        begin_ns, end_ns = trace.begin_ns, question.at_ns
-    waits = select_waits(tables, lives, question.kinds, begin_ns, end_ns)
-    if question.at_ns is not None:
-        waits = going_on_at(waits, question.at_ns)
-    if question.percentile is not None:
-        waits = beyond_percentile(waits, question.percentile)
-    names = Names(tables)
+    begin_ns = window.begin_ns if request.begin_ns is None else request.begin_ns
+    end_ns = window.end_ns if request.end_ns is None else request.end_ns
+    lives = tables.lives_of(request.task) if request.task else None
+    if request.at_ns is not None:
+        begin_ns, end_ns = trace.begin_ns, request.at_ns
+    waits = select_waits(tables, lives, request.kinds, begin_ns, end_ns)
+    if request.at_ns is not None:
+        waits = waits_at(waits, request.at_ns)
+    if request.percentile is not None:
+        waits = waits_beyond_percentile(waits, request.percentile)
+    names = ProcessNames(tables)
 
     def split_wait(wait: Wait) -> ExplainedWait:
+        """Breaks down one wait."""
         parts = blames.of(wait.life, wait.begin_ns, wait.end_ns)
-        choices_made = choices.during(wait, parts) if wait.at is not None else []
+        wait_choices = choices.during(wait, parts) if wait.at is not None else []
         idle = _idle_elsewhere(blames, wait, parts) if wait.at is not None else {}
-        return ExplainedWait(wait, names[wait.life], described(parts, names), idle, choices_made)
+        return ExplainedWait(
+            wait,
+            names[wait.life],
+            sum_equal_parts(parts, names),
+            idle,
+            wait_choices,
+            places.during(wait) if wait.at is not None else (),
+        )
 
     return Explained(
         len(waits),
         int(waits["duration_ns"].sum()),
-        _idle_meanwhile_ns(blames, waits.filter(pl.col("at").is_not_null())),
-        delays(blames, waits["at"].drop_nulls(), question.by),
-        [split_wait(wait) for wait in waits_of(waits.head(question.worst))],
+        _waited_while_idle_ns(blames, waits.filter(pl.col("at").is_not_null())),
+        sum_delays(blames, waits["at"].drop_nulls(), request.by),
+        [split_wait(wait) for wait in rows_to_waits(waits.head(request.worst))],
         names,
         wakeups_unknown(trace),
     )
 
 
-def critical_path(trace: Trace, task: str) -> tuple[list[Share], Names, int]:
+def critical_path(trace: Trace, task: str) -> tuple[list[WaitShare], ProcessNames, int]:
     """Returns what a process did and waited for during its lifetime: shares, names and the lifetime in nanoseconds.
 
     If several processes have the name, it is the first. Raises WrongUsage if there is none.
@@ -165,22 +182,28 @@ def critical_path(trace: Trace, task: str) -> tuple[list[Share], Names, int]:
     life = tables.lives_of(task)[0]
     states = tables.states.filter(pl.col("life") == life)
     begin_ns, end_ns = int(states["begin_ns"][0]), int(states["end_ns"][-1])
-    names = Names(tables)
-    return described(Blames(tables).of(life, begin_ns, end_ns), names), names, end_ns - begin_ns
+    names = ProcessNames(tables)
+    return (
+        sum_equal_parts(Blames(tables).of(life, begin_ns, end_ns), names),
+        names,
+        end_ns - begin_ns,
+    )
 
 
-def _idle_meanwhile_ns(blames: Blames, waits: pl.DataFrame) -> int:
+def _waited_while_idle_ns(blames: Blames, waits: pl.DataFrame) -> int:
+    """Returns the total time of these waits during which any CPU was idle."""
     begin, end = (waits[name].to_numpy() for name in ("begin_ns", "end_ns"))
-    before = blames.cpus.some_idle_before
-    return int((before(end) - before(begin)).sum())
+    idle_before = blames.occupancy.some_idle_before
+    return int((idle_before(end) - idle_before(begin)).sum())
 
 
 def _idle_elsewhere(blames: Blames, wait: Wait, parts: Sequence[Blame]) -> dict[int, int]:
-    at = {part.cpu for part in parts}
-    others = [cpu for cpu in range(blames.tables.trace.header.cpus) if cpu not in at]
+    """Returns for how long other CPUs idled during a wait, in ns by CPU."""
+    waited_cpus = {part.cpu for part in parts}
+    others = [cpu for cpu in range(blames.tables.trace.header.cpus) if cpu not in waited_cpus]
     begin, end = (np.full(len(others), time) for time in (wait.begin_ns, wait.end_ns))
     cpus = np.array(others, np.int64)
-    which, begins, ends, occupant = blames.cpus.overlapping(cpus, begin, end)
-    spent = np.zeros(len(others), np.int64)
-    np.add.at(spent, which, np.where(occupant == IDLE, ends - begins, 0))
-    return {cpu: length for cpu, length in zip(others, spent.tolist(), strict=True) if length}
+    which, begins, ends, occupant = blames.occupancy.overlapping(cpus, begin, end)
+    idle_ns = np.zeros(len(others), np.int64)
+    np.add.at(idle_ns, which, np.where(occupant == IDLE, ends - begins, 0))
+    return {cpu: length for cpu, length in zip(others, idle_ns.tolist(), strict=True) if length}

@@ -10,7 +10,7 @@ import numpy as np
 
 from schedlab.metrics.lives import Lives
 from schedlab.trace import Kind, Trace
-from schedlab.trace.cpu_records import CpuOrder
+from schedlab.trace.cpu_records import CpuSorter
 from schedlab.trace.format import is_kind
 from schedlab.trace.model import Integers
 
@@ -45,65 +45,69 @@ class Occupancy:
         its END are UNKNOWN, and so are unknown CPUs.
         """
         cpu = np.where((cpu >= 0) & (cpu < len(self.first) - 2), cpu, len(self.first) - 2)
-        low = self._place(cpu, begin_ns, "right") - 1
-        high = np.maximum(self._place(cpu, end_ns, "left"), low + 1)
+        low = self._segment_positions(cpu, begin_ns, "right") - 1
+        high = np.maximum(self._segment_positions(cpu, end_ns, "left"), low + 1)
         count = high - low
-        which = np.repeat(np.arange(len(cpu)), count)
-        at = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count) + low[which]
-        known = at >= self.first[cpu[which]]
-        last = at == high[which] - 1
-        segment = np.maximum(at, 0)
-        begins = np.where(known, self.begin_ns[segment], begin_ns[which])
-        ends = np.where(
-            last, end_ns[which], self.begin_ns[np.minimum(at + 1, len(self.begin_ns) - 1)]
+        intervals = np.repeat(np.arange(len(cpu)), count)
+        segment_index = (
+            np.arange(len(intervals)) - np.repeat(np.cumsum(count) - count, count) + low[intervals]
         )
-        begins = np.maximum(begins, begin_ns[which])
-        occupant = np.where(known, self.occupant[segment], UNKNOWN)
+        is_known = segment_index >= self.first[cpu[intervals]]
+        is_last = segment_index == high[intervals] - 1
+        segment = np.maximum(segment_index, 0)
+        begins = np.where(is_known, self.begin_ns[segment], begin_ns[intervals])
+        ends = np.where(
+            is_last,
+            end_ns[intervals],
+            self.begin_ns[np.minimum(segment_index + 1, len(self.begin_ns) - 1)],
+        )
+        begins = np.maximum(begins, begin_ns[intervals])
+        occupant = np.where(is_known, self.occupant[segment], UNKNOWN)
         overlaps = ends > begins
-        return which[overlaps], begins[overlaps], ends[overlaps], occupant[overlaps]
+        return intervals[overlaps], begins[overlaps], ends[overlaps], occupant[overlaps]
 
     def some_idle_before(self, time_ns: Integers) -> Integers:
         """Returns, for each time, how long at least one CPU had been idle until then."""
         ends, lengths = self._idle
-        done = np.searchsorted(ends, time_ns, side="right")
+        finished = np.searchsorted(ends, time_ns, side="right")
         totals = np.concatenate(([0], np.cumsum(lengths)))
         ends, lengths = np.append(ends, 0), np.append(lengths, 0)
-        started_ns = np.maximum(time_ns - (ends - lengths)[done], 0)
-        idle_before: Integers = totals[done] + np.where(done < len(ends) - 1, started_ns, 0)
+        started_ns = np.maximum(time_ns - (ends - lengths)[finished], 0)
+        idle_before: Integers = totals[finished] + np.where(finished < len(ends) - 1, started_ns, 0)
         return idle_before
 
     @cached_property
     def _idle(self) -> tuple[Integers, Integers]:
         """Disjoint intervals with at least one idle CPU, in order: ends and lengths."""
         segment_ends = np.append(self.begin_ns[1:], 0)
-        has = np.flatnonzero(np.diff(self.first[:-1]))
-        segment_ends[self.first[has + 1] - 1] = self.end_ns
-        at = np.flatnonzero(self.occupant == IDLE)
-        times = np.concatenate((self.begin_ns[at], segment_ends[at]))
-        change = np.repeat((1, -1), len(at))
+        cpus_with_segments = np.flatnonzero(np.diff(self.first[:-1]))
+        segment_ends[self.first[cpus_with_segments + 1] - 1] = self.end_ns
+        idle_segments = np.flatnonzero(self.occupant == IDLE)
+        times = np.concatenate((self.begin_ns[idle_segments], segment_ends[idle_segments]))
+        change = np.repeat((1, -1), len(idle_segments))
         order = np.lexsort((-change, times))
         times, idle_cpus = times[order], np.cumsum(change[order])
         ends = np.flatnonzero(idle_cpus == 0)
         begins = np.concatenate(([0], ends[:-1] + 1)) if len(ends) else ends
         return times[ends], times[ends] - times[begins]
 
-    def _place(self, cpu: Integers, time_ns: Integers, side: str) -> Integers:
+    def _segment_positions(self, cpu: Integers, time_ns: Integers, side: str) -> Integers:
         """Returns where each time belongs in the segments of its CPU."""
-        places = np.empty(len(cpu), np.int64)
+        positions = np.empty(len(cpu), np.int64)
         for number in np.unique(cpu).tolist():
             rows = slice(self.first[number], self.first[number + 1])
             selected = cpu == number
-            places[selected] = self.first[number] + np.searchsorted(
+            positions[selected] = self.first[number] + np.searchsorted(
                 self.begin_ns[rows],
                 time_ns[selected],
                 side,  # type: ignore[call-overload]
             )
-        return places
+        return positions
 
 
-def occupancy(trace: Trace, life_table: Lives) -> Occupancy:
+def compute_occupancy(trace: Trace, life_table: Lives) -> Occupancy:
     """Returns the activity of the CPUs of a trace. Without scheduler records, no CPU is ever in the scheduler."""
-    cpu_records = CpuOrder(trace.header.cpus).take(0, trace.piece(0, len(trace)))
+    cpu_records = CpuSorter(trace.header.cpus).take(0, trace.piece(0, len(trace)))
     columns = cpu_records.columns
     has_decisions = trace.has(Kind.SCHEDULER_ENTER)
     at = cpu_records.visits if has_decisions else cpu_records.entries

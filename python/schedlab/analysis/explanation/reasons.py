@@ -12,7 +12,7 @@ import polars as pl
 
 from schedlab.analysis.explanation.blame import Blame
 from schedlab.analysis.explanation.waits import Wait
-from schedlab.analysis.explanation.words import Called
+from schedlab.analysis.explanation.words import LifeNames
 from schedlab.analysis.tables.trace_tables import TraceTables
 from schedlab.base.display.numbers import duration
 from schedlab.base.toolchain.policies import Policy
@@ -32,17 +32,18 @@ class Choice:
     words: str
     """The reason; "" if the policy gives none."""
 
-    def describe(self, names: Called) -> str:
+    def describe(self, names: LifeNames) -> str:
         """Returns the choice as a clause: "typist 7 was picked, 2 waited: level 2"."""
         about = names[self.life] if self.life is not None else "no process"
         picked = "" if self.waiting is None else f" was picked, {self.waiting} waited"
         return f"{about}{picked}{f': {self.words}' if self.words else ''}"
 
 
-class Choices:
+class PolicyChoices:
     """The decisions and annotations in a trace. `known`: policies by name."""
 
     def __init__(self, tables: TraceTables, known: Mapping[str, Policy]) -> None:
+        """Reads the policies that were active, and when."""
         self._tables = tables
         self._known = known
 
@@ -59,33 +60,36 @@ class Choices:
         reasons = [
             reason
             for cpu, (begin, end) in spans.items()
-            for reason in (*self._decided(cpu, begin, end), *self._annotations(cpu, begin, end))
+            for reason in (*self._decisions(cpu, begin, end), *self._annotations(cpu, begin, end))
             if begin < reason.time_ns <= end
         ]
         return sorted(reasons, key=lambda reason: reason.time_ns)
 
-    def _decided(self, cpu: int, begin_ns: int, end_ns: int) -> list[Choice]:
-        rows = self._within("decisions", cpu, begin_ns, end_ns)
+    def _decisions(self, cpu: int, begin_ns: int, end_ns: int) -> list[Choice]:
+        """Returns the decisions at a CPU within an interval."""
+        rows = self._rows_within("decisions", cpu, begin_ns, end_ns)
         return [
-            Choice(row["time_ns"], cpu, row["life"], row["waiting"], self._why(row))
+            Choice(row["time_ns"], cpu, row["life"], row["waiting"], self._annotation_text(row))
             for row in rows.iter_rows(named=True)
         ]
 
     def _annotations(self, cpu: int, begin_ns: int, end_ns: int) -> list[Choice]:
-        rows = self._within("said", cpu, begin_ns, end_ns)
+        """Returns the annotations in words at a CPU within an interval."""
+        rows = self._rows_within("said", cpu, begin_ns, end_ns)
         return [
             Choice(row["time_ns"], cpu, row["life"], None, row["text"])
             for row in rows.iter_rows(named=True)
         ]
 
-    def _within(self, name: str, cpu: int, begin_ns: int, end_ns: int) -> pl.DataFrame:
+    def _rows_within(self, name: str, cpu: int, begin_ns: int, end_ns: int) -> pl.DataFrame:
+        """Returns the rows of a table at a CPU within an interval."""
         return self._tables.table(name).filter(
             (pl.col("cpu") == cpu) & pl.col("time_ns").is_between(begin_ns, end_ns)
         )
 
-    def _why(self, row: Mapping[str, int]) -> str:
+    def _annotation_text(self, row: Mapping[str, int]) -> str:
         """Returns the annotation of a decision in the words of the policy active at that time."""
-        times, names = self._in_force
+        times, names = self._active_policies
         at = bisect_right(times, row["time_ns"]) - 1
         policy = self._known.get(names[at].partition(":")[0]) if at >= 0 else None
         if policy is None or policy.remark_kind == "none":
@@ -96,9 +100,13 @@ class Choices:
         )
 
     @cached_property
-    def _in_force(self) -> tuple[list[int], list[str]]:
+    def _active_policies(self) -> tuple[list[int], list[str]]:
         """The times when policies became active, and their names."""
         trace = self._tables.trace
-        named = trace.texts.filter(pl.col("row").is_in(trace.rows(Kind.POLICY).tolist()))
-        times = trace.at("time_ns", named["row"].to_numpy()).tolist() if len(named) else []
-        return times, named["text"].to_list()
+        policy_names = trace.texts.filter(pl.col("row").is_in(trace.rows(Kind.POLICY).tolist()))
+        times = (
+            trace.at("time_ns", policy_names["row"].to_numpy()).tolist()
+            if len(policy_names)
+            else []
+        )
+        return times, policy_names["text"].to_list()

@@ -10,13 +10,13 @@ import polars as pl
 
 from schedlab.analysis.tables.trace_tables import TraceTables
 
-KINDS = ("response", "wake-up", "turn", "found", "blocked")
+WAIT_KINDS = ("response", "wake-up", "turn", "found", "blocked")
 """Kinds of waits. `blocked` is for blocked processes that wait for another process; the others are
 kinds of the table `waits`.
 """
-QUEUED = KINDS[:-1]
+QUEUED_KINDS = WAIT_KINDS[:-1]
 """Kinds of waits of runnable processes."""
-_ASLEEP = ("sleep", "console")
+_SLEEP_REASONS = ("sleep", "console")
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Wait:
 
     @property
     def duration_ns(self) -> int:
+        """Returns the length of the wait in ns."""
         return self.end_ns - self.begin_ns
 
 
@@ -48,11 +49,11 @@ def select_waits(
     for `blocks`). `lives`: only waits of these processes; None: of all.
     """
     parts = []
-    if set(kinds) & set(QUEUED):
+    if set(kinds) & set(QUEUED_KINDS):
         waits = tables.waits.with_row_index("at")
         parts.append(waits.filter(pl.col("kind").is_in(list(kinds))))
     if "blocked" in kinds:
-        blocked = tables.blocks.filter(~pl.col("reason").is_in(_ASLEEP))
+        blocked = tables.blocks.filter(~pl.col("reason").is_in(_SLEEP_REASONS))
         parts.append(blocked.with_columns(kind=pl.lit("blocked"), at=pl.lit(None, pl.UInt32)))
     columns = ("life", "kind", "begin_ns", "end_ns", "duration_ns", "at")
     selected = pl.concat([part.select(columns) for part in parts])
@@ -62,7 +63,7 @@ def select_waits(
     return selected.sort(["duration_ns", "begin_ns", "life"], descending=[True, False, False])
 
 
-def waits_of(table: pl.DataFrame) -> list[Wait]:
+def rows_to_waits(table: pl.DataFrame) -> list[Wait]:
     """Returns the rows of select_waits as objects."""
     return [
         Wait(row["life"], row["at"], row["kind"], row["begin_ns"], row["end_ns"])
@@ -70,12 +71,12 @@ def waits_of(table: pl.DataFrame) -> list[Wait]:
     ]
 
 
-def going_on_at(table: pl.DataFrame, at_ns: int) -> pl.DataFrame:
+def waits_at(table: pl.DataFrame, at_ns: int) -> pl.DataFrame:
     """Returns the waits in progress at a time. A wait that ends at this time is excluded."""
     return table.filter((pl.col("begin_ns") <= at_ns) & (at_ns < pl.col("end_ns")))
 
 
-def beyond_percentile(table: pl.DataFrame, percentile: float) -> pl.DataFrame:
+def waits_beyond_percentile(table: pl.DataFrame, percentile: float) -> pl.DataFrame:
     """Returns the waits at or above the percentile of their kind."""
-    least = pl.col("duration_ns").quantile(percentile / 100, "lower").over("kind")
-    return table.filter(pl.col("duration_ns") >= least)
+    shortest = pl.col("duration_ns").quantile(percentile / 100, "lower").over("kind")
+    return table.filter(pl.col("duration_ns") >= shortest)

@@ -8,19 +8,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from schedlab.analysis.comparison.compare import Comparison, Match, Row
-from schedlab.analysis.comparison.listing import side_text, title
-from schedlab.analysis.comparison.setups import key_of
+from schedlab.analysis.comparison.compare import Comparison, MatchedConfiguration, MetricChange
+from schedlab.analysis.comparison.listing import match_title, side_mean_text
+from schedlab.analysis.comparison.setups import configuration_key
 from schedlab.base.display.markdown import code, code_cell, listing
 from schedlab.base.display.names import visible_line
 from schedlab.base.display.numbers import percent_change
 from schedlab.errors import WrongUsage
 
-FEWEST_SEEDS = 2
+SEEDS_MIN = 2
 
 
 @dataclass(frozen=True)
-class Count:
+class InstructionCount:
     """Instructions of one pick and one enqueue, before and after."""
 
     policy: str
@@ -35,13 +35,13 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Gate:
+class GateVerdict:
     """The verdict of the gate."""
 
     comparison: Comparison
-    counts: tuple[Count, ...] = field(default=())
+    counts: tuple[InstructionCount, ...] = field(default=())
 
-    def rows(self, *verdicts: str) -> list[tuple[Match, Row]]:
+    def rows(self, *verdicts: str) -> list[tuple[MatchedConfiguration, MetricChange]]:
         """Returns all rows with one of these verdicts."""
         return [
             (match, row)
@@ -51,27 +51,29 @@ class Gate:
         ]
 
     @property
-    def worse_counts(self) -> list[Count]:
-        return [count for count in self.counts if count.is_worse(self.comparison.matters)]
+    def worse_counts(self) -> list[InstructionCount]:
+        """Returns the instruction counts that grew by more than the threshold."""
+        return [count for count in self.counts if count.is_worse(self.comparison.threshold)]
 
-    def unjudged(self) -> Iterator[str]:
+    def not_comparable(self) -> Iterator[str]:
         """Yields what can no longer be compared, in words. A gate that ignored it could be passed by failing."""
-        for alone in self.comparison.alone_before:
-            yield f"{', '.join(key_of(alone)[:4])}: it was not run"
+        for alone in self.comparison.unmatched_before:
+            yield f"{', '.join(configuration_key(alone)[:4])}: it was not run"
         for match in self.comparison.matches:
-            name = title(match, self.comparison.across)
-            for run in match.failed:
+            name = match_title(match, self.comparison.across)
+            for run in match.failed_runs:
                 yield f"{name}, seed {run.seed}: {run.manifest.get('message') or run.status}"
             for group, metric in match.only_before:
                 of = f" of {group}" if group else ""
                 yield f"{name}: {metric or 'all metrics'}{of}: some runs lack it now"
-            if match.left_out:
-                seeds = ", ".join(map(str, match.left_out))
+            if match.excluded_seeds:
+                seeds = ", ".join(map(str, match.excluded_seeds))
                 yield f"{name}: seeds of only one side: {seeds}"
 
     @property
     def passes(self) -> bool:
-        return not (self.rows("worse") or self.worse_counts or any(self.unjudged()))
+        """Returns whether nothing is worse, and everything can still be compared."""
+        return not (self.rows("worse") or self.worse_counts or any(self.not_comparable()))
 
     @property
     def summary(self) -> str:
@@ -79,7 +81,7 @@ class Gate:
         worse = len(self.rows("worse")) + len(self.worse_counts)
         better = len(self.rows("better"))
         open_ones = len(self.rows("perhaps"))
-        same = sum(match.identical for match in self.comparison.matches)
+        same = sum(match.is_identical for match in self.comparison.matches)
         parts = [
             f"{worse} worse",
             f"{better} better",
@@ -90,7 +92,7 @@ class Gate:
                 else []
             ),
         ]
-        missing = sum(1 for _ in self.unjudged())
+        missing = sum(1 for _ in self.not_comparable())
         if missing:
             parts.append(f"{missing} no longer comparable")
         return f"{'passed' if self.passes else 'not passed'}: {', '.join(parts)}"
@@ -100,143 +102,167 @@ class Gate:
         return {
             "passes": self.passes,
             "summary": self.summary,
-            "unjudged": list(self.unjudged()),
+            "unjudged": list(self.not_comparable()),
             "instructions": [
-                {**vars(count), "worse": count.is_worse(self.comparison.matters)}
+                {**vars(count), "worse": count.is_worse(self.comparison.threshold)}
                 for count in self.counts
             ],
             "comparison": self.comparison.to_dict(),
         }
 
 
-def judge(
+def judge_comparison(
     comparison: Comparison,
     before: Mapping[str, Mapping[str, int]],
     after: Mapping[str, Mapping[str, int]],
-) -> Gate:
+) -> GateVerdict:
     """Returns the verdict on a comparison, and on instructions by policy and number of tasks.
 
     Raises WrongUsage if a configuration has only one seed: no difference could be significant.
     """
     for match in comparison.matches:
-        if min(len(match.before.runs), len(match.after.runs)) < FEWEST_SEEDS:
+        if min(len(match.before.runs), len(match.after.runs)) < SEEDS_MIN:
             raise WrongUsage(
-                f"{title(match, comparison.across)}: a gate needs several seeds per configuration",
+                f"{match_title(match, comparison.across)}: a gate needs several seeds per configuration",
                 what="`gate=`",
                 fix="run both sides with `seeds=5` or more",
             )
     counts = [
-        Count(policy, int(tasks), count, after.get(policy, {}).get(tasks))
+        InstructionCount(policy, int(tasks), count, after.get(policy, {}).get(tasks))
         for policy, before_counts in before.items()
         for tasks, count in before_counts.items()
     ]
-    return Gate(comparison, tuple(counts))
+    return GateVerdict(comparison, tuple(counts))
 
 
-_WIDTH = 41
+_PLOT_WIDTH = 41
 """Width of the plot's axis in characters; odd, so that 0 has one."""
 _ROWS_MAX = 24
-_LEAST = -0.999
+_CHANGE_MIN = -0.999
 """Smallest relative change in the plot. A change of −100 % has no logarithm."""
 
 
-def markdown(gate: Gate) -> str:
+def verdict_markdown(gate: GateVerdict) -> str:
     """Returns the verdict as Markdown, for a comment."""
-    return "\n".join(_lines(gate)) + "\n"
+    return "\n".join(_markdown_lines(gate)) + "\n"
 
 
-def _lines(gate: Gate) -> Iterator[str]:
+def _markdown_lines(gate: GateVerdict) -> Iterator[str]:
+    """Yields the lines of the verdict."""
     across = gate.comparison.across
     yield f"### schedlab: {gate.summary}"
-    shown = [*gate.rows("worse"), *gate.rows("better"), *gate.rows("perhaps")]
-    drawn = [row for row in shown if row[1].difference.before.mean]
-    if drawn:
-        yield from ("", listing("\n".join(picture(_by_setup(drawn[:_ROWS_MAX], across))), "text"))
-    if len(drawn) > _ROWS_MAX:
-        yield f"… and {len(drawn) - _ROWS_MAX} more, below."
-    if any(row.at_floor for _, row in gate.rows("perhaps")):
+    shown_rows = [*gate.rows("worse"), *gate.rows("better"), *gate.rows("perhaps")]
+    plotted_rows = [row for row in shown_rows if row[1].difference.before.mean]
+    if plotted_rows:
+        yield from (
+            "",
+            listing(
+                "\n".join(forest_plot(_rows_by_title(plotted_rows[:_ROWS_MAX], across))), "text"
+            ),
+        )
+    if len(plotted_rows) > _ROWS_MAX:
+        yield f"… and {len(plotted_rows) - _ROWS_MAX} more, below."
+    if any(row.is_at_floor for _, row in gate.rows("perhaps")):
         yield "\nToo few seeds for this number of metrics: run both sides with `seeds=10` or more."
-    yield from _listed("No longer comparable", gate.unjudged())
-    yield from _listed("Instructions of one pick and one enqueue", map(_count, _changed(gate)))
-    if shown:
+    yield from _bulleted_list("No longer comparable", gate.not_comparable())
+    yield from _bulleted_list(
+        "Instructions of one pick and one enqueue", map(_count_line, _changed_counts(gate))
+    )
+    if shown_rows:
         yield from (
             "",
             "<details><summary>Figures</summary>",
             "",
-            *_table(shown, across),
+            *_markdown_table(shown_rows, across),
             "",
             "</details>",
         )
     differs = [fact for fact in gate.comparison.facts if fact.differs]
-    yield from _listed(
+    yield from _bulleted_list(
         "What differs",
-        (f"{count.name}: {_some(count.before)} → {_some(count.after)}" for count in differs),
+        (
+            f"{count.name}: {_abbreviated_list(count.before)} → {_abbreviated_list(count.after)}"
+            for count in differs
+        ),
     )
 
 
-Rows = Sequence[tuple[Match, Row]]
+MatchedRows = Sequence[tuple[MatchedConfiguration, MetricChange]]
 
 
-def _by_setup(rows: Rows, across: Sequence[str]) -> dict[str, list[Row]]:
-    rows_by_setup: dict[str, list[Row]] = {}
+def _rows_by_title(rows: MatchedRows, across: Sequence[str]) -> dict[str, list[MetricChange]]:
+    """Returns the rows by the title of their configuration."""
+    rows_by_setup: dict[str, list[MetricChange]] = {}
     for match, row in rows:
-        rows_by_setup.setdefault(visible_line(title(match, across)), []).append(row)
+        rows_by_setup.setdefault(visible_line(match_title(match, across)), []).append(row)
     return rows_by_setup
 
 
-def picture(rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+def forest_plot(rows: Mapping[str, Sequence[MetricChange]]) -> Iterator[str]:
     """Yields the lines of a forest plot: each mean's relative change and its interval, on a logarithmic axis."""
-    every = [row for setup_rows in rows.values() for row in setup_rows]
-    most = max(abs(value) for row in every for value in _logarithms(row)) or 1.0
-    width = max(len(_name(row)) for row in every) + 2
-    ends = [percent_change(math.expm1(end)) for end in (-most, most)]
-    yield f"{'':{width}}  {ends[0]:<{_WIDTH // 2}}0{ends[1]:>{_WIDTH // 2}}"
+    all_rows = [row for setup_rows in rows.values() for row in setup_rows]
+    axis_end = max(abs(value) for row in all_rows for value in _logarithms(row)) or 1.0
+    width = max(len(_metric_name(row)) for row in all_rows) + 2
+    end_labels = [percent_change(math.expm1(end)) for end in (-axis_end, axis_end)]
+    yield f"{'':{width}}  {end_labels[0]:<{_PLOT_WIDTH // 2}}0{end_labels[1]:>{_PLOT_WIDTH // 2}}"
     for name, setup_rows in rows.items():
         yield name
         for row in setup_rows:
             change = row.difference.change / abs(row.difference.before.mean)
-            yield f"  {_name(row):{width - 2}}  {_bar(_logarithms(row), most)}  {percent_change(change)} {row.verdict}"
+            metric = f"{_metric_name(row):{width - 2}}"
+            bar = _plot_bar(_logarithms(row), axis_end)
+            yield f"  {metric}  {bar}  {percent_change(change)} {row.verdict}"
 
 
-def _logarithms(row: Row) -> tuple[float, float, float]:
+def _logarithms(row: MetricChange) -> tuple[float, float, float]:
     """Returns the logarithms of three factors: low bound, mean and high bound."""
     difference = row.difference
     scale = abs(difference.before.mean)
     low, change, high = (
-        math.log1p(max(value / scale, _LEAST))
+        math.log1p(max(value / scale, _CHANGE_MIN))
         for value in (difference.low, difference.change, difference.high)
     )
     return low, change, high
 
 
-def _bar(values: tuple[float, float, float], most: float) -> str:
-    middle = _WIDTH // 2
-    first, point, last = (middle + round(value / most * middle) for value in values)
-    cells = [" "] * _WIDTH
+def _plot_bar(values: tuple[float, float, float], axis_end: float) -> str:
+    """Returns a line of the plot. `values`: logarithms; `axis_end`: the logarithm at the axis's end."""
+    middle = _PLOT_WIDTH // 2
+    first, point, last = (middle + round(value / axis_end * middle) for value in values)
+    cells = [" "] * _PLOT_WIDTH
     cells[middle] = "│"
     cells[first : last + 1] = "─" * (last + 1 - first)
     cells[point] = "●"
     return "".join(cells)
 
 
-def _name(row: Row) -> str:
+def _metric_name(row: MetricChange) -> str:
+    """Returns the title of the row's metric, with its group."""
     return visible_line(f"{row.measure.title}, {row.group}" if row.group else row.measure.title)
 
 
-def _table(rows: Rows, across: Sequence[str]) -> Iterator[str]:
+def _markdown_table(rows: MatchedRows, across: Sequence[str]) -> Iterator[str]:
+    """Yields the lines of a Markdown table of these rows."""
     yield "| configuration | metric | before | after | verdict |"
     yield "|---|---|---|---|---|"
     for match, row in rows:
-        sides = (side_text(row, row.measure, side) for side in ("before", "after"))
-        cells = (code_cell(title(match, across)), code_cell(_name(row)), *sides, row.verdict)
+        sides = (side_mean_text(row, row.measure, side) for side in ("before", "after"))
+        cells = (
+            code_cell(match_title(match, across)),
+            code_cell(_metric_name(row)),
+            *sides,
+            row.verdict,
+        )
         yield f"| {' | '.join(cells)} |"
 
 
-def _changed(gate: Gate) -> list[Count]:
+def _changed_counts(gate: GateVerdict) -> list[InstructionCount]:
+    """Returns the instruction counts that changed."""
     return [count for count in gate.counts if count.after != count.before]
 
 
-def _count(count: Count) -> str:
+def _count_line(count: InstructionCount) -> str:
+    """Returns a line on the instructions of a policy."""
     if count.after is None:
         return f"{count.policy}: the policy no longer exists"
     change = count.after - count.before
@@ -245,11 +271,13 @@ def _count(count: Count) -> str:
     )
 
 
-def _listed(heading: str, items: Iterable[str]) -> Iterator[str]:
+def _bulleted_list(heading: str, items: Iterable[str]) -> Iterator[str]:
+    """Yields a heading and a bulleted list; nothing without items."""
     names = list(items)
     if names:
         yield from ("", f"{heading}:", "", *(f"- {code(item)}" for item in names))
 
 
-def _some(values: Sequence[str]) -> str:
+def _abbreviated_list(values: Sequence[str]) -> str:
+    """Joins the values; of many values, the first and how many more there are."""
     return ", ".join(values) if len(values) <= 3 else f"{', '.join(values[:2])} … ({len(values)})"

@@ -3,6 +3,6 @@
 
 from schedlab.analysis.tables.opened_run import Run, open_run
 from schedlab.analysis.tables.query import query
-from schedlab.analysis.tables.trace_tables import DESCRIBED, Column, TraceTables
+from schedlab.analysis.tables.trace_tables import TABLE_DESCRIPTIONS, Column, TraceTables
 
-__all__ = ["DESCRIBED", "Column", "Run", "TraceTables", "open_run", "query"]
+__all__ = ["TABLE_DESCRIPTIONS", "Column", "Run", "TraceTables", "open_run", "query"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from schedlab.analysis.tables.trace_tables import DESCRIBED, TraceTables
+from schedlab.analysis.tables.trace_tables import TABLE_DESCRIPTIONS, TraceTables
 from schedlab.metrics import Metrics
 from schedlab.metrics.window import Window, measured_window
 from schedlab.runs.collection import Setup, StoredRun
@@ -24,18 +24,23 @@ class Run:
     """
 
     def __init__(self, stored: StoredRun) -> None:
+        """Opens a stored run. Nothing is read yet."""
         self._run = stored
 
     def __repr__(self) -> str:
         return f"<run {self.folder}>"
 
     def __getattr__(self, name: str) -> pl.DataFrame:
-        if name not in DESCRIBED:
-            raise AttributeError(f"a run has no {name}; its tables are {', '.join(DESCRIBED)}")
+        """Returns the table of this name (see `table`)."""
+        if name not in TABLE_DESCRIPTIONS:
+            raise AttributeError(
+                f"a run has no {name}; its tables are {', '.join(TABLE_DESCRIPTIONS)}"
+            )
         return self.table(name)
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *DESCRIBED]
+        """Returns the attributes, with the names of tables."""
+        return [*super().__dir__(), *TABLE_DESCRIPTIONS]
 
     @property
     def folder(self) -> Path:
@@ -72,17 +77,18 @@ class Run:
 
         Raises KeyError for an unknown name, and TraceError if the trace is invalid.
         """
-        schema = DESCRIBED[name].schema
-        frame = self._runs_table() if name == "runs" else self._of_trace.table(name)
+        schema = TABLE_DESCRIPTIONS[name].schema
+        frame = self._runs_table() if name == "runs" else self._trace_tables.table(name)
         run = pl.lit(self.folder.name).alias("run")
         return frame.select(run, *(pl.col(name) for name in schema if name != "run"))
 
     def lives(self, task: str) -> list[int]:
         """Returns the processes (`life`) with this PID, name or group. Raises WrongUsage if there are none."""
-        return self._of_trace.lives_of(task)
+        return self._trace_tables.lives_of(task)
 
     @cached_property
-    def _of_trace(self) -> TraceTables:
+    def _trace_tables(self) -> TraceTables:
+        """Returns the tables of the trace."""
         return TraceTables(self.trace)
 
     def _runs_table(self) -> pl.DataFrame:
@@ -102,7 +108,9 @@ class Run:
             "end_ns": self.window.end_ns,
             "lost": self.trace.lost,
         }
-        schema = {name: kind for name, kind in DESCRIBED["runs"].schema.items() if name != "run"}
+        schema = {
+            name: kind for name, kind in TABLE_DESCRIPTIONS["runs"].schema.items() if name != "run"
+        }
         return pl.DataFrame([row], schema=schema, orient="row")
 
 

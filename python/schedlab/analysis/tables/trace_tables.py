@@ -12,20 +12,25 @@ import numpy as np
 import polars as pl
 import yaml
 
-from schedlab.base.toolchain.policies import unknown
+from schedlab.base.toolchain.policies import describe_unknown_name
 from schedlab.errors import WrongUsage
 from schedlab.metrics import cpu_intervals, scheduler_intervals, state_intervals
 from schedlab.metrics.columns import nullable
 from schedlab.metrics.lives import Lives, lives
-from schedlab.metrics.processes import called_by
-from schedlab.metrics.unknown import unseen, wakeups_unknown, without_columns, without_unknown
+from schedlab.metrics.processes import names_and_groups
+from schedlab.metrics.unknown import (
+    has_unknown_activity,
+    wakeups_unknown,
+    without_columns,
+    without_unknown,
+)
 from schedlab.metrics.window import measured_window
-from schedlab.trace import Kind, MarkKind, Trace, annotation_text, mark_text
+from schedlab.trace import DispatchCallback, Kind, MarkKind, Trace, annotation_text, mark_text
 from schedlab.trace.format import signed
 from schedlab.trace.model import Integers
-from schedlab.trace.timeline import key
+from schedlab.trace.timeline import sort_key
 
-_TYPES: Mapping[str, type[pl.DataType]] = {
+_COLUMN_TYPES: Mapping[str, type[pl.DataType]] = {
     "integer": pl.Int64,
     "text": pl.String,
     "yes or no": pl.Boolean,
@@ -43,7 +48,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Described:
+class TableDescription:
     """A table."""
 
     name: str
@@ -54,59 +59,74 @@ class Described:
     @property
     def schema(self) -> pl.Schema:
         """The columns' Polars types."""
-        return pl.Schema({column.name: _TYPES[column.type_] for column in self.columns})
+        return pl.Schema({column.name: _COLUMN_TYPES[column.type_] for column in self.columns})
 
 
-def _described() -> dict[str, Described]:
+def _read_descriptions() -> dict[str, TableDescription]:
+    """Reads the descriptions of all tables."""
     text = Path(__file__).with_name("described.yaml").read_text("utf-8")
     content = yaml.safe_load(text)
     shared = content["columns"]
 
     def column(name: str, dtype: str | None) -> Column:
+        """Returns the description of a column."""
         kind, _, meaning = (dtype or shared[name]).partition(": ")
         return Column(name, kind, meaning)
 
     return {
-        name: Described(
+        name: TableDescription(
             name, table["row"], tuple(column(*item) for item in table["columns"].items())
         )
         for name, table in content["tables"].items()
     }
 
 
-DESCRIBED: Mapping[str, Described] = _described()
+TABLE_DESCRIPTIONS: Mapping[str, TableDescription] = _read_descriptions()
 """All tables by name."""
 
 
-_WAITS = {"forked": "response", "woken": "wake-up", "found": "found"}
+_WAIT_KIND_BY_CAUSE = {"forked": "response", "woken": "wake-up", "found": "found"}
 """Kinds of waits by cause; any other cause is a wait between time slices."""
+
+
+_BUILT_IN_QUEUE, _LOCAL_QUEUE = 1 << 63, 3 << 62
+_NO_QUEUE, _GLOBAL_QUEUE = _BUILT_IN_QUEUE, _BUILT_IN_QUEUE + 1
+"""IDs of dispatch queues, as in Linux: SCX_DSQ_FLAG_BUILTIN, _LOCAL_ON, _INVALID and _GLOBAL."""
+
+
+def _queue_name(number: int) -> str:
+    """Returns the name of a dispatch queue; "" for none."""
+    if number & _LOCAL_QUEUE == _LOCAL_QUEUE:
+        return f"the local DSQ of CPU {number & 0xFFFFFFFF}"
+    return {_NO_QUEUE: "", _GLOBAL_QUEUE: "the global DSQ"}.get(number, f"DSQ {number:#x}")
 
 
 class TraceTables:
     """The tables of a trace that `schedlab.trace.validate` accepted."""
 
     def __init__(self, trace: Trace) -> None:
+        """Prepares the tables of a trace; each is computed when it is first used."""
         self.trace = trace
 
     def table(self, name: str) -> pl.DataFrame:
-        """Returns the table of this name (schedlab.analysis.tables.DESCRIBED), without `run`.
+        """Returns the table of this name (TABLE_DESCRIPTIONS), without `run`.
 
         Rows are sorted by time; states and stays are sorted by process first. Raises KeyError for
         an unknown name.
         """
-        schema = DESCRIBED[name].schema
+        schema = TABLE_DESCRIPTIONS[name].schema
         frame: pl.DataFrame = getattr(self, name.replace("-", "_"))
         return frame.select(pl.col(name).cast(schema[name]) for name in schema if name != "run")
 
     def lives_of(self, task: str) -> list[int]:
         """Returns the processes with this PID, name or group. Raises WrongUsage if there are none."""
-        named = (pl.col("name") == task) | (pl.col("group") == task)
+        matches = (pl.col("name") == task) | (pl.col("group") == task)
         if task.isdecimal():
-            named = pl.col("pid") == int(task)
-        lives: list[int] = self.processes.filter(named)["life"].to_list()
+            matches = pl.col("pid") == int(task)
+        lives: list[int] = self.processes.filter(matches)["life"].to_list()
         if not lives:
             names = self.processes["group"].unique().sort().to_list()
-            raise WrongUsage(unknown("process", task, names))
+            raise WrongUsage(describe_unknown_name("process", task, names))
         return lives
 
     @cached_property
@@ -115,10 +135,10 @@ class TraceTables:
         return lives(self.trace)
 
     @cached_property
-    def called(self) -> pl.DataFrame:
+    def life_names(self) -> pl.DataFrame:
         """Columns life, name, group."""
-        called = called_by(self.trace, self.lives, measured_window(self.trace))
-        return called.with_row_index("life").cast({"life": pl.Int64})
+        life_names = names_and_groups(self.trace, self.lives, measured_window(self.trace))
+        return life_names.with_row_index("life").cast({"life": pl.Int64})
 
     @cached_property
     def states(self) -> pl.DataFrame:
@@ -137,7 +157,7 @@ class TraceTables:
     def processes(self) -> pl.DataFrame:
         """One row per life."""
         life_table = self.lives
-        spent = self.states.group_by("life").agg(
+        state_times = self.states.group_by("life").agg(
             pl.col("duration_ns").filter(pl.col("state") == state).sum().alias(name)
             for state, name in (
                 ("running", "running_ns"),
@@ -145,27 +165,27 @@ class TraceTables:
                 ("blocked", "blocked_ns"),
             )
         )
-        status = pl.Series(self._at("first", life_table.exit_row)).cast(pl.UInt32)
+        status = pl.Series(self._values_at("first", life_table.exit_row)).cast(pl.UInt32)
         frame = pl.DataFrame(
             {
                 "life": np.arange(len(life_table)),
                 "pid": life_table.pid,
                 "parent_life": nullable(life_table.parent, life_table.parent < 0),
-                "fork_ns": self._time(life_table.fork_row),
+                "fork_ns": self._times_at(life_table.fork_row),
                 "first_run_ns": nullable(life_table.first_run_ns, life_table.first_run_row < 0),
-                "exit_ns": self._time(life_table.exit_row),
+                "exit_ns": self._times_at(life_table.exit_row),
                 "status": status.reinterpret(signed=True),
             }
         )
         frame = (
             self._with_names(frame)
-            .join(spent, on="life", how="left", maintain_order="left")
+            .join(state_times, on="life", how="left", maintain_order="left")
             .with_columns(status=pl.when(pl.col("exit_ns").is_not_null()).then("status"))
         )
-        if unseen(self.trace):
+        if has_unknown_activity(self.trace):
             begin, end = pl.col("begin_ns"), pl.col("exit_ns").fill_null(self.trace.end_ns)
             known = pl.sum_horizontal("running_ns", "waiting_ns", "blocked_ns")
-            begins = pl.Series(self._at("time_ns", life_table.begin_row))
+            begins = pl.Series(self._values_at("time_ns", life_table.begin_row))
             frame = without_unknown(
                 frame.with_columns(begin_ns=begins).with_columns(unknown_ns=end - begin - known)
             ).drop("begin_ns", "unknown_ns")
@@ -174,8 +194,8 @@ class TraceTables:
     @cached_property
     def stays(self) -> pl.DataFrame:
         """Intervals with a CPU."""
-        ended = nullable(self.lives.exit_row, self.lives.exit_row < 0)
-        ends = pl.DataFrame({"life": np.arange(len(self.lives)), "exit_row": ended})
+        exit_rows = nullable(self.lives.exit_row, self.lives.exit_row < 0)
+        ends = pl.DataFrame({"life": np.arange(len(self.lives)), "exit_row": exit_rows})
         return (
             self.states.filter(pl.col("state") == "running")
             .join(ends, on="life", how="left", maintain_order="left")
@@ -193,8 +213,10 @@ class TraceTables:
         """Intervals when a process was runnable without a CPU."""
         table = self.states.filter(pl.col("state") == "runnable")
         table = table.with_columns(
-            kind=pl.col("cause").replace_strict(_WAITS, default="turn", return_dtype=pl.String),
-            cpu=pl.Series(self._start_rows(table)),
+            kind=pl.col("cause").replace_strict(
+                _WAIT_KIND_BY_CAUSE, default="turn", return_dtype=pl.String
+            ),
+            cpu=pl.Series(self._start_cpus(table)),
             ran=pl.col("end_row").is_not_null(),
         )
         if wakeups_unknown(self.trace):
@@ -208,7 +230,7 @@ class TraceTables:
         return table.with_columns(
             reason=pl.col("cause").str.strip_prefix("blocked: "),
             woken=pl.col("end_row").is_not_null(),
-            waker_life=self._life(table["next_by"], table["end_row"]),
+            waker_life=self._lives_at(table["next_by"], table["end_row"]),
         )
 
     @cached_property
@@ -217,7 +239,7 @@ class TraceTables:
         table = self.waits.filter(pl.col("kind") == "wake-up")
         return table.with_columns(
             time_ns="begin_ns",
-            waker_life=self._life(table["by"], table["begin_row"]),
+            waker_life=self._lives_at(table["by"], table["begin_row"]),
             latency_ns=pl.when("ran").then("duration_ns"),
         ).sort("begin_row")
 
@@ -225,9 +247,25 @@ class TraceTables:
     def decisions(self) -> pl.DataFrame:
         """Decisions of policies."""
         rows = self.trace.rows(Kind.DECISION)
-        table = self._records(rows).with_columns(
-            waiting=pl.Series(self._at("first", rows)),
-            remark=pl.Series(self._at("second", rows)).reinterpret(signed=True),
+        table = self._record_rows(rows).with_columns(
+            waiting=pl.Series(self._values_at("first", rows)),
+            remark=pl.Series(self._values_at("second", rows)).reinterpret(signed=True),
+        )
+        return self._with_names(table)
+
+    @cached_property
+    def dispatches(self) -> pl.DataFrame:
+        """Entries of processes into dispatch queues of sched_ext."""
+        rows = self.trace.rows(Kind.DISPATCH)
+        callbacks = {int(callback): callback.name.lower() for callback in DispatchCallback}
+        table = self._record_rows(rows).with_columns(
+            queue=pl.Series(
+                [_queue_name(number) for number in self.trace.column("second")[rows].tolist()],
+                dtype=pl.String,
+            ),
+            callback=pl.Series(self._values_at("first", rows)).replace_strict(
+                callbacks, default="", return_dtype=pl.String
+            ),
         )
         return self._with_names(table)
 
@@ -237,31 +275,32 @@ class TraceTables:
         texts = self.trace.texts
         rows = self.trace.rows(Kind.SAID)
         row_texts = texts.filter(pl.col("row").is_in(rows.tolist()))
-        at = row_texts["row"].to_numpy()
+        row_numbers = row_texts["row"].to_numpy()
         values = zip(
             row_texts["text"],
-            self._at("first", at).tolist(),
-            self._at("second", at).tolist(),
+            self._values_at("first", row_numbers).tolist(),
+            self._values_at("second", row_numbers).tolist(),
             strict=True,
         )
         words = [annotation_text(text, first, second) for text, first, second in values]
-        return self._records(at).with_columns(text=pl.Series(words, dtype=pl.String))
+        return self._record_rows(row_numbers).with_columns(text=pl.Series(words, dtype=pl.String))
 
     @cached_property
     def switches(self) -> pl.DataFrame:
         """Context switches of all CPUs."""
         rows = self.trace.rows(Kind.SWITCH)
-        table = self._records(rows)
-        left = pl.Series(self._at("first", rows)).cast(pl.Int64)
+        table = self._record_rows(rows)
+        previous_pid = pl.Series(self._values_at("first", rows)).cast(pl.Int64)
         row = pl.Series(rows)
-        return table.with_columns(from_life=self._life(left, row), to_life="life")
+        return table.with_columns(from_life=self._lives_at(previous_pid, row), to_life="life")
 
     @cached_property
     def migrations(self) -> pl.DataFrame:
         """Migrations between CPUs."""
         rows = self.trace.rows(Kind.MIGRATE)
-        table = self._records(rows).with_columns(
-            from_cpu=pl.Series(self._at("first", rows)), to_cpu=pl.Series(self._at("second", rows))
+        table = self._record_rows(rows).with_columns(
+            from_cpu=pl.Series(self._values_at("first", rows)),
+            to_cpu=pl.Series(self._values_at("second", rows)),
         )
         return self._with_names(table)
 
@@ -269,20 +308,23 @@ class TraceTables:
     def marks(self) -> pl.DataFrame:
         """Marks written by programs."""
         rows = self.trace.rows(Kind.MARK)
-        kinds = [MarkKind(kind) for kind in self._at("first", rows).tolist()]
-        values = self._at("second", rows).tolist()
-        named = [kind in (MarkKind.GROUP, MarkKind.NAME) for kind in kinds]
-        table = self._records(rows).with_columns(
+        kinds = [MarkKind(kind) for kind in self._values_at("first", rows).tolist()]
+        values = self._values_at("second", rows).tolist()
+        is_text = [kind in (MarkKind.GROUP, MarkKind.NAME) for kind in kinds]
+        table = self._record_rows(rows).with_columns(
             mark=pl.Series([kind.name.lower() for kind in kinds], dtype=pl.String),
             text=pl.Series(
                 [
-                    mark_text(value) if has else None
-                    for value, has in zip(values, named, strict=True)
+                    mark_text(value) if has_text else None
+                    for value, has_text in zip(values, is_text, strict=True)
                 ],
                 dtype=pl.String,
             ),
             value=pl.Series(
-                [None if has else signed(value) for value, has in zip(values, named, strict=True)],
+                [
+                    None if has_text else signed(value)
+                    for value, has_text in zip(values, is_text, strict=True)
+                ],
                 dtype=pl.Int64,
             ),
         )
@@ -292,7 +334,7 @@ class TraceTables:
     def cpus(self) -> pl.DataFrame:
         """CPUs with records."""
         length = pl.col("end_ns") - pl.col("begin_ns")
-        had = (
+        activity = (
             cpu_intervals(self.trace)
             .group_by("cpu", maintain_order=True)
             .agg(
@@ -304,59 +346,65 @@ class TraceTables:
             )
         )
         if not self.trace.has(Kind.SCHEDULER_ENTER):
-            return had.with_columns(scheduler_ns=pl.lit(None, pl.Int64))
-        inside = (
+            return activity.with_columns(scheduler_ns=pl.lit(None, pl.Int64))
+        scheduler_times = (
             scheduler_intervals(self.trace)
             .filter(pl.col("what") == "scheduler")
             .group_by("cpu")
             .agg(scheduler_ns=length.sum())
         )
-        return had.join(inside, on="cpu", how="left", maintain_order="left").with_columns(
-            pl.col("scheduler_ns").fill_null(0)
-        )
+        return activity.join(
+            scheduler_times, on="cpu", how="left", maintain_order="left"
+        ).with_columns(pl.col("scheduler_ns").fill_null(0))
 
-    def _start_rows(self, waits: pl.DataFrame) -> Integers:
+    def _start_cpus(self, waits: pl.DataFrame) -> Integers:
         """Returns the CPU where each wait begins.
 
         A wake-up record contains the CPU. A preempted process waits where it ran. For a forked or
         found process, the first MIGRATE or SWITCH record decides.
         """
-        place = np.full(len(self.trace) + 1, -1)
+        cpu_by_row = np.full(len(self.trace) + 1, -1)
         woken = self.trace.rows(Kind.WAKEUP)
-        place[woken] = self._at("second", woken)
+        cpu_by_row[woken] = self._values_at("second", woken)
         starting = waits.filter(pl.col("cause").is_in(["forked", "found"]))
-        place[starting["begin_row"].to_numpy()] = self._first_places(starting)
-        first_rows = place[waits["begin_row"].to_numpy()]
-        return np.where(first_rows >= 0, first_rows, waits["cpu"].to_numpy())
+        cpu_by_row[starting["begin_row"].to_numpy()] = self._first_cpus(starting)
+        start_cpus = cpu_by_row[waits["begin_row"].to_numpy()]
+        return np.where(start_cpus >= 0, start_cpus, waits["cpu"].to_numpy())
 
-    def _first_places(self, starting: pl.DataFrame) -> Integers:
+    def _first_cpus(self, starting: pl.DataFrame) -> Integers:
         """Returns the CPU where each process first waits; -1 if the trace does not contain it."""
         pid, row = starting["pid"].to_numpy(), starting["begin_row"].to_numpy()
         moves = self.trace.rows(Kind.MIGRATE, Kind.SWITCH)
-        process = self._at("process", moves)
+        process = self._values_at("process", moves)
         order = np.lexsort((moves, process))
         moves, process = moves[order], process[order]
-        at = np.searchsorted(key(process, moves), key(pid, row))
-        at = np.minimum(at, max(len(moves) - 1, 0))
+        first_moves = np.searchsorted(sort_key(process, moves), sort_key(pid, row))
+        first_moves = np.minimum(first_moves, max(len(moves) - 1, 0))
         if len(moves) == 0:
             return np.full(len(starting), -1)
-        moved = self._at("kind", moves[at]) == int(Kind.MIGRATE)
-        cpu = np.where(moved, self._at("first", moves[at]), self._at("cpu", moves[at]))
-        return np.where((process[at] == pid) & (moves[at] > row), cpu.astype(np.int64), -1)
+        moved = self._values_at("kind", moves[first_moves]) == int(Kind.MIGRATE)
+        cpu = np.where(
+            moved,
+            self._values_at("first", moves[first_moves]),
+            self._values_at("cpu", moves[first_moves]),
+        )
+        return np.where(
+            (process[first_moves] == pid) & (moves[first_moves] > row), cpu.astype(np.int64), -1
+        )
 
-    def _records(self, rows: Integers) -> pl.DataFrame:
+    def _record_rows(self, rows: Integers) -> pl.DataFrame:
         """Returns some records with the columns time_ns, cpu, life, pid."""
-        process = pl.Series(self._at("process", rows)).cast(pl.Int64)
+        process = pl.Series(self._values_at("process", rows)).cast(pl.Int64)
         return pl.DataFrame(
             {
-                "time_ns": self._at("time_ns", rows),
-                "cpu": self._at("cpu", rows),
-                "life": self._life(process, pl.Series(rows, dtype=pl.Int64)),
+                "time_ns": self._values_at("time_ns", rows),
+                "cpu": self._values_at("cpu", rows),
+                "life": self._lives_at(process, pl.Series(rows, dtype=pl.Int64)),
                 "pid": process,
             }
         )
 
-    def _life(self, pid: pl.Series, row: pl.Series) -> pl.Series:
+    def _lives_at(self, pid: pl.Series, row: pl.Series) -> pl.Series:
         """Returns the process that had each PID at each row; null for PID 0 and unknown PIDs."""
         lives = self.lives.life_at(
             pid.fill_null(0).to_numpy().astype(np.int64), row.fill_null(-1).to_numpy()
@@ -364,12 +412,15 @@ class TraceTables:
         return nullable(lives, (lives < 0) | (pid.fill_null(0) == 0).to_numpy())
 
     def _with_names(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Adds the columns `name` and `group` of each row's process."""
         return frame.with_columns(pl.col("life").cast(pl.Int64)).join(
-            self.called, on="life", how="left", maintain_order="left"
+            self.life_names, on="life", how="left", maintain_order="left"
         )
 
-    def _at(self, name: str, rows: Integers) -> Integers:
+    def _values_at(self, name: str, rows: Integers) -> Integers:
+        """Returns the values of a trace column at these rows."""
         return self.trace.at(name, rows) if len(self.trace) else rows
 
-    def _time(self, rows: Integers) -> pl.Series:
-        return nullable(self._at("time_ns", rows), rows < 0)
+    def _times_at(self, rows: Integers) -> pl.Series:
+        """Returns the times in ns of these rows."""
+        return nullable(self._values_at("time_ns", rows), rows < 0)

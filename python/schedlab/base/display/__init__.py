@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Formats and prints text for people, and makes any text safe to display; independent of scheduling."""
+"""Formats and prints text for people, and makes texts of strangers safe to display.
+
+Knows nothing of scheduling.
+"""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Shows work in progress, so that no command is silent for more than SILENCE_SECONDS."""
+"""Shows what a command is doing, so that no command is silent for more than SILENCE_SECONDS."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from schedlab.base.display.numbers import host_time
 from schedlab.base.display.terminal import (
     is_live,
-    messages,
-    note_words,
+    message_console,
+    note_message,
     say_progress,
     shows_progress,
     silence_s,
@@ -21,11 +21,14 @@ from schedlab.base.display.terminal import (
 SILENCE_SECONDS = 2.0
 
 Update = Callable[[str], None]
-"""Sets the text of the work in progress."""
+"""Sets the text that describes the current work."""
 
 
 class _Work:
-    """Nested work in progress, possibly of several threads; the work begun last is shown."""
+    """The work in progress, which may be nested and in several threads.
+
+    The part that began last is shown.
+    """
 
     def __init__(self, show: Update) -> None:
         self.show = show
@@ -55,22 +58,23 @@ class _Work:
 
 
 _display_began = threading.Event()
-"""Set once the command's voice is to end."""
+"""Set once `startup_messages` must no longer print, because something else uses the terminal."""
 
 
 @contextmanager
-def going_on(command: str) -> Iterator[None]:
-    """Shows the starting command while no work is shown, until `begin_display` or its end.
+def startup_messages(command: str) -> Iterator[None]:
+    """Shows that a command is starting, while nothing else is shown, until `begin_display` or its
+    own end.
 
-    The silence is counted from the process's start, estimated by its CPU time.
+    The silence counts from the start of the process, which is estimated from its CPU time.
     """
-    note_words(time.process_time())
+    note_message(time.process_time())
     voice = (
         _display_began.wait,
-        lambda: f"{command}: {'working' if _past.is_set() else 'starting'}",
-        lambda: not _outer,
+        lambda: f"{command}: {'working' if _work_has_ended.is_set() else 'starting'}",
+        lambda: not _shown_work,
     )
-    threading.Thread(target=repeat, args=voice, daemon=True).start()
+    threading.Thread(target=repeat_message, args=voice, daemon=True).start()
     try:
         yield
     finally:
@@ -78,35 +82,38 @@ def going_on(command: str) -> Iterator[None]:
 
 
 def begin_display() -> None:
-    """Notes that the command now has the terminal, waits for its user, or has a program show its work."""
+    """Ends the messages of `startup_messages`, because another part of the command now uses the terminal."""
     _display_began.set()
 
 
-_past = threading.Event()
-"""Set once a work has ended."""
-_outer: list[_Work] = []
-"""The work shown: a terminal has one line, also for nested work."""
+_work_has_ended = threading.Event()
+"""Set once any work has ended."""
+_shown_work: list[_Work] = []
+"""The outermost work, if any is shown. Inner work shares its line of the terminal."""
 
 
 @contextmanager
 def working(what: str) -> Iterator[Update]:
-    """Shows the work in progress on standard error until the block ends.
+    """Shows the text `what` on standard error until the block ends.
 
-    On a terminal, a line changes; otherwise a new line is printed every SILENCE_SECONDS. After
-    nested work, the outer work is shown again.
+    On a terminal, a single line is updated; otherwise a line is printed every SILENCE_SECONDS.
+    After inner work, the outer text is shown again. Yields a function that changes the text.
     """
-    if _outer:
-        with _outer[-1].part(what) as update:
+    if _shown_work:
+        with _shown_work[-1].part(what) as update:
             yield update
     elif not shows_progress():
         yield from _shown(what, lambda _: None)
     elif is_live():
-        with messages().status(what) as status:
+        with message_console().status(what) as status:
             yield from _shown(what, status.update)
+        note_message()
     else:
         now = [what]
         done = threading.Event()
-        voice = threading.Thread(target=repeat, args=(done.wait, lambda: now[0]), daemon=True)
+        voice = threading.Thread(
+            target=repeat_message, args=(done.wait, lambda: now[0]), daemon=True
+        )
         voice.start()
         try:
             yield from _shown(what, lambda text: now.__setitem__(0, text))
@@ -117,34 +124,44 @@ def working(what: str) -> Iterator[Update]:
 
 def _shown(what: str, show: Update) -> Iterator[Update]:
     work = _Work(show)
-    _outer.append(work)
+    _shown_work.append(work)
     try:
         with work.part(what) as update:
             yield update
     finally:
-        note_words()
-        _past.set()
-        _outer.remove(work)
+        _work_has_ended.set()
+        _shown_work.remove(work)
 
 
 @contextmanager
-def picture() -> Iterator[None]:
-    """Notes that in the block a picture on the terminal shows the work."""
-    with contextmanager(_shown)("", lambda _: None):
-        yield
+def hide_activity() -> Iterator[None]:
+    """Suppresses messages about work within the block, because the caller draws on the terminal."""
+    try:
+        with contextmanager(_shown)("", lambda _: None):
+            yield
+    finally:
+        note_message()
 
 
-def repeat(
+def repeat_message(
     wait: Callable[[float], bool],
     what: Callable[[], str],
     speaks: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Says what is done, and for how long it has been, whenever the user has heard nothing for SILENCE_SECONDS, until
-    `wait` returns true: it is done. While it `speaks` not, something else shows the work."""
+    """Calls `wait` until it returns True, and meanwhile prints what is being done and for how long.
+
+    A message appears whenever the user has seen none for SILENCE_SECONDS. While `speaks` returns
+    False, nothing is printed, because something else shows the work.
+    """
     began = time.monotonic()
     pause = SILENCE_SECONDS - silence_s()
     while not wait(max(pause, 0)):
-        if speaks() and silence_s() >= SILENCE_SECONDS:
+        pause = SILENCE_SECONDS - silence_s()
+        if pause > 0:
+            continue
+        if speaks():
             say_progress(f"{what()}  {host_time(time.monotonic() - began)}")
-            note_words()
-        pause = SILENCE_SECONDS - (silence_s() if speaks() else 0)
+            note_message()
+            pause = SILENCE_SECONDS
+        else:
+            pause = SILENCE_SECONDS / 10

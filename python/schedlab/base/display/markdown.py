@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Escapes any text for Markdown, so that it cannot create links, mentions, headings, lists or HTML.
+"""Escapes texts for Markdown, so that they cannot create links, mentions, headings, lists or HTML.
 
-GitHub finds mentions and addresses even in escaped text, but not in code. So `code` or `listing`
-must be used where other people's text is sent by mail, as in comments.
+GitHub finds mentions and addresses even in escaped text, but not in code. So use `code` or
+`listing` for strangers' texts in comments, which GitHub sends by mail.
 """
 
 from __future__ import annotations
@@ -14,15 +14,23 @@ from schedlab.base.display.names import visible
 _PUNCTUATION = re.compile(
     r"([\\`*_\[\]<>&|#~$^@{}!]|(?<=[A-Za-z]):(?=//)|(?<=www)\.)", re.IGNORECASE
 )
-"""Characters with a meaning in CommonMark or in GitHub's or Pandoc's dialect."""
+"""Characters that have a meaning in CommonMark, or in the dialects of GitHub or Pandoc."""
 _FIRST = re.compile(r"^([-+=](?=[-+=\s]|$)|\d+(?=[.)](?:\s|$)))")
-"""Beginnings of lines that start a list or turn the line above into a heading."""
+"""Beginnings of lines that would start a list, or make the previous line a heading."""
 TICKS = re.compile(r"`+")
 
 
 def literal(text: str) -> str:
     """Returns text escaped for Markdown, on one line."""
     return escaped(_line(text))
+
+
+def literal_with_code(text: str) -> str:
+    """Returns text escaped for Markdown, on one line; parts between backticks stay inline code."""
+    parts = _line(text).split("`")
+    if len(parts) % 2 == 0:
+        return literal(text)
+    return "".join(code(part) if index % 2 else escaped(part) for index, part in enumerate(parts))
 
 
 def escaped(line: str) -> str:
@@ -44,9 +52,10 @@ def code(text: str) -> str:
 
 
 def code_cell(text: str) -> str:
-    """Returns inline code for a table.
+    """Returns text as inline code in a table's cell.
 
-    Renderers disagree on escaped bars, so another character replaces them.
+    A bar would end the cell, and renderers disagree on escaped bars, so another character replaces
+    it.
     """
     return code(text.replace("|", "\N{BOX DRAWINGS LIGHT VERTICAL}"))
 

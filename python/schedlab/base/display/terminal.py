@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from threading import Event
+from threading import Event, RLock
 from typing import TYPE_CHECKING, Any
 
 from schedlab.base.display.names import visible
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-_ENDLESS = 100_000
-"""Columns."""
+_UNLIMITED_WIDTH = 100_000
+"""Width (columns) that no table exceeds."""
 
 
 class _Notes:
-    """Messages that a call of the Python API collects instead of printing them."""
+    """Messages that a call of the Python API collects instead of printing."""
 
     def __init__(self, shows_progress: bool) -> None:
         self.texts: list[str] = []
@@ -34,28 +34,30 @@ class _Notes:
 
 _quiet = Event()
 _collecting: list[_Notes] = []
-"""Calls of the Python API in progress; the last one collects."""
-_wording: list[Callable[[str], str]] = []
-"""Functions that change messages before they are printed."""
-_heard_s = [time.monotonic()]
-"""When the last message was printed."""
+"""Calls of the Python API in progress; messages go to the last one."""
+_rephrasers: list[Callable[[str], str]] = []
+"""Functions that rephrase messages before they are printed."""
+stderr_lock = RLock()
+"""Held while a message is printed, and while standard error is suppressed, so no message is lost."""
+_last_message_s = [time.monotonic()]
+"""When the user last saw a message, on the clock time.monotonic()."""
 
 
-def note_words(ago_s: float = 0) -> None:
-    """Notes that the user sees a message now, or saw one `ago_s` seconds ago."""
-    _heard_s[0] = time.monotonic() - ago_s
+def note_message(ago_s: float = 0) -> None:
+    """Notes that the user has seen a message, now or `ago_s` seconds ago."""
+    _last_message_s[0] = time.monotonic() - ago_s
 
 
 def silence_s() -> float:
     """Returns the seconds since the last message."""
-    return time.monotonic() - _heard_s[0]
+    return time.monotonic() - _last_message_s[0]
 
 
 @contextmanager
-def collected_notes(shows_progress: bool) -> Iterator[list[str]]:
-    """Collects messages of `say` in a block instead of printing them.
+def collect_notes(shows_progress: bool) -> Iterator[list[str]]:
+    """Collects the messages of `say` within the block, instead of printing them.
 
-    `shows_progress` enables progress bars.
+    `shows_progress`: shows progress bars.
     """
     notes = _Notes(shows_progress)
     _collecting.append(notes)
@@ -65,47 +67,50 @@ def collected_notes(shows_progress: bool) -> Iterator[list[str]]:
         _collecting.remove(notes)
 
 
-def word_messages(wording: Callable[[str], str]) -> None:
-    """Makes `say` print its messages with this function's wording."""
-    _wording[:] = [wording]
+def rephrase_messages(wording: Callable[[str], str]) -> None:
+    """Makes `say` pass each message through `wording` before printing it."""
+    _rephrasers[:] = [wording]
 
 
-def be_quiet() -> None:
+def disable_progress() -> None:
     """Disables progress messages."""
     _quiet.set()
 
 
 def shows_progress() -> bool:
-    """True unless the user or a call of the Python API has disabled progress."""
+    """Returns whether progress is shown: unless the user or the Python API has disabled it."""
     return _collecting[-1].shows_progress if _collecting else not _quiet.is_set()
 
 
 def is_live() -> bool:
-    """True if output can be redrawn, as on a terminal or in a notebook."""
-    return shows_progress() and (messages().is_terminal or messages().is_jupyter)
+    """Returns whether printed output can be redrawn, as on a terminal or in a notebook."""
+    return shows_progress() and (message_console().is_terminal or message_console().is_jupyter)
 
 
 @cache
-def messages() -> Console:
+def message_console() -> Console:
     """The console for progress and messages."""
     return _console(stderr=True)
 
 
 @cache
-def results() -> Console:
-    """The console for tables. If the output is not a terminal, it is wide enough for any table."""
+def result_console() -> Console:
+    """The console for tables.
+
+    If the output is not a terminal, the console is wide enough for any table.
+    """
     console = _console()
     return console if console.is_terminal else _console(width=200)
 
 
 def _console(**options: Any) -> Console:
-    """Returns a console that prints any text literally, without markup, and escapes control characters."""
+    """Returns a console that prints texts literally: no markup, and control characters are escaped."""
     from rich.console import Console
     from rich.segment import Segment
 
     class Plain(Console):
         def render_str(self, text: str, **keywords: Any) -> Text:
-            # rich escapes only some of these characters
+            # rich itself escapes only some control characters
             return super().render_str(visible(text), **keywords)
 
         def render(self, *arguments: Any, **keywords: Any) -> Iterable[Segment]:
@@ -121,10 +126,11 @@ def say(text: str) -> None:
     if _collecting:
         _collecting[-1].texts.append(text)
         return
-    note_words()
-    for wording in _wording:
-        text = wording(text)
-    messages().print(text, soft_wrap=True)
+    for rephrase in _rephrasers:
+        text = rephrase(text)
+    with stderr_lock:
+        message_console().print(text, soft_wrap=True)
+    note_message()
 
 
 def say_progress(text: str) -> None:
@@ -135,30 +141,30 @@ def say_progress(text: str) -> None:
 
 def print_result(text: str) -> None:
     """Prints one line of a result."""
-    note_words()
-    results().print(text, soft_wrap=True)
+    note_message()
+    result_console().print(text, soft_wrap=True)
 
 
 def full_width(table: Table) -> int:
-    """Returns the width of a table in columns without truncation."""
+    """Returns how wide a table must be (columns), so that nothing is truncated."""
     from rich.measure import Measurement
 
-    console = results()
-    endless = console.options.update(max_width=_ENDLESS)
-    return Measurement.get(console, endless, table).maximum
+    console = result_console()
+    unlimited = console.options.update(max_width=_UNLIMITED_WIDTH)
+    return Measurement.get(console, unlimited, table).maximum
 
 
 def print_full_width(table: Table) -> None:
-    """Prints a table; if the output is not a terminal, without truncation."""
-    note_words()
-    if results().is_terminal:
-        results().print(table)
+    """Prints a table. If the output is not a terminal, nothing is truncated."""
+    note_message()
+    if result_console().is_terminal:
+        result_console().print(table)
     else:
-        _console(width=_ENDLESS).print(table, width=full_width(table))
+        _console(width=_UNLIMITED_WIDTH).print(table, width=full_width(table))
 
 
 def new_table(title: str | Text = "", *headings: str, fold: bool = False) -> Table:
-    """Returns an empty table in the common layout.
+    """Returns an empty table in the usual layout.
 
     A heading that begins with ">" aligns its column to the right. `fold` wraps long words instead
     of truncating them.

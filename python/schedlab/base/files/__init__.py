@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads untrusted or damaged files, and replaces only schedlab's own files; independent of their meaning."""
+"""Reads untrusted or damaged files, and replaces only files that schedlab made.
+
+Knows nothing of the files' meaning.
+"""

@@ -7,16 +7,17 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 
 @contextmanager
-def written(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """Yields a temporary path for a new file, which replaces `path` after the block.
 
-    If the block raises, `path` is unchanged.
+    If the block raises an exception, `path` stays as it was.
     """
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -36,14 +37,26 @@ def file_hash(path: Path) -> str:
 
 
 @contextmanager
-def alone(place: Path) -> Iterator[None]:
-    """Holds a folder's lock while a process fills it; other processes wait and then use the result.
+def lock_folder(path: Path) -> Iterator[None]:
+    """Holds the lock of a folder while filling it; other processes wait, and then use the result.
 
-    Deletes `fetch-*` left by killed processes.
+    Deletes `fetch-*` folders that killed processes have left.
     """
-    place.mkdir(parents=True, exist_ok=True)
-    with (place / "lock").open("w") as lock:
+    path.mkdir(parents=True, exist_ok=True)
+    with (path / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for remains in place.glob("fetch-*"):
-            shutil.rmtree(remains) if remains.is_dir() else remains.unlink()
+        for leftover in path.glob("fetch-*"):
+            shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
         yield
+
+
+def fetch_once(path: Path, fetch: Callable[[Path], Path]) -> Path:
+    """Returns a folder that is fetched at the first call; other processes wait, and then use it.
+
+    `fetch` gets a temporary folder, and returns the folder in it that becomes `path`.
+    """
+    with lock_folder(path.parent):
+        if not path.exists():
+            with tempfile.TemporaryDirectory(dir=path.parent, prefix="fetch-") as scratch:
+                fetch(Path(scratch)).rename(path)
+    return path

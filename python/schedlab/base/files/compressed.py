@@ -22,60 +22,64 @@ _READERS: dict[bytes, Callable[[Path], IO[bytes] | Any]] = {
     b"\xfd7zXZ\0": lzma.open,
     b"BZh": bz2.open,
 }
-"""Readers by magic bytes."""
-_REFUSED = {
+"""Functions that open compressed files, by the file's first bytes."""
+_UNSUPPORTED = {
     b"\x28\xb5\x2f\xfd": ("compressed by zstd", "zstd -d FILE"),
     b"PK\3\4": ("a zip archive", "unzip FILE"),
     b"7z\xbc\xaf\x27\x1c": ("a 7z archive", "7z x FILE"),
 }
-"""Formats that Python's library cannot read, with the command that unpacks them."""
+"""Compressed formats that Python's library cannot read, and the commands that unpack them."""
 _TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
 _BYTES_MAX, _RATIO_MAX, _SMALL_BYTES = 4 << 30, 200, 256 << 20
 _NAMES_SHOWN = 5
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, MemoryError)
-"""Exceptions of the readers other than OSError with a number."""
+"""Exceptions that readers raise for a damaged file, apart from OSError with an errno."""
 _MEMBERS_MAX = 1000
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Path]:
-    """Yields the file itself, or a temporary file with its unpacked content.
+def open_unpacked(path: Path) -> Iterator[Path]:
+    """Yields a path to the unpacked content: a temporary file, or the file itself if not
+    compressed.
 
-    Names in archives are only displayed, never used as paths. Raises FileRefused for unsupported
-    formats, archives without exactly one file, damaged files, and files that unpack to too much.
+    An archive must contain exactly one file. Names in archives are only displayed, never used as
+    paths. Raises FileRefused for unsupported formats, other archives, damaged files, and files that
+    unpack to too much.
     """
     with path.open("rb") as file:
-        begin = file.read(_TAR_MAGIC_AT + len(_TAR_MAGIC))
-    for magic, (what, command) in _REFUSED.items():
-        if begin.startswith(magic):
+        first_bytes = file.read(_TAR_MAGIC_AT + len(_TAR_MAGIC))
+    for magic, (kind, command) in _UNSUPPORTED.items():
+        if first_bytes.startswith(magic):
             raise FileRefused(
-                f"{path}: this is {what}; unpack it with "
+                f"{path}: this is {kind}; unpack it with "
                 f"`{command.replace('FILE', path.name)}` and pass the result"
             )
-    reader = next((read for magic, read in _READERS.items() if begin.startswith(magic)), None)
-    if reader is None and not _is_tar(begin):
+    reader = next((read for magic, read in _READERS.items() if first_bytes.startswith(magic)), None)
+    if reader is None and not _is_tar(first_bytes):
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-        place = Path(folder) / "unpacked"
+        unpacked_path = Path(folder) / "unpacked"
         limit = min(_BYTES_MAX, max(_SMALL_BYTES, _RATIO_MAX * path.stat().st_size))
         try:
             if reader:
                 with reader(path) as source:
-                    _copy(path, source, place, limit)
-            with (place if reader else path).open("rb") as file:
+                    _copy(path, source, unpacked_path, limit)
+            with (unpacked_path if reader else path).open("rb") as file:
                 is_tar = _is_tar(file.read(_TAR_MAGIC_AT + len(_TAR_MAGIC)))
             if is_tar:
-                place = _only_member(path, place if reader else path, Path(folder), limit)
+                unpacked_path = _only_member(
+                    path, unpacked_path if reader else path, Path(folder), limit
+                )
         except (*_DAMAGED, OSError) as error:
-            if getattr(error, "errno", None):  # the disk's fault, not the file's
+            if getattr(error, "errno", None):  # an error of the disk, not of the file
                 raise
             raise FileRefused(f"{path}: damaged or incomplete ({error}); copy it again") from None
-        yield place
+        yield unpacked_path
 
 
-def _is_tar(begin: bytes) -> bool:
-    return begin[_TAR_MAGIC_AT:] == _TAR_MAGIC
+def _is_tar(first_bytes: bytes) -> bool:
+    return first_bytes[_TAR_MAGIC_AT:] == _TAR_MAGIC
 
 
 def _only_member(path: Path, archive: Path, folder: Path, limit: int) -> Path:
@@ -88,7 +92,7 @@ def _only_member(path: Path, archive: Path, folder: Path, limit: int) -> Path:
             raise FileRefused(
                 f"{path}: the archive has {len(files)} files ({shown}{', …' if len(files) > _NAMES_SHOWN else ''});"
                 f" unpack it by `tar xf {path.name}`, and give the recording itself."
-                f"{_hint([member.name for member in files])}"
+                f"{_hint_at_format([member.name for member in files])}"
             )
         source = members.extractfile(files[0])
         assert source
@@ -97,15 +101,15 @@ def _only_member(path: Path, archive: Path, folder: Path, limit: int) -> Path:
     return place
 
 
-def _hint(names: list[str]) -> str:
-    """Returns a hint about known kinds of archives, from their file names; otherwise ""."""
-    last = {name.rpartition("/")[2] for name in names}
-    if "metadata.textproto" in last or any("/formats/" in f"/{name}" for name in names):
+def _hint_at_format(names: list[str]) -> str:
+    """Returns a hint if the names in an archive belong to a known kind of archive; otherwise ""."""
+    file_names = {name.rpartition("/")[2] for name in names}
+    if "metadata.textproto" in file_names or any("/formats/" in f"/{name}" for name in names):
         return (
             " It is a collection of SchedViz, with the kernel's raw buffers, which no tool makes text of: record with"
             " `trace-cmd record -e sched` instead"
         )
-    if "metadata" in last:
+    if "metadata" in file_names:
         return " It is a CTF trace of LTTng: `babeltrace2 --clock-seconds FOLDER >FILE.txt` makes text of it"
     return ""
 

@@ -12,20 +12,23 @@ from schedlab import __version__
 from schedlab.errors import FileRefused
 
 _SHOWN_MAX = 40
-_FIRST = 1
-"""The version of files without a version."""
+_FIRST_FORMAT = 1
+"""Format version of a file that names none."""
 
 
 def check_format(path: Path, content: Mapping[str, Any], known: int, what: str) -> None:
-    """Raises FileRefused if `content`, read from `path`, does not have the known format version."""
-    version = content.get("format", _FIRST)
+    """Raises FileRefused if `content`, read from `path`, has another format version than `known`.
+
+    `what`: the kind of file, for the message.
+    """
+    version = content.get("format", _FIRST_FORMAT)
     if isinstance(version, bool) or version != known:
         shown = json.dumps(version)[:_SHOWN_MAX]
-        raise FileRefused(f"{path}: {what} of format {shown}; {reader_of(content, known)}")
+        raise FileRefused(f"{path}: {what} of format {shown}; {explain_format(content, known)}")
 
 
-def reader_of(content: Mapping[str, Any], known: int) -> str:
-    """Returns which format this release reads, and which release reads this content."""
+def explain_format(content: Mapping[str, Any], known: int) -> str:
+    """Returns a sentence: which format this release reads, and which release reads this file."""
     maker = content.get("schedlab")
     maker_name = json.dumps(maker)[1:-1][:_SHOWN_MAX] if isinstance(maker, str) else ""
     other = f"schedlab {maker_name}, which made it," if maker_name else "the release that made it"

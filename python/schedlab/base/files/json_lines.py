@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Parses JSON as tolerantly as json-c, and keeps the line and path of each value.
+"""Parses JSON with the line and path of each value, and as tolerantly as rt-app (json-c).
 
 It accepts comments, trailing commas, strings in single quotes or with line feeds, numbers with
-leading zeros, and words in any case. Python's parser and the package json5 do not report lines, and
-JSON5 has neither such strings nor such numbers.
+leading zeros, and words in any case. Neither Python's parser nor the package json5 reports lines,
+and JSON5 has neither such strings nor such numbers.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import re
 from dataclasses import dataclass
 
 _DEPTH_MAX = 100
-_STRINGS = json.JSONDecoder(strict=False)
+_STRING_DECODER = json.JSONDecoder(strict=False)
 _SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][-+]?\d+)?")
-_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
-_QUOTES = {"\\'": "'", '"': '\\"'}
-"""Differences between strings in single and in double quotes."""
+_SINGLE_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_QUOTE_REPLACEMENTS = {"\\'": "'", '"': '\\"'}
+"""How a string in single quotes is converted to one in double quotes."""
 _DIGITS_MAX = 30
-_WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
+_CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 
 
 @dataclass(frozen=True)
 class Object:
-    """Members in the order of the text; keys may repeat."""
+    """A JSON object: its members in the order of the text; a key may occur more than once."""
 
     members: tuple[tuple[str, Node], ...]
 
@@ -35,16 +35,16 @@ Value = Object | tuple["Node", ...] | str | int | float | bool | None
 
 @dataclass(frozen=True)
 class Node:
-    """A value and its position."""
+    """A JSON value and where it is in the text."""
 
     value: Value
     line: int
     path: str
-    """Keys and indices joined by dots: `tasks.worker.phases.first.run`."""
+    """Keys and indices joined by dots, such as `tasks.worker.phases.first.run`."""
 
 
 class JsonError(ValueError):
-    """Unexpected text in `line`."""
+    """Unexpected text in the line `line`."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -57,10 +57,10 @@ def parse(text: str) -> Node:
 
 
 def parse_first(text: str, bare: tuple[str, ...] = ()) -> tuple[Node, int]:
-    """Parses the first value of a text; returns it and the line of the following text, 0 if there is none.
+    """Parses the first value in a text and ignores text after it, as json-c does.
 
-    Keys that begin with one of `bare` may lack a value, which is "" then. Raises JsonError. Like
-    json-c, it reads only the first value and the comments after it.
+    Returns the value, and the line of the text that follows (0: none). Keys that begin with one of
+    `bare` may lack a value, which is then "". Raises JsonError.
     """
     parser = _Parser(text, bare)
     node = parser.node("")
@@ -86,7 +86,7 @@ class _Parser:
         return node
 
     def line(self) -> int:
-        """Returns the current line; positions must not decrease."""
+        """Returns the line of the current position; positions must not decrease."""
         self.lines += self.text.count("\n", self.counted, self.place)
         self.counted = self.place
         return self.lines
@@ -146,15 +146,17 @@ class _Parser:
         return tuple(items)
 
     def separator(self, end: str) -> None:
-        """Skips a comma; does not skip the closing bracket."""
+        """Skips a comma, but not the closing bracket."""
         if self.next() == ",":
             self.place += 1
         elif self.next() != end:
             raise self.unexpected(f", or {end}")
 
     def string(self) -> str:
-        if match := _QUOTED.match(self.text, self.place):
-            inner = re.sub(r"\\.|\"", lambda match: _QUOTES.get(match[0], match[0]), match[1])
+        if match := _SINGLE_QUOTED.match(self.text, self.place):
+            inner = re.sub(
+                r"\\.|\"", lambda match: _QUOTE_REPLACEMENTS.get(match[0], match[0]), match[1]
+            )
             value = self.decoded(f'"{inner}"', 0)[0]
             self.place = match.end()
             return value
@@ -162,15 +164,15 @@ class _Parser:
         return value
 
     def decoded(self, text: str, place: int) -> tuple[str, int]:
-        """Returns the double-quoted string at a position, and the position after it."""
+        """Returns the double-quoted string that begins at a position, and the position after it."""
         try:
-            value, end = _STRINGS.raw_decode(text, place)
+            value, end = _STRING_DECODER.raw_decode(text, place)
         except json.JSONDecodeError as error:
             raise JsonError(self.line(), f"{error.msg}: expected a string") from None
         return str(value), end
 
     def scalar(self) -> int | float | bool | None:
-        for word, constant in _WORDS.items():
+        for word, constant in _CONSTANTS.items():
             if self.text[self.place : self.place + len(word)].lower() == word:
                 self.place += len(word)
                 return constant

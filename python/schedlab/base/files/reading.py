@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Reads files named by the user: only regular files, up to a maximum size.
+"""Reads files named by the user: only regular files, and only up to a maximum size.
 
-Devices and pipes could be endless or block. Raises FileRefused with the file's name and the reason.
+Devices and pipes could be endless, or block. Raises FileRefused with the file's name and the
+reason.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from schedlab.errors import FileRefused
 
 BYTES_MAX = 64 << 20
-"""Far more than a description written by people or programs."""
+"""Default maximum size; much more than any description written by people or programs."""
 _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a pipe",
@@ -27,7 +28,10 @@ def check_regular(path: Path) -> None:
     """Raises FileRefused if the path is not a regular file or does not exist."""
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
-    except (OSError, ValueError) as error:  # a path with the character 0 is a ValueError
+    except (
+        OSError,
+        ValueError,
+    ) as error:  # Python raises ValueError for a path that contains the character 0
         raise _unreadable(path, error) from None
     if kind != stat.S_IFREG:
         raise FileRefused(
@@ -35,27 +39,26 @@ def check_regular(path: Path) -> None:
         )
 
 
-def read_bytes(path: Path, most: int = BYTES_MAX) -> bytes:
-    """Returns a file's content. Raises FileRefused if it has more than `most` bytes."""
+def read_bytes(path: Path, bytes_max: int = BYTES_MAX) -> bytes:
+    """Returns a file's content. Raises FileRefused if it has more than `bytes_max` bytes."""
     check_regular(path)
     try:
-        # The file may have been replaced by a pipe since the check; O_NONBLOCK prevents waiting
-        # for it.
+        # A pipe may have replaced the file since the check; O_NONBLOCK prevents waiting for it.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            content = file.read(most + 1)
+            content = file.read(bytes_max + 1)
     except OSError as error:
         raise _unreadable(path, error) from None
-    if len(content) > most:
+    if len(content) > bytes_max:
         raise FileRefused(
-            f"larger than {most >> 20} MiB", what=str(path), fix="name a smaller file"
+            f"larger than {bytes_max >> 20} MiB", what=str(path), fix="name a smaller file"
         )
     return content
 
 
-def read_text(path: Path, most: int = BYTES_MAX) -> str:
+def read_text(path: Path, bytes_max: int = BYTES_MAX) -> str:
     """Returns the text of a UTF-8 file. Raises FileRefused like read_bytes."""
     try:
-        return read_bytes(path, most).decode()
+        return read_bytes(path, bytes_max).decode()
     except UnicodeDecodeError as error:
         raise FileRefused(
             f"not UTF-8: {error.reason}", what=str(path), fix="save it as UTF-8"
@@ -64,4 +67,5 @@ def read_text(path: Path, most: int = BYTES_MAX) -> str:
 
 def _unreadable(path: Path, error: OSError | ValueError) -> FileRefused:
     why = error.strerror if isinstance(error, OSError) else error
-    return FileRefused(f"cannot be read: {why}", what=str(path))
+    fix = "check its permissions" if isinstance(error, PermissionError) else "check the path"
+    return FileRefused(f"cannot be read: {why}", what=str(path), fix=fix)

@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The host: its processor, and the start, sharing and end of processes; independent of scheduling."""
+"""The host: its processor, and how processes are started, limited and ended.
+
+Knows nothing of scheduling.
+"""

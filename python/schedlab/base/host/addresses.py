@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checks the limit of the address space (`ulimit -v`), since some libraries abort when it is too low."""
+"""Checks the limit of the address space (`ulimit -v`), because some libraries abort if it is too low."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from schedlab.errors import WrongUsage
 
 ADDRESS_SPACE_MIN = 4 << 30
-"""Bytes.
+"""Minimum limit in bytes that every command needs.
 
 With 0.4 GiB, a run aborts and a comparison hangs; 2.9 GiB suffice for a comparison on 2 CPUs.
 """
@@ -22,8 +22,8 @@ def address_limit() -> int | None:
     return None if limit == resource.RLIM_INFINITY else limit
 
 
-def need_addresses() -> None:
-    """Raises WrongUsage if the limit is too low for any command."""
+def check_address_limit() -> None:
+    """Raises WrongUsage if the limit is too low for some command."""
     limit = address_limit()
     if limit is not None and limit < ADDRESS_SPACE_MIN:
         raise WrongUsage(
@@ -32,18 +32,23 @@ def need_addresses() -> None:
         )
 
 
-def need_all_addresses(what: str) -> None:
-    """Raises WrongUsage if there is a limit, because `what` (plural) reserves more than any limit allows."""
+def refuse_address_limit(what: str) -> None:
+    """Raises WrongUsage if there is any limit.
+
+    `what` (plural): the things that reserve more addresses than any limit allows.
+    """
     if address_limit() is not None:
         raise WrongUsage(f"ulimit -v: {what} do not work with a limit on address space; {_ADVICE}")
 
 
-def chart_library() -> Any:
-    """Returns vl_convert, fetched if it is not there yet. It reserves more than 64 GiB and aborts without them. Raises
-    WrongUsage if there is a limit."""
+def import_chart_library() -> Any:
+    """Imports vl_convert, which draws charts; installs it if it is missing.
+
+    It reserves more than 64 GiB of addresses. Raises WrongUsage if there is a limit.
+    """
     from schedlab.base.toolchain.needs import need_extra
 
-    need_all_addresses("charts")
+    refuse_address_limit("charts")
     need_extra("pictures")
     import vl_convert
 

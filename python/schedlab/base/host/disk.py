@@ -10,24 +10,24 @@ from pathlib import Path
 
 from schedlab.errors import WrongUsage
 
-TRACE_LIMIT = "SCHEDLAB_TRACE_LIMIT"
-"""Environment variable with the limit in MiB; child processes inherit it."""
+TRACE_LIMIT_VARIABLE = "SCHEDLAB_TRACE_LIMIT"
+"""Environment variable with the limit of a run in MiB; child processes inherit it."""
 TRACE_LIMIT_MIB = 4096
-LOOK_SECONDS = 0.2
-"""Seconds between checks; the simulator writes about 100 MiB in this time."""
+CHECK_INTERVAL_S = 0.2
+"""Seconds between checks. The simulator writes about 100 MiB in this time."""
 _MIB = 1 << 20
 _RESERVE_BYTES = 256 * _MIB
 """Free space reserved for metrics and other programs."""
 
 
 class DiskWatch:
-    """Watches the bytes written to folders, and the free space of their disks."""
+    """Watches how much was written to folders, and how much space their disks have left."""
 
     def __init__(self, *folders: Path) -> None:
-        """Raises WrongUsage if the environment's limit is not a number."""
+        """Raises WrongUsage if the limit in the environment is not a number."""
         self._folders = folders
         self._limit_mib = trace_limit_mib()
-        self._before = self._used()
+        self._before = self._used_bytes()
         self._reserve = {
             folder: min(_RESERVE_BYTES, _free_bytes(folder) // 2) for folder in folders
         }
@@ -35,12 +35,12 @@ class DiskWatch:
         """The problem found by the last check, with a remedy; empty if there is none."""
 
     def has_problem(self) -> bool:
-        """Checks again; returns True if too much was written or too little space is free."""
+        """Checks the disk; returns True if too much was written, or too little space remains."""
         self.problem = ""
-        if self._used() - self._before > self._limit_mib * _MIB:
+        if self._used_bytes() - self._before > self._limit_mib * _MIB:
             self.problem = (
                 f"the run had written {self._limit_mib:,} MiB and was ended; what was recorded until then is kept."
-                f" Raise the limit of traces with {TRACE_LIMIT}=MIB"
+                f" Raise the limit of traces with {TRACE_LIMIT_VARIABLE}=MIB"
             )
         for folder, reserve in self._reserve.items():
             free = _free_bytes(folder)
@@ -51,8 +51,8 @@ class DiskWatch:
                 )
         return bool(self.problem)
 
-    def _used(self) -> int:
-        """Returns the disk space of all files in the folders; holes are not counted."""
+    def _used_bytes(self) -> int:
+        """Returns the disk space that the folders' files occupy, without holes."""
         used = 0
         for folder in self._folders:
             for place, _, names in os.walk(folder):
@@ -74,7 +74,9 @@ def trace_limit_mib() -> int:
 
     Raises WrongUsage if the environment's value is not a number.
     """
-    text = os.environ.get(TRACE_LIMIT, str(TRACE_LIMIT_MIB))
+    text = os.environ.get(TRACE_LIMIT_VARIABLE, str(TRACE_LIMIT_MIB))
     if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise WrongUsage(f"{TRACE_LIMIT}={text}: not a number of MiB; set a number, or unset it")
+        raise WrongUsage(
+            f"{TRACE_LIMIT_VARIABLE}={text}: not a number of MiB; set a number, or unset it"
+        )
     return int(text)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Calls a function in a separate process; request and result are JSON on standard input and output."""
+"""Calls a function in a separate process.
+
+The request is a JSON object on standard input, and the result is JSON on standard output.
+"""
 
 from __future__ import annotations
 
@@ -12,32 +15,33 @@ from typing import Any
 
 from schedlab.base.display.terminal import say
 from schedlab.base.host.interpreter import module_command
-from schedlab.errors import SchedlabError, refusal
+from schedlab.errors import SchedlabError, describe_os_error
 
 
 def call_command(function: Callable[..., Any]) -> list[str]:
-    """Returns the command of a process that calls a function with arguments from a JSON object.
+    """Returns the command of a process that calls `function`.
 
-    If the function fails, standard error has the message, and the exit status is the error's.
+    The process reads the arguments from a JSON object. If the function fails, the message is on
+    standard error, and the exit status is that of the exception.
     """
     return module_command(__name__, f"{function.__module__}:{function.__name__}")
 
 
 def request_text(**request: Any) -> str:
-    """Returns a request for such a process; paths become texts."""
+    """Returns the arguments as JSON text for such a process; paths become strings."""
     return json.dumps(request, default=str)
 
 
-def hear_signals() -> None:
-    """Turns SIGTERM and SIGHUP into SystemExit, so that temporary folders are deleted."""
+def exit_on_signals() -> None:
+    """Makes SIGTERM and SIGHUP raise SystemExit, so that temporary folders are deleted."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` has SIGHUP ignored
             signal.signal(number, lambda number, frame: sys.exit(128 + number))
 
 
 def main(function: str) -> None:
-    """Entry point of the separate process."""
-    hear_signals()
+    """Entry point of the separate process; `function` is its name with its module."""
+    exit_on_signals()
     module, _, name = function.partition(":")
     try:
         result = getattr(import_module(module), name)(**json.load(sys.stdin))
@@ -45,7 +49,7 @@ def main(function: str) -> None:
         say(f"schedlab: {error}")
         sys.exit(error.exit_status)
     except OSError as error:
-        message, status = refusal(error)
+        message, status = describe_os_error(error)
         say(f"schedlab: {message}")
         sys.exit(status)
     print(json.dumps(result))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Ties processes to their parent, so that they are killed when it ends."""
+"""Ties processes to their parent: if the parent ends, they are killed."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ import shutil
 from functools import cache
 
 _RUN_IF_PARENT_LIVES = 'test "$PPID" = "$0" || exit 1; exec "$@"'
-"""The kernel sends no signal if the parent ended before the request, so the shell checks the parent."""
+"""Shell script that runs a command unless the parent has already ended.
+
+For a parent that ended before the request, the kernel would send no signal.
+"""
 
 
 @cache
-def tie(signal: str = "KILL") -> tuple[str, ...]:
-    """Returns a command prefix; the PID of the starting process must follow it.
+def prefix_before_pid(signal: str = "KILL") -> tuple[str, ...]:
+    """Returns a command prefix, after which the PID of the starting process must follow.
 
-    The command gets the signal when that process ends. Empty without setpriv (util-linux): nothing
-    is tied then.
+    The command gets the signal when that process ends. Empty without setpriv (util-linux):
+    processes are then not tied.
     """
     path = shutil.which("setpriv")
     return (
@@ -24,6 +27,6 @@ def tie(signal: str = "KILL") -> tuple[str, ...]:
     )
 
 
-def tied(signal: str = "KILL") -> tuple[str, ...]:
-    """Returns the prefix for a command that this process starts."""
-    return (*tie(signal), str(os.getpid())) if tie(signal) else ()
+def complete_prefix(signal: str = "KILL") -> tuple[str, ...]:
+    """Returns a complete prefix for a command that this process starts."""
+    return (*prefix_before_pid(signal), str(os.getpid())) if prefix_before_pid(signal) else ()

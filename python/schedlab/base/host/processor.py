@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checks the host's processor, and suggests alternatives for unsupported machines."""
+"""Checks the host's processor, and suggests alternatives for machines that it does not support."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ import sys
 
 from schedlab.errors import MachineUnfit
 
-COMPLETE = "x86_64"
-"""The only processor that supports all of schedlab; as in the launcher."""
+SUPPORTED_PROCESSOR = "x86_64"
+"""The only kind of processor that supports all of schedlab; the launcher has the same constant."""
 
 
-def is_complete() -> bool:
-    """Returns whether all machines run on this host."""
-    return processor() == COMPLETE and sys.platform == "linux"
+def supports_all_machines() -> bool:
+    """Returns whether every machine can run on this host."""
+    return processor_kind() == SUPPORTED_PROCESSOR and sys.platform == "linux"
 
 
-def processor() -> str:
-    """Returns the processor's kind, as in `uname -m`."""
+def processor_kind() -> str:
+    """Returns the kind of processor, as `uname -m` prints it."""
     return platform.machine()
 
 
 def host_name() -> str:
-    """Returns the host's kind for messages."""
+    """Returns the processor and the operating system, for messages."""
     systems = {"linux": "", "darwin": "macOS on "}
-    return systems.get(sys.platform, f"{sys.platform} on ") + processor()
+    return systems.get(sys.platform, f"{sys.platform} on ") + processor_kind()
 
 
-def host_processors() -> int:
-    """Returns the number of CPUs that this process may use."""
+def count_host_cpus() -> int:
+    """Returns how many CPUs this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def no_spike() -> str:
+def explain_no_spike() -> str:
     """Returns the message that Spike is not available here, with alternatives."""
     return (
         f"Spike is available only for Linux on x86-64, and this host is {host_name()}: add `machine='sim'`"
@@ -45,7 +45,7 @@ def no_spike() -> str:
     )
 
 
-def no_linux_guests() -> str:
+def explain_no_linux_guests() -> str:
     """Returns the message that Linux guests are not available here, with alternatives."""
     return (
         "policies for Linux and their programs are built only on x86-64, and this host is"
@@ -55,5 +55,5 @@ def no_linux_guests() -> str:
 
 def need_linux_guests() -> None:
     """Raises MachineUnfit if Linux guests are not available."""
-    if not is_complete():
-        raise MachineUnfit(no_linux_guests())
+    if not supports_all_machines():
+        raise MachineUnfit(explain_no_linux_guests())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Starts, supervises and ends a process group of the host."""
+"""Starts, watches and ends processes of the host, together with their child processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from schedlab.base.display.activity import begin_display
-from schedlab.base.host.disk import LOOK_SECONDS, DiskWatch
+from schedlab.base.host.disk import CHECK_INTERVAL_S, DiskWatch
 from schedlab.errors import SchedlabError
 
 T = TypeVar("T")
@@ -33,10 +33,10 @@ def supervise(
     seconds: float,
     has_problem: Callable[[], bool] | None = None,
 ) -> int | None:
-    """Runs a machine in `folder`; returns its exit status, or None if it was killed.
+    """Runs a machine's command in `folder`; returns its exit status, or None if it was killed.
 
-    It is killed after `seconds`, or when `has_problem` returns true. The machine and its children
-    are one process group, which is killed at the end.
+    It is killed after `seconds`, or when `has_problem` returns True. Its process group, which
+    includes child processes, is killed at the end. `console`: receives all output.
     """
     with console.open("wb") as log:
         process = subprocess.Popen(
@@ -55,33 +55,35 @@ def supervise(
         return status if ended else None
 
 
-def attend(command: Sequence[str], disk: DiskWatch) -> int:
+def run_interactively(command: Sequence[str], disk: DiskWatch) -> int:
     """Runs a program interactively in this terminal; returns its exit status.
 
-    Raises SchedlabError if a problem with the disk ended it.
+    Raises SchedlabError if the program was ended because of a problem with the disk.
     """
     begin_display()
     process = subprocess.Popen(command)
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    previous_handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         while not disk.has_problem():
             with suppress(subprocess.TimeoutExpired):
-                return process.wait(LOOK_SECONDS)
+                return process.wait(CHECK_INTERVAL_S)
         raise SchedlabError(disk.problem)
     finally:
         process.terminate()
         process.wait()
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous_handler)
 
 
 def _ends_within(
     process: subprocess.Popen[bytes], seconds: float, has_problem: Callable[[], bool] | None
 ) -> bool:
-    """Waits for a process in a thread; returns False after `seconds` or a problem.
+    """Waits for the end of a process; returns False after `seconds`, or when `has_problem` returns
+    True.
 
-    Popen's wait with a timeout polls, which would prolong short runs, and some sandboxes lack
-    pidfd_open(). The process is not reaped here, so that its PID is not reused before its group is
-    killed. On macOS, Python before 3.13 lacks waitid(), so it is reaped there.
+    It waits in a thread: Popen's wait with a timeout polls, which would prolong short runs, and
+    some sandboxes lack pidfd_open(). It does not reap the process, so that its PID is not reused
+    before its group is killed. (On macOS, Python before 3.13 lacks waitid(), so the process is
+    reaped here.)
     """
 
     def wait() -> None:
@@ -93,9 +95,9 @@ def _ends_within(
 
     waiter = threading.Thread(target=wait, daemon=True)
     waiter.start()
-    end = time.monotonic() + seconds
-    while (left := end - time.monotonic()) > 0 and not (has_problem and has_problem()):
-        waiter.join(min(left, LOOK_SECONDS) if has_problem else left)
+    end_s = time.monotonic() + seconds
+    while (remaining_s := end_s - time.monotonic()) > 0 and not (has_problem and has_problem()):
+        waiter.join(min(remaining_s, CHECK_INTERVAL_S) if has_problem else remaining_s)
         if not waiter.is_alive():
             return True
     return False
@@ -104,7 +106,7 @@ def _ends_within(
 async def supervise_async(
     command: Sequence[str], folder: Path, console: Path, seconds: float
 ) -> int | None:
-    """Does the same in a coroutine; cancellation kills the machine."""
+    """Does the same as `supervise`, as a coroutine; cancelling it kills the machine."""
     stop = threading.Event()
     work = asyncio.to_thread(supervise, command, folder, console, seconds, stop.is_set)
     task = asyncio.ensure_future(work)
@@ -116,8 +118,8 @@ async def supervise_async(
         raise
 
 
-async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Awaits a coroutine without interruption; a cancellation takes effect afterwards."""
+async def await_completely(work: Coroutine[Any, Any, T]) -> T:
+    """Awaits a coroutine completely; a cancellation takes effect afterwards."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
@@ -127,22 +129,23 @@ async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
 
 
 @dataclass
-class Caught:
-    """The signal that requested the program's end; 0 if none did."""
+class CaughtSignal:
+    """Which signal asked this program to end; `number` is 0 if none did."""
 
     number: int = 0
 
 
 @contextmanager
-def cancelled_by_signals(task: asyncio.Future[Any] | None) -> Iterator[Caught]:
-    """Makes SIGINT, SIGTERM and SIGHUP cancel a task, which ends its processes.
+def cancelled_by_signals(task: asyncio.Future[Any] | None) -> Iterator[CaughtSignal]:
+    """Makes SIGINT, SIGTERM and SIGHUP cancel a task within the block.
 
-    Afterwards the previous handlers are restored. Has no effect outside of the main thread.
+    Yields an object that holds the signal's number. Afterwards, the previous handlers are restored.
+    Outside of the main thread, it has no effect.
     """
     assert task is not None
     loop = asyncio.get_running_loop()
-    caught = Caught()
-    # only the main thread receives signals
+    caught = CaughtSignal()
+    # signals arrive only in the main thread
     if threading.current_thread() is not threading.main_thread():
         yield caught
         return
@@ -153,46 +156,47 @@ def cancelled_by_signals(task: asyncio.Future[Any] | None) -> Iterator[Caught]:
             task.cancel()
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.getsignal(number) for number in numbers}
+    previous_handlers = {number: signal.getsignal(number) for number in numbers}
     for number in numbers:
         loop.add_signal_handler(number, catch, number)
     try:
         yield caught
     finally:
-        for number, handler in before.items():
+        for number, handler in previous_handlers.items():
             loop.remove_signal_handler(number)
-            # asyncio restores the default action, which would end the program without cleaning up.
+            # asyncio would restore the default action, which ends the program without cleaning up.
             signal.signal(number, handler)
 
 
 @contextmanager
-def signals_caught() -> Iterator[Caught]:
-    """Notes the first signal; a second one of the same kind has its usual effect.
+def catch_signals() -> Iterator[CaughtSignal]:
+    """Notes the first signal that arrives within the block, instead of ending the program.
 
-    Has no effect outside of the main thread.
+    A second signal of the same kind has its usual effect. Outside of the main thread, it has no
+    effect.
     """
-    caught = Caught()
+    caught = CaughtSignal()
     if threading.current_thread() is not threading.main_thread():
         yield caught
         return
 
     def catch(number: int, frame: FrameType | None) -> None:
         caught.number = number
-        signal.signal(number, before[signal.Signals(number)])
+        signal.signal(number, previous_handlers[signal.Signals(number)])
 
-    before = {
+    previous_handlers = {
         number: signal.signal(number, catch)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     }
     try:
         yield caught
     finally:
-        for number, handler in before.items():
+        for number, handler in previous_handlers.items():
             signal.signal(number, handler)
 
 
 async def end_group(process: asyncio.subprocess.Process) -> None:
-    """Ends a process group by SIGTERM, and by SIGKILL after the grace period."""
+    """Ends a process group with SIGTERM, and after _GRACE_SECONDS with SIGKILL."""
     signal_group(process.pid, signal.SIGTERM)
     waiting = asyncio.ensure_future(process.wait())
     await asyncio.wait([waiting], timeout=_GRACE_SECONDS)
@@ -201,9 +205,9 @@ async def end_group(process: asyncio.subprocess.Process) -> None:
 
 
 def signal_group(leader: int, number: signal.Signals) -> None:
-    """Sends a signal to a process group that may have ended.
+    """Sends a signal to a process group, which may already have ended.
 
-    macOS reports a PermissionError if the group's leader has ended but is not reaped.
+    macOS reports PermissionError if the group's leader has ended but was not reaped.
     """
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)

@@ -18,14 +18,15 @@ from typing import Any
 from schedlab.errors import SchedlabError
 
 _POLARS_THREADS = "POLARS_MAX_THREADS"
-_INTERRUPT = [signal.SIGINT]
+_INTERRUPT_SIGNALS = [signal.SIGINT]
 
 
 class _Process(SpawnProcess):
-    """A spawned process that does not run the caller's main script again, because scripts use the API.
+    """A process that does not run the user's main script again, as multiprocessing usually would.
 
-    It gives Polars one thread, because tables are small and other workers use the other CPUs.
-    Ctrl-C, which reaches all processes of a terminal, is blocked until `prepare` ignores it.
+    Scripts may use the Python API without `if __name__ == "__main__"`. The process gives Polars one
+    thread, because tables are small and other workers use the other CPUs. Ctrl-C reaches all
+    processes of a terminal; here it is blocked until `prepare_worker` ignores it.
     """
 
     @staticmethod
@@ -33,8 +34,8 @@ class _Process(SpawnProcess):
         main, threads = sys.modules["__main__"], os.environ.get(_POLARS_THREADS)
         sys.modules["__main__"] = ModuleType("__main__")
         os.environ[_POLARS_THREADS] = "1"
-        resource_tracker.ensure_running()  # started here, because it unblocks the signal
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPT)
+        resource_tracker.ensure_running()  # started here, because its start unblocks the signal
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPT_SIGNALS)
         try:
             return SpawnProcess._Popen(process_obj)
         finally:
@@ -49,17 +50,18 @@ class _Context(SpawnContext):
     Process = _Process
 
 
-SPAWNED = _Context()
-"""Spawns processes; a fork would copy locks held by threads of Polars and others."""
+SPAWN_CONTEXT = _Context()
+"""Starts processes by spawning. A fork would copy locks held by threads of Polars and others."""
 
 
 @contextmanager
 def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Yields a pool of processes; work not begun at the end of the block is dropped.
+    """Yields a pool of `workers` processes.
 
-    Raises SchedlabError if a process was killed.
+    Work that has not begun at the end of the block is dropped. Raises SchedlabError if a process
+    was killed.
     """
-    pool = ProcessPoolExecutor(workers, SPAWNED, prepare)
+    pool = ProcessPoolExecutor(workers, SPAWN_CONTEXT, prepare_worker)
     try:
         yield pool
     except BrokenProcessPool as error:
@@ -71,7 +73,7 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(cancel_futures=True)
 
 
-def prepare() -> None:
-    """Prepares a worker: it ignores Ctrl-C, which the parent handles."""
+def prepare_worker() -> None:
+    """Prepares a worker process: it ignores Ctrl-C, which the parent process handles."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPT)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPT_SIGNALS)

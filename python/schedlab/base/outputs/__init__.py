@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Parses the output of Linux benchmarks into numbers, by names that include the unit.
+"""Parses the output of Linux benchmarks into numbers, whose names include the unit.
 
-    figures("sysbench cpu --threads=8 run", console)["events_per_second"]
+parse_figures("sysbench cpu --threads=8 run", console)["events_per_second"]
 
-Only values that a trace does not contain are parsed. Other text, such as a console's, is ignored.
+Parses only values that a trace does not contain. Ignores other text on the console.
 """
 
 from __future__ import annotations
@@ -17,28 +17,29 @@ Figures = dict[str, float]
 
 
 class OutputError(ValueError):
-    """A benchmark's output is incomplete; the message says what is missing."""
+    """The output of a benchmark is incomplete; the message says what is missing."""
 
 
-def figures(command: str, text: str) -> Figures:
-    """Returns the values in a command's output; empty for unknown programs.
+def parse_figures(command: str, text: str) -> Figures:
+    """Returns the values in the output of a benchmark; empty for other programs.
 
     Raises OutputError if the output is incomplete.
     """
     try:
         words = shlex.split(command)
-    except ValueError:  # a quote without its other one, as in the name of a file
+    except ValueError:  # the command has an unclosed quote, as in a file's name
         return {}
     read = READERS.get(words[0].rpartition("/")[2]) if words else None
     return read(text.replace("\r", "")) if read else {}
 
 
 def _number_after(program: str, text: str, what: str, pattern: str) -> float:
-    """Returns the number in the pattern's group, for the first match at the beginning of a line."""
+    """Returns the number that the pattern's group matches, at the first line that begins with the pattern."""
     match = re.search(rf"^\s*{pattern}", text, re.MULTILINE)
     if not match:
         raise OutputError(
-            f"{program} printed no {what}: it did not finish, or its version is not supported"
+            f"{program} printed no {what}: its version is not supported, or it did not finish; read"
+            " console.log"
         )
     return float(match[1])
 
@@ -62,7 +63,7 @@ def _hackbench(text: str) -> Figures:
 # other programs in the same file.
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
-_COLUMNS = (
+_STRESS_NG_COLUMNS = (
     "bogo_ops",
     "elapsed_s",
     "user_s",
@@ -70,34 +71,34 @@ _COLUMNS = (
     "bogo_ops_per_second",
     "bogo_ops_per_cpu_second",
 )
-"""Columns after a stressor's name; the rates are by real time and by CPU time."""
-_LINE = re.compile(r"^stress-ng: metrc: +\[\d+\] +(.*)$", re.MULTILINE)
+"""The columns after the name of a stressor. Rates are per real time, and per CPU time."""
+_STRESS_NG_LINE = re.compile(r"^stress-ng: metrc: +\[\d+\] +(.*)$", re.MULTILINE)
 
 
 def _stress_ng(text: str) -> Figures:
     """Returns `bogo_ops_per_second` (real time) and its components, for a single stressor."""
-    rows = [row for line in _LINE.findall(text) if (row := _row(line.split()))]
+    rows = [row for line in _STRESS_NG_LINE.findall(text) if (row := _stress_ng_row(line.split()))]
     if not rows:
         raise OutputError(
-            "stress-ng printed no metrics: it did not finish, is older than 0.15, or "
-            "ran without --metrics-brief"
+            "stress-ng printed no metrics: run version 0.15 or newer, with --metrics-brief, "
+            "to its end"
         )
     if len(rows) > 1:
         raise OutputError(f"stress-ng reported {len(rows)} stressors; run one at a time")
     return rows[0]
 
 
-def _row(words: list[str]) -> Figures | None:
-    """Returns the row, or None for a heading or another metric."""
-    numbers = words[1 : 1 + len(_COLUMNS)]
-    if len(numbers) < len(_COLUMNS) or not all(map(_NUMBER.fullmatch, numbers)):
+def _stress_ng_row(words: list[str]) -> Figures | None:
+    """Returns the values of a line, or None for headings and other metrics."""
+    numbers = words[1 : 1 + len(_STRESS_NG_COLUMNS)]
+    if len(numbers) < len(_STRESS_NG_COLUMNS) or not all(map(_NUMBER.fullmatch, numbers)):
         return None
-    return dict(zip(_COLUMNS, map(float, numbers), strict=True))
+    return dict(zip(_STRESS_NG_COLUMNS, map(float, numbers), strict=True))
 
 
 # --- sysbench 1.0
 
-_LINES = {
+_SYSBENCH_PATTERNS = {
     "threads": r"Number of threads: ([\d.]+)",
     "events_per_second": r"events per second: +([\d.]+)",
     "elapsed_s": r"total time: +([\d.]+)s$",
@@ -109,7 +110,7 @@ _LINES = {
 }
 _PERCENTILE = re.compile(r"^\s*(\d+)th percentile: +([\d.]+)$", re.MULTILINE)
 _BUCKET = re.compile(r"^ *([\d.]+) \|\**  *(\d+)$", re.MULTILINE)
-_FROM_HISTOGRAM = (50, 95, 99)
+_HISTOGRAM_PERCENTS = (50, 95, 99)
 
 
 def _sysbench(text: str) -> Figures:
@@ -119,29 +120,34 @@ def _sysbench(text: str) -> Figures:
     rounds latencies to 10 µs, and to 1 µs in the histogram.
     """
     named_figures = {
-        name: _number_after("sysbench", text, name, line) for name, line in _LINES.items()
+        name: _number_after("sysbench", text, name, pattern)
+        for name, pattern in _SYSBENCH_PATTERNS.items()
     }
     named_figures.update(
-        {f"latency_p{which}_ms": float(at) for which, at in _PERCENTILE.findall(text)}
+        {f"latency_p{percent}_ms": float(latency) for percent, latency in _PERCENTILE.findall(text)}
     )
     buckets = [(float(value), int(count)) for value, count in _BUCKET.findall(text)]
     if buckets:
-        counted = sum(count for _, count in buckets)
-        if counted != named_figures["events"]:
+        histogram_events = sum(count for _, count in buckets)
+        if histogram_events != named_figures["events"]:
             raise OutputError(
-                f"sysbench printed a histogram of {counted} events but ran "
-                f"{named_figures['events']:.0f}: lines of its output are missing"
+                f"sysbench printed a histogram of {histogram_events} events but ran "
+                f"{named_figures['events']:.0f}: lines of its output are missing; run it again"
             )
-        named_figures.update({f"latency_p{p}_ms": _percentile(buckets, p) for p in _FROM_HISTOGRAM})
+        named_figures.update(
+            {f"latency_p{p}_ms": _percentile(buckets, p) for p in _HISTOGRAM_PERCENTS}
+        )
     return named_figures
 
 
 def _percentile(buckets: list[tuple[float, int]], percent: int) -> float:
-    """Returns the lowest bucket that at least `percent` % of all events do not exceed."""
-    counted = accumulate(count for _, count in buckets)
+    """Returns the upper bound of the first bucket that includes `percent` % of all events."""
+    cumulative_counts = accumulate(count for _, count in buckets)
     needed = sum(count for _, count in buckets) * percent / 100
     return next(
-        value for (value, _), so_far in zip(buckets, counted, strict=True) if so_far >= needed
+        value
+        for (value, _), so_far in zip(buckets, cumulative_counts, strict=True)
+        if so_far >= needed
     )
 
 

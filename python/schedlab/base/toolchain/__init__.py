@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Tools, compilers and builds of the C sources, and the policies that they define; independent of machines."""
+"""Compilers, builds of the C sources, and the list of policies that the C sources define."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads the properties of a BPF object file that the kernel's verifier checks."""
+"""Reads from a BPF object file what the kernel's verifier limits: calls, stack and loops."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from schedlab.base.toolchain.source_lines import from_root
-from schedlab.base.toolchain.tools import output, system_compiler
+from schedlab.base.toolchain.source_lines import path_from_root
+from schedlab.base.toolchain.tools import program_output, require_system_compiler
 from schedlab.errors import BuildFailed
 
 STACK_BYTES = 512  # of a program and all that it calls
@@ -17,7 +17,7 @@ CALL_DEPTH = 8  # frames
 
 @dataclass
 class Function:
-    """A function of the object: its calls, stack and loops."""
+    """A function in a BPF object: its calls, its stack and its loops."""
 
     name: str
     section: str
@@ -33,41 +33,41 @@ class Function:
     previous: str = ""  # the instruction read last
 
     def unguarded_loop(self) -> str | None:
-        """Returns a line of a loop without a guard, or None if there is no such loop."""
+        """Returns a source line of a loop without a guard (`can_loop`), or None if all loops have one."""
         loops = _loops(self.successors.keys() - self.guards, self.successors)
         return self.lines.get(min(map(min, loops)), "an unknown line") if loops else None
 
     def nesting(self) -> dict[int, tuple[str, ...]]:
-        """Returns the first lines of the loops around each instruction, the outermost first.
-
-        Instructions outside of loops are omitted.
-        """
-        around: dict[int, tuple[str, ...]] = {}
-        self._nest(set(self.successors), (), around)
-        return around
+        """Returns, for each instruction within loops, the first lines of these loops, outermost first."""
+        enclosing_loops: dict[int, tuple[str, ...]] = {}
+        self._nest(set(self.successors), (), enclosing_loops)
+        return enclosing_loops
 
     def _nest(
-        self, inside: set[int], outer: tuple[str, ...], around: dict[int, tuple[str, ...]]
+        self,
+        instructions: set[int],
+        outer: tuple[str, ...],
+        enclosing_loops: dict[int, tuple[str, ...]],
     ) -> None:
-        for loop in _loops(inside, self.successors):
+        for loop in _loops(instructions, self.successors):
             entries = {
-                to
+                target
                 for index, targets in self.successors.items()
                 if index not in loop
-                for to in targets
-                if to in loop
+                for target in targets
+                if target in loop
             }
             first = min(entries or loop)
             line = self.lines.get(first, "an unknown line")
-            # Two back edges to the same beginning are one loop.
+            # Two jumps back to the same instruction are one loop.
             chain = outer if outer and outer[-1] == line else (*outer, line)
-            around.update(dict.fromkeys(loop, chain))
-            self._nest(loop - {first}, chain, around)
+            enclosing_loops.update(dict.fromkeys(loop, chain))
+            self._nest(loop - {first}, chain, enclosing_loops)
 
 
 @dataclass
 class Object:
-    """A BPF object file."""
+    """The functions, sections and relocations of a BPF object file."""
 
     functions: list[Function]
     sections: dict[str, str]  # name to flags
@@ -80,62 +80,71 @@ class Object:
         raise ValueError(f"no function at {section}+{address:#x}")
 
     def deepest(self, function: Function, callers: tuple[str, ...] = ()) -> tuple[int, int]:
-        """Returns stack bytes and frames of the deepest call chain.
+        """Returns the stack bytes and the number of frames of the deepest chain of calls.
 
         Raises ValueError for recursion.
         """
         if function.name in callers:
             raise ValueError("recursion: " + " > ".join((*callers, function.name)))
-        below = [
+        callee_depths = [
             self.deepest(self.function_at(section, address), (*callers, function.name))
             for section, address in function.calls
         ]
-        # The kernel rounds frames up to 32 bytes.
+        # The kernel rounds each frame up to a multiple of 32 bytes.
         stack = (max(function.stack, 1) + 31) // 32 * 32
         return (
-            stack + max((bytes_ for bytes_, _ in below), default=0),
-            1 + max((frames for _, frames in below), default=0),
+            stack + max((bytes_ for bytes_, _ in callee_depths), default=0),
+            1 + max((frames for _, frames in callee_depths), default=0),
         )
 
 
-def _loops(inside: set[int], successors: dict[int, list[int]]) -> list[set[int]]:
-    """Returns the strongly connected components with cycles (Tarjan 1972)."""
-    numbers: dict[int, int] = {}
+def _loops(instructions: set[int], successors: dict[int, list[int]]) -> list[set[int]]:
+    """Returns the loops: strongly connected components of the control flow graph (Tarjan 1972)."""
+    visit_numbers: dict[int, int] = {}
     lowest: dict[int, int] = {}
     path: list[int] = []
     loops: list[set[int]] = []
-    for root in sorted(inside):
+    for root in sorted(instructions):
         stack: list[tuple[int, list[int]]] = []
-        if root not in numbers:
-            numbers[root] = lowest[root] = len(numbers)
+        if root not in visit_numbers:
+            visit_numbers[root] = lowest[root] = len(visit_numbers)
             path.append(root)
-            stack.append((root, [to for to in successors[root] if to in inside]))
+            stack.append((root, [target for target in successors[root] if target in instructions]))
         while stack:
-            node, left = stack[-1]
-            if left:
-                to = left.pop()
-                if to not in numbers:
-                    numbers[to] = lowest[to] = len(numbers)
-                    path.append(to)
-                    stack.append((to, [then for then in successors[to] if then in inside]))
-                elif to in path:
-                    lowest[node] = min(lowest[node], numbers[to])
+            node, pending = stack[-1]
+            if pending:
+                target = pending.pop()
+                if target not in visit_numbers:
+                    visit_numbers[target] = lowest[target] = len(visit_numbers)
+                    path.append(target)
+                    stack.append(
+                        (
+                            target,
+                            [
+                                successor
+                                for successor in successors[target]
+                                if successor in instructions
+                            ],
+                        )
+                    )
+                elif target in path:
+                    lowest[node] = min(lowest[node], visit_numbers[target])
                 continue
             stack.pop()
             if stack:
                 lowest[stack[-1][0]] = min(lowest[stack[-1][0]], lowest[node])
-            if lowest[node] == numbers[node]:
-                part = set(path[path.index(node) :])
+            if lowest[node] == visit_numbers[node]:
+                component = set(path[path.index(node) :])
                 del path[path.index(node) :]
-                if len(part) > 1 or node in successors[node]:
-                    loops.append(part)
+                if len(component) > 1 or node in successors[node]:
+                    loops.append(component)
     return loops
 
 
-def _lines_of(tool: str, *arguments: str) -> list[str]:
-    """Returns the output of an LLVM tool. Raises BuildFailed if it is empty."""
-    program = system_compiler().tool(f"llvm-{tool}")
-    listing = output(program, *arguments)
+def _output_lines(tool: str, *arguments: str) -> list[str]:
+    """Returns the output lines of an LLVM tool. Raises BuildFailed if there are none."""
+    program = require_system_compiler().tool(f"llvm-{tool}")
+    listing = program_output(program, *arguments)
     if not listing:
         raise BuildFailed(f"{program} printed nothing about {arguments[-1]}: install llvm-19")
     return listing.splitlines()
@@ -144,7 +153,7 @@ def _lines_of(tool: str, *arguments: str) -> list[str]:
 def _sections(path: Path) -> tuple[dict[str, str], list[str]]:
     flags: dict[str, str] = {}
     names: list[str] = []
-    for line in _lines_of("readelf", "-SW", str(path)):
+    for line in _output_lines("readelf", "-SW", str(path)):
         match = re.match(
             r"\s*\[\s*\d+\] (\S*)\s+\S+\s+[0-9a-f]{16} \S+ \S+ \S+\s+([A-Za-z]*)", line
         )
@@ -156,7 +165,7 @@ def _sections(path: Path) -> tuple[dict[str, str], list[str]]:
 
 def _functions(path: Path, section_names: list[str]) -> list[Function]:
     functions = []
-    for line in _lines_of("readelf", "-sW", str(path)):
+    for line in _output_lines("readelf", "-sW", str(path)):
         columns = line.split()
         if len(columns) == 8 and columns[3] == "FUNC":
             start = int(columns[1], 16)
@@ -169,7 +178,7 @@ def _functions(path: Path, section_names: list[str]) -> list[Function]:
 def _relocations(path: Path) -> list[tuple[str, str, str]]:
     relocations = []
     section = ""
-    for line in _lines_of("readelf", "-rW", str(path)):
+    for line in _output_lines("readelf", "-rW", str(path)):
         header = re.match(r"Relocation section '\.rel(\S+)'", line)
         if header:
             section = header[1]
@@ -191,7 +200,7 @@ def _read_instruction(result: Object, section: str, index: int, instruction: str
     function = result.function_at(section, index * 8)
     for offset in re.findall(r"r10 - (0x[0-9a-f]+)", instruction):
         function.stack = max(function.stack, int(offset, 16))
-    # An address on the stack: a copy of r10, and next the offset.
+    # An address on the stack is computed by a copy of r10, followed by an addition.
     address = re.match(r"(r\d+) \+= -(0x[0-9a-f]+)", instruction)
     if address and function.previous == f"{address[1]} = r10":
         function.stack = max(function.stack, int(address[2], 16))
@@ -199,7 +208,7 @@ def _read_instruction(result: Object, section: str, index: int, instruction: str
     if "callx" in instruction:
         function.indirect_calls += 1
     elif match := re.match(r"call (-?0x[0-9a-f]+)", instruction):
-        # Relative to the next instruction within the section; a relocation corrects it later.
+        # Relative to the next instruction in the section. A relocation may correct it later.
         function.calls.append((section, (index + 1 + int(match[1], 16)) * 8))
         function.call_places.append(index)
     function.successors[index] = _successors(index, instruction)
@@ -212,14 +221,14 @@ def read_object(path: Path) -> Object:
     flags, names = _sections(path)
     result = Object(_functions(path, names), flags, _relocations(path))
     section = place = ""
-    for line in _lines_of("objdump", "-drl", "--no-show-raw-insn", str(path)):
+    for line in _output_lines("objdump", "-drl", "--no-show-raw-insn", str(path)):
         if header := re.match(r"Disassembly of section (\S+):", line):
             section = header[1]
         elif code := re.match(r"\s+(\d+):\t(.*)", line):
             _read_instruction(result, section, int(code[1]), code[2].strip())
             result.function_at(section, int(code[1]) * 8).lines[int(code[1])] = place
         elif source := re.match(r"; (/?\S+\.[ch]:\d+)$", line):
-            place = from_root(source[1])
+            place = path_from_root(source[1])
         elif call := re.match(r"\s+([0-9a-f]{16}):\s+R_BPF_64_32\s+(\S+)", line):
             index = int(call[1], 16) // 8
             caller = result.function_at(section, index * 8)

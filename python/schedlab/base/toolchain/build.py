@@ -15,56 +15,68 @@ from typing import NoReturn
 
 from schedlab.base.display.activity import Update, working
 from schedlab.base.display.numbers import percent
-from schedlab.base.host.processor import host_processors
+from schedlab.base.host.processor import count_host_cpus
 from schedlab.base.toolchain.committed import committed_module
-from schedlab.base.toolchain.diagnosis import check_source, first_lines, named_in
+from schedlab.base.toolchain.diagnosis import check_source, first_lines, policies_mentioned_in
 from schedlab.base.toolchain.needs import need
-from schedlab.base.toolchain.tools import compiler, find_make, find_system_compiler
-from schedlab.environment import need_execution
+from schedlab.base.toolchain.tools import (
+    find_make,
+    find_system_compiler,
+    require_compiler,
+    run_captured,
+)
+from schedlab.environment import require_execution
 from schedlab.errors import BuildFailed, WrongUsage
-from schedlab.paths import BUILD, INSTALLED, ROOT
+from schedlab.paths import BUILD_FOLDER, IS_INSTALLED, ROOT
 
-KERNEL = BUILD / "kernel.elf"
-IMAGE = BUILD / "disk.img"
-SIMULATOR = BUILD / "sim" / "schedlab-sim"
-PARTS = {"kernel": KERNEL, "disk": IMAGE, "simulator": SIMULATOR, "mkfs": BUILD / "mkfs"}
-"""Files that machines start from, by their names in manifests, and the maker of disks."""
+KERNEL_PROGRAM = BUILD_FOLDER / "kernel.elf"
+DISK_IMAGE = BUILD_FOLDER / "disk.img"
+SIMULATOR_PROGRAM = BUILD_FOLDER / "sim" / "schedlab-sim"
+BUILT_FILES = {
+    "kernel": KERNEL_PROGRAM,
+    "disk": DISK_IMAGE,
+    "simulator": SIMULATOR_PROGRAM,
+    "mkfs": BUILD_FOLDER / "mkfs",
+}
+"""Files that machines start from, and the program that makes disks, by their names in manifests."""
 SIMULATOR_LIBRARY = "build/sim/libschedlab-sim.so"
-"""The library that the simulator's Python binding loads."""
-POLICY_COST = BUILD / "policy_cost.elf"
-POLICY_LIST = BUILD / "policy_list"
-MODEL = BUILD / "model" / "libschedlab-model.so"
-"""The library that computes the monitor's model from a trace (model/model.h)."""
-MODULE = BUILD / "page" / "machine.wasm"
-"""The model and the simulator as WebAssembly, for a page."""
+"""The shared library of the simulator for Python."""
+POLICY_COST = BUILD_FOLDER / "policy_cost.elf"
+POLICY_LIST = BUILD_FOLDER / "policy_list"
+MODEL_LIBRARY = BUILD_FOLDER / "model" / "libschedlab-model.so"
+"""The shared library that computes the monitor's frames from a trace (model/model.h)."""
+WASM_MODULE = BUILD_FOLDER / "page" / "machine.wasm"
+"""The simulator and the monitor's model as a WebAssembly module, for web pages."""
 
-# A line of `make --trace` before a target is made.
-_TARGET = re.compile(r"^\S*[Mm]akefile:\d+: .*target '([^']+)'|^\S+\.mk:\d+: .*target '([^']+)'")
+# The line that `make --trace` prints before it makes a target.
+_MADE_TARGET = re.compile(
+    r"^\S*[Mm]akefile:\d+: .*target '([^']+)'|^\S+\.mk:\d+: .*target '([^']+)'"
+)
 
 
 def build(*targets: str, variables: Mapping[str, str] | None = None) -> None:
-    """Updates targets of the Makefile. Only one build runs at a time; others wait.
+    """Updates targets of the Makefile.
 
-    `variables` are variables of the Makefile.
+    Only one process builds at a time; others wait. `variables`: variables of the Makefile.
     """
-    if INSTALLED:
-        lacking = [target for target in targets if not (ROOT / target).exists()]
-        if lacking:
-            need_checkout(", ".join(lacking))
+    if IS_INSTALLED:
+        missing = [target for target in targets if not (ROOT / target).exists()]
+        if missing:
+            require_checkout(", ".join(missing))
         return
     if not (ROOT / "Makefile").exists():
         raise BuildFailed(f"{ROOT} has no Makefile; use a complete checkout")
-    need_execution(ROOT, "copy the checkout to another file system")
-    compiler()
+    require_execution(ROOT, "copy the checkout to another file system")
+    require_compiler()
     need("make")
     settings = [f"{name}={value}" for name, value in (variables or {}).items()]
     with working("building: another build ends first") as update, build_lock():
         run_make((*targets, *settings), update)
 
 
-def need_checkout(what: str) -> None:
-    """Raises WrongUsage in a package installed by pip."""
-    if INSTALLED:
+def require_checkout(what: str) -> None:
+    """Raises WrongUsage if pip installed this package, because `what` needs a checkout."""
+    if IS_INSTALLED:
         raise WrongUsage(
             f"{what}: the installed package has the simulator with the built-in "
             "policies and compiles nothing; use a checkout of schedlab for your own "
@@ -73,38 +85,39 @@ def need_checkout(what: str) -> None:
 
 
 @cache
-def machine_module() -> bytes:
-    """Returns the module stored in the repository, or else MODULE, built once.
+def wasm_module() -> bytes:
+    """Returns the WebAssembly module: the one in the repository if it is up to date, or else a
+    built one.
 
-    Later requests of pages do not wait for builds of other commands.
+    It is kept in memory, so that later requests of pages need not wait for other builds.
     """
-    return committed_module() or built_module()
+    return committed_module() or build_wasm_module()
 
 
-def built_module() -> bytes:
-    """Builds MODULE and returns it."""
-    build(str(MODULE.relative_to(ROOT)))
-    return MODULE.read_bytes()
+def build_wasm_module() -> bytes:
+    """Builds the WebAssembly module and returns it."""
+    build(str(WASM_MODULE.relative_to(ROOT)))
+    return WASM_MODULE.read_bytes()
 
 
 @contextmanager
 def build_lock() -> Iterator[None]:
-    """Holds the lock of build/ and creates that folder."""
-    BUILD.mkdir(exist_ok=True)
-    with (BUILD / ".lock").open("w") as lock:
+    """Holds the lock of the folder build/, which it creates if necessary."""
+    BUILD_FOLDER.mkdir(exist_ok=True)
+    with (BUILD_FOLDER / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def make_command(targets: tuple[str, ...]) -> list[str]:
-    """Returns the make command without -j, which dry runs do not need."""
-    words = {**compiler().variables(), **_of_system()}
-    settings = [f"{name}={value}" for name, value in words.items()]
+    """Returns the make command without the option -j."""
+    variables = {**require_compiler().variables(), **_system_compiler_variables()}
+    settings = [f"{name}={value}" for name, value in variables.items()]
     return [find_make() or "make", "--no-print-directory", "--trace", *settings, *targets]
 
 
-def _of_system() -> dict[str, str]:
-    """Returns the Makefile's variables for this host's own compiler."""
+def _system_compiler_variables() -> dict[str, str]:
+    """Returns the Makefile's variables for using this host's own compiler."""
     compiler = find_system_compiler()
     if not compiler:
         return {}
@@ -124,7 +137,7 @@ def run_make(targets: tuple[str, ...], update: Update) -> None:
     total = count_targets(targets, environment)
     if total == 0:
         return
-    command = [*make_command(targets), f"-j{host_processors()}"]
+    command = [*make_command(targets), f"-j{count_host_cpus()}"]
     with tempfile.TemporaryFile("w+", errors="replace") as complaints:
         make = subprocess.Popen(
             command,
@@ -149,35 +162,35 @@ def run_make(targets: tuple[str, ...], update: Update) -> None:
 
 
 def count_targets(targets: tuple[str, ...], environment: dict[str, str]) -> int:
-    """Returns the number of targets that make would make now."""
-    dry = subprocess.run(
-        [*make_command(targets), "--dry-run"],
-        cwd=ROOT,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    if dry.returncode:
-        raise_failure(dry.stderr)
-    return sum(1 for line in dry.stdout.splitlines() if _TARGET.match(line))
+    """Returns how many targets make would make now."""
+    dry_run = run_captured([*make_command(targets), "--dry-run"], cwd=ROOT, env=environment)
+    if dry_run.returncode:
+        raise_failure(dry_run.stderr)
+    return sum(1 for line in dry_run.stdout.splitlines() if _MADE_TARGET.match(line))
 
 
 def show_progress(make: subprocess.Popen[str], total: int, update: Update) -> None:
     """Shows make's progress until it ends."""
-    done = 0
+    made_count = 0
     assert make.stdout is not None
     for line in make.stdout:
-        match = _TARGET.match(line)
+        match = _MADE_TARGET.match(line)
         if match:
-            done += 1
-            update(f"building {done}/{total} ({percent(done / total, 0)}): {match[1] or match[2]}")
+            made_count += 1
+            update(
+                f"building {made_count}/{total} ({percent(made_count / total, 0)}): {match[1] or match[2]}"
+            )
 
 
 def raise_failure(message: str) -> NoReturn:
-    """Raises errors of the policies named in make's output, or else BuildFailed with that output."""
-    for source in named_in(message):
+    """Raises an error for a failed build.
+
+    If make's output names policies, it is about mistakes in them; otherwise BuildFailed has the
+    output.
+    """
+    for source in policies_mentioned_in(message):
         check_source(source)
-    raise BuildFailed(f"the build failed:\n{first_lines(message)}")
+    raise BuildFailed(
+        "the build failed; if the messages below do not name a file that you changed, run"
+        f" `./schedlab doctor`:\n{first_lines(message)}"
+    )

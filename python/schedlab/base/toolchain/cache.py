@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Lists and deletes schedlab's files in the cache, by their names.
+"""Lists and deletes schedlab's files in the user's cache.
 
-Files with other names are never deleted.
+Recognises them by their names, and never deletes files with other names.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from pathlib import Path
 
 from schedlab.paths import cache_folder
 
-_KEY, _SHORT = r"[0-9a-f]{64}", r"[0-9a-f]{16}"
+_HASH, _SHORT_HASH = r"[0-9a-f]{64}", r"[0-9a-f]{16}"
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the cache; `entries` are regular expressions of complete paths relative to the cache."""
+    """A kind of files in the cache. `entries`: regular expressions of their paths in the cache."""
 
     about: str
     again: str
-    """How the part is restored."""
+    """How the files come back after they were deleted."""
     entries: tuple[str, ...]
 
 
-PARTS = {
+CACHE_PARTS = {
     "python": Part(
         "Python environments, except the one in use",
         "the next command fetches its own",
-        (rf"python/({_KEY}|{_SHORT})(-3\.\d+)?",),
+        (rf"python/({_HASH}|{_SHORT_HASH})(-3\.\d+)?",),
     ),
     "spike": Part(
         "Spike, and what drives it",
@@ -53,20 +53,25 @@ PARTS = {
         "the Linux guest: packages and images",
         "the next guest fetches them, perhaps in newer versions",
         (
-            rf"linux/trees/{_SHORT}",
+            rf"linux/trees/{_SHORT_HASH}",
             r"linux/images/[0-9a-f]{24}\.cpio",
             r"linux/packages\.lock\.json",
         ),
     ),
+    "sched_ext": Part(
+        "sched_ext schedulers, ready for the simulator",
+        "the next run makes them again",
+        (rf"sched_ext/{_SHORT_HASH}\.(btf|image|json)",),
+    ),
     "charts": Part(
         "scripts that draw charts",
         "the next report makes them",
-        (rf"(charts|vega)-{_SHORT}\.js",),
+        (rf"(charts|vega)-{_SHORT_HASH}\.js",),
     ),
     "peers": Part(
         "simulators that benchmarks compare with",
         "their benchmark fetches them",
-        (rf"peers/[a-z0-9_-]+-{_SHORT}-3\.\d+",),
+        (rf"peers/[a-z0-9_-]+-{_SHORT_HASH}-3\.\d+",),
     ),
     "logs": Part(
         "logs of installations and of faults; how long runs took",
@@ -74,78 +79,94 @@ PARTS = {
         (r"errors/schedlab-error-[a-z0-9_]+\.log", r"install\.log", r"durations\.json"),
     ),
 }
-_REMOVED = r"(\.removed-\d+)?"
-"""Suffix of entries whose deletion was interrupted."""
-_NEVER_REMOVED = (r"(.*/)?lock", r"(install|python)\.lock", r"dask", r"tmp")
-"""Entries that stay: locks, and working folders of Dask and running commands."""
+_REMOVAL_SUFFIX = r"(\.removed-\d+)?"
+"""Suffix of an entry that is being deleted, or whose deletion was interrupted."""
+_PROTECTED_ENTRIES = (r"(.*/)?lock", r"(install|python)\.lock", r"dask", r"tmp")
+"""Entries that are never deleted: locks, and temporary folders of Dask and running commands."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of the cache."""
+    """A file or folder in the cache."""
 
     path: Path
     bytes: int
-    """Bytes on disk."""
+    """Bytes that it occupies on the disk."""
 
 
 def entries(part: str) -> list[Entry]:
-    """Returns the entries of a part that are not in use."""
-    patterns = [re.compile(f"({pattern}){_REMOVED}") for pattern in PARTS[part].entries]
+    """Returns the entries of one kind (a key of PARTS) that are not in use."""
+    patterns = [
+        re.compile(f"({pattern}){_REMOVAL_SUFFIX}") for pattern in CACHE_PARTS[part].entries
+    ]
     return [
         Entry(path, _size(path))
-        for path, name in _all()
+        for path, name in _all_entries()
         if any(pattern.fullmatch(name) for pattern in patterns) and not _is_in_use(path)
     ]
 
 
-def strangers() -> list[str]:
-    """Returns the names of files in the cache that are not schedlab's."""
-    ours = [
-        re.compile(f"({pattern}){_REMOVED}") for part in PARTS.values() for pattern in part.entries
+def unknown_files() -> list[str]:
+    """Returns the names of files in the cache that schedlab did not make."""
+    known_patterns = [
+        re.compile(f"({pattern}){_REMOVAL_SUFFIX}")
+        for part in CACHE_PARTS.values()
+        for pattern in part.entries
     ]
-    ours += [re.compile(pattern) for pattern in _NEVER_REMOVED]
-    return [name for _, name in _all() if not any(pattern.fullmatch(name) for pattern in ours)]
+    known_patterns += [re.compile(pattern) for pattern in _PROTECTED_ENTRIES]
+    return [
+        name
+        for _, name in _all_entries()
+        if not any(pattern.fullmatch(name) for pattern in known_patterns)
+    ]
 
 
 def remove(entry: Entry) -> None:
     """Deletes an entry, or only the link if it is one. Raises OSError."""
     if entry.path.is_dir() and not entry.path.is_symlink():
-        # Rename it first, because a half-deleted folder would look complete.
-        doomed = entry.path.with_name(f"{entry.path.name}.removed-{os.getpid()}")
-        entry.path.rename(doomed)
-        shutil.rmtree(doomed)
+        # Renamed first: an interrupted deletion must not leave a folder that looks complete.
+        renamed_path = entry.path.with_name(f"{entry.path.name}.removed-{os.getpid()}")
+        entry.path.rename(renamed_path)
+        shutil.rmtree(renamed_path)
     else:
         entry.path.unlink(missing_ok=True)
 
 
-def _all() -> Iterator[tuple[Path, str]]:
-    """Yields the entries of the cache and of its folders of parts, with relative names."""
-    holders = {
-        str(Path(entry).parent) for part in PARTS.values() for entry in part.entries if "/" in entry
+def _all_entries() -> Iterator[tuple[Path, str]]:
+    """Yields all entries of the cache and of the folders in it that hold entries, with their names."""
+    parent_names = {
+        str(Path(entry).parent)
+        for part in CACHE_PARTS.values()
+        for entry in part.entries
+        if "/" in entry
     }
-    yield from _in(cache_folder(), "", holders | {str(Path(holder).parent) for holder in holders})
+    yield from _entries_in(
+        cache_folder(),
+        "",
+        parent_names | {str(Path(parent_name).parent) for parent_name in parent_names},
+    )
 
 
-def _in(folder: Path, name: str, holders: set[str]) -> Iterator[tuple[Path, str]]:
+def _entries_in(folder: Path, name: str, parent_names: set[str]) -> Iterator[tuple[Path, str]]:
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         relative = f"{name}{path.name}"
-        if relative in holders and path.is_dir() and not path.is_symlink():
-            yield from _in(path, f"{relative}/", holders)
+        if relative in parent_names and path.is_dir() and not path.is_symlink():
+            yield from _entries_in(path, f"{relative}/", parent_names)
         else:
             yield path, relative
 
 
 def _is_in_use(path: Path) -> bool:
-    """Returns whether this process, or another visible one, runs a program in this folder."""
+    """Returns whether a visible process executes a program in this folder."""
     real = path.resolve()
-    running = [Path(sys.prefix).resolve(), *_programs()]
+    running = [Path(sys.prefix).resolve(), *_running_programs()]
     return any(program_path == real or real in program_path.parents for program_path in running)
 
 
-def _programs() -> Iterator[Path]:
-    """Yields the programs of all running commands, without resolving the last link, which leads to
-    the system's Python.
+def _running_programs() -> Iterator[Path]:
+    """Yields the programs that running processes execute.
+
+    The last link of a path is not resolved, because it leads to the system's Python.
     """
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -159,5 +180,5 @@ def _programs() -> Iterator[Path]:
 def _size(path: Path) -> int:
     if path.is_symlink() or not path.is_dir():
         return path.lstat().st_size
-    inside = (Path(place) / name for place, _, files in os.walk(path) for name in files)
-    return sum(entry.lstat().st_blocks * 512 for entry in inside)
+    files_inside = (Path(place) / name for place, _, files in os.walk(path) for name in files)
+    return sum(entry.lstat().st_blocks * 512 for entry in files_inside)

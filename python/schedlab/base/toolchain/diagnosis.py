@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Finds mistakes in a policy's source with the compiler, and words them the same for every command."""
+"""Finds mistakes in a policy's source, with messages that are the same in every command."""
 
 from __future__ import annotations
 
 import re
 import secrets
 import shlex
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.base.toolchain.source_lines import from_root
-from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.source_lines import path_from_root
+from schedlab.base.toolchain.tools import require_compiler, run_captured
 from schedlab.errors import BuildFailed, RuleBroken
 from schedlab.paths import ROOT
 
@@ -21,32 +20,33 @@ KERNEL_FLAGS = (
     "--target=riscv64-unknown-elf -march=rv64imac_zicsr_zicntr_zifencei -mabi=lp64 -mno-relax -mcmodel=medany"
     " -fno-omit-frame-pointer"
 )
-"""Must match the Makefile."""
+"""Compiler options for the kernel, which must equal those in the Makefile."""
 _POLICIES = ROOT / "policies"
 _STUDIES = _POLICIES / "studies"
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
-_POLICY = re.compile(r"(?<![\w-])policies/(?:studies/)?([\w-]+)\.[co]\b|\bpolicy_(\w+)")
-_LINES = 60
+_POLICY_MENTION = re.compile(r"(?<![\w-])policies/(?:studies/)?([\w-]+)\.[co]\b|\bpolicy_(\w+)")
+_LINES_MAX = 60
 _SIGNALLED = 128
-"""Lowest exit status of a program that a signal ended."""
-_LANGUAGE = f"{KERNEL_FLAGS} -ffreestanding -nostdlibinc -fno-color-diagnostics"
-_C = f"{_LANGUAGE} -std=c17"
-# C programs may use these C++ keywords as names.
+"""Exit statuses from this number on mean that a signal ended the program."""
+_COMMON_OPTIONS = f"{KERNEL_FLAGS} -ffreestanding -nostdlibinc -fno-color-diagnostics"
+_C_OPTIONS = f"{_COMMON_OPTIONS} -std=c17"
+# Words that C++ reserves, and C programs may use as names.
 _CPP_WORDS = "class delete explicit friend mutable namespace new operator private protected public template this throw"
 _CPP_WORDS += " try catch typename using virtual export"
-_PASSES = (
-    # Linux keeps shared memory in a separate address space; this pass checks it on all hosts.
-    f"{{clang}} {_C} -Wall -Wextra -Wdate-time -Werror -ferror-limit=5 -fno-gnu-inline-asm -fsyntax-only"
+_COMPILER_PASSES = (
+    # On Linux, shared memory is in a separate address space. This pass checks its use on all hosts.
+    f"{{clang}} {_C_OPTIONS} -Wall -Wextra -Wdate-time -Werror -ferror-limit=5 -fno-gnu-inline-asm -fsyntax-only"
     " '-DSHARED_MEMORY=__attribute__((address_space(1)))' {source}",
-    # Headers may have unused functions, which POLICY_FUNCTION allows; a policy's own file may not.
-    f"{{clang}} {_C} -Wno-everything -Wunused-function -Dunused=is_checked_for_use -fsyntax-only {{source}}",
-    # C++ reports numbers used as enumerations, which C accepts; its other errors are ignored.
-    f"{{clang}} {_LANGUAGE} -x c++ -std=c++20 -Wno-everything -ferror-limit=100 -fsyntax-only"
+    # Headers may contain unused functions, marked POLICY_FUNCTION; a policy's own file may not.
+    f"{{clang}} {_C_OPTIONS} -Wno-everything -Wunused-function -Dunused=is_checked_for_use -fsyntax-only {{source}}",
+    # A C++ compiler reports numbers used as enumerations, which C accepts. Its other errors are
+    # ignored.
+    f"{{clang}} {_COMMON_OPTIONS} -x c++ -std=c++20 -Wno-everything -ferror-limit=100 -fsyntax-only"
     f" {' '.join(f'-D{word}={word}_' for word in _CPP_WORDS.split())} {{source}}",
-    f"{{clang}} {_C} -w -O2 -gline-tables-only -c {{source}} -o {{out}}"
+    f"{{clang}} {_C_OPTIONS} -w -O2 -gline-tables-only -c {{source}} -o {{out}}"
     " && {linker} -e 0 {out} -o {out}.elf",
-    # Not optimised, because the optimiser would remove variables that are only written.
-    f"{{clang}} {_C} -w -O0 -c {{source}} -o {{out}} && {{linker}} -r -Map=- {{out}} -o {{out}}.map",
+    # Not optimised: the optimiser would remove variables that are written but never read.
+    f"{{clang}} {_C_OPTIONS} -w -O0 -c {{source}} -o {{out}} && {{linker}} -r -Map=- {{out}} -o {{out}}.map",
 )
 
 _PLACE = r"^(?P<file>\S[^:\n]*):(?P<line>\d+):\d+: "
@@ -60,15 +60,17 @@ _ENUMERATION = re.compile(
 _UNDEFINED = re.compile(
     r"undefined symbol: (\S+)\n>>> referenced by (?:[^\n(]+ \()?([^\n]+?:\d+)\b"
 )
-_IN_MAP = re.compile(r"^(?: *[0-9a-f]+){3} +\d+ (?:(\.\S+)| {16}([A-Za-z_][\w.]*))$", re.MULTILINE)
-"""An output section or a symbol in a map of ld.lld."""
-_CONSTANT = re.compile(r"\.(text|s?rodata|data\.rel\.ro|debug_)")
-"""Prefixes of read-only sections."""
-_FLOATING = re.compile(
+_MAP_ENTRY = re.compile(
+    r"^(?: *[0-9a-f]+){3} +\d+ (?:(\.\S+)| {16}([A-Za-z_][\w.]*))$", re.MULTILINE
+)
+"""A section or a symbol in ld.lld's map of a program."""
+_READ_ONLY_SECTION = re.compile(r"\.(text|s?rodata|data\.rel\.ro|debug_)")
+"""Beginnings of the names of read-only sections."""
+_FLOAT_HELPER = re.compile(
     r"__(?:add|sub|mul|div|neg|eq|ne|lt|le|gt|ge|unord|fix|float|extend|trunc|pow)\w*[sdt]f\w*"
 )
-_OF_MAKE = re.compile(r"^make(?:\[\d+\])?: .*\n?", re.MULTILINE)
-_GENERATED = re.compile(r"^\d+ (?:error|warning)s? generated\.\n", re.MULTILINE)
+_MAKE_MESSAGE = re.compile(r"^make(?:\[\d+\])?: .*\n?", re.MULTILINE)
+_DIAGNOSTIC_COUNT = re.compile(r"^\d+ (?:error|warning)s? generated\.\n", re.MULTILINE)
 _HOOK = re.compile(r"\(\*(\w+)\)\(")
 _ENUM_OF_POLICIES = re.compile(r"^enum (\w+) \{", re.MULTILINE)
 _HINTS = (
@@ -98,12 +100,12 @@ _HINTS = (
         "a hook has the parameters and the type that struct policy of policies/policy.h gives it",
     ),
 )
-"""Hints by patterns of the compiler's output."""
+"""Hints for authors of policies, by patterns of the compiler's output."""
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake; `compiles` is False for compiler errors, and True for broken rules of policies/policy.h."""
+    """A mistake in a policy. `compiles`: False for a compiler error, True for a broken rule of policy.h."""
 
     text: str
     compiles: bool
@@ -111,11 +113,11 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Subject:
-    """A policy's source.
+    """A policy's source, and how to compile it.
 
-    `name` is the file's name in messages; `symbol` is the name that the file must define. `place`
-    and `folder` are the paths of the file and of a folder for objects, as `run` sees them. `clang`
-    is the compiler's command. `run` executes a shell script and returns its output.
+    `name`: the file's name in messages. `symbol`: the name that the file must define. `place`: the
+    path of the file, and `folder` that of a folder for objects, both as `run` sees them. `clang`:
+    the compiler's command. `run`: executes a shell script and returns its output.
     """
 
     name: str
@@ -131,11 +133,11 @@ class Subject:
 def check_source(source: Path) -> None:
     """Compiles a policy as the simulator, the kernel and Linux would.
 
-    Raises BuildFailed with the compiler's output, or RuleBroken if the file compiles but is an
-    invalid policy.
+    Raises BuildFailed with the compiler's output, or RuleBroken if the file compiles but breaks a
+    rule of policy.h.
     """
-    name, text = from_root(str(source)), source.read_text(errors="replace")
-    if _in_policies(source) and not _NAME.fullmatch(source.stem):
+    name, text = path_from_root(str(source)), source.read_text(errors="replace")
+    if _is_in_policies(source) and not _NAME.fullmatch(source.stem):
         raise RuleBroken(
             f"{name}: a policy's name has a-z, 0-9, - and _, and begins with a letter;"
             " rename the file"
@@ -144,7 +146,7 @@ def check_source(source: Path) -> None:
         subject = Subject(
             *(name, symbol_of(source), text, str(source), folder),
             ("policies", "."),
-            shlex.join(compiler().clang),
+            shlex.join(require_compiler().clang),
             _run,
         )
         mistake = find_mistake(subject)
@@ -154,98 +156,105 @@ def check_source(source: Path) -> None:
         raise BuildFailed(f"{name}: does not compile:\n{mistake.text}")
 
 
-def named_in(output: str) -> Iterator[Path]:
-    """Yields the sources of policies named in a tool's output."""
-    names = {_in_c(name) for pair in _POLICY.findall(output) for name in pair if name}
+def policies_mentioned_in(output: str) -> Iterator[Path]:
+    """Yields the source files of the policies that a tool's output mentions."""
+    names = {_c_name(name) for pair in _POLICY_MENTION.findall(output) for name in pair if name}
     for source in sorted((*_POLICIES.glob("*.c"), *_STUDIES.glob("*.c"))):
-        if _in_c(source.stem) in names:
+        if _c_name(source.stem) in names:
             yield source
 
 
 def policy_of(source: Path) -> str:
-    """Returns a policy's name: the file's name in policies/, elsewhere the name in POLICY_DEFINITION."""
-    if _in_policies(source):
+    """Returns the name of the policy in a file.
+
+    In policies/, this is the file's name; elsewhere, it is the name in POLICY_DEFINITION.
+    """
+    if _is_in_policies(source):
         return source.stem
     text = source.read_text(errors="replace") if source.is_file() else ""
     names = re.findall(r"^POLICY_DEFINITION\s+policy_(\w+)", text, re.MULTILINE)
-    return source.stem if not names or _in_c(source.stem) in names else str(names[0])
+    return source.stem if not names or _c_name(source.stem) in names else str(names[0])
 
 
 def symbol_of(source: Path) -> str:
-    """Returns the C name of a file's policy."""
-    return f"policy_{_in_c(policy_of(source))}"
+    """Returns the name of the C structure that defines the policy in a file."""
+    return f"policy_{_c_name(policy_of(source))}"
 
 
-def _in_policies(source: Path) -> bool:
+def _is_in_policies(source: Path) -> bool:
     return source.resolve().parent in (_POLICIES, _STUDIES)
 
 
-def _in_c(name: str) -> str:
+def _c_name(name: str) -> str:
     return name.replace("-", "_")
 
 
 def find_mistake(subject: Subject) -> Mistake | None:
     """Returns the first mistake in a policy, or None."""
-    tools = compiler()
-    end = f"end-{secrets.token_hex(8)}"
+    tools = require_compiler()
+    end_marker = f"end-{secrets.token_hex(8)}"
     flags = " ".join(f"-I{folder}" for folder in subject.includes)
-    words = {
+    substitutions = {
         "source": f"{flags} {shlex.quote(subject.place)}",
         "out": shlex.quote(f"{subject.folder}/diagnosed.o"),
         "clang": subject.clang,
         "linker": shlex.join(tools.linker),
     }
     script = "\n".join(
-        f"({command.format_map(words)}) 2>&1; [ $? -lt {_SIGNALLED} ] || exit; echo {end}"
-        for command in _PASSES
+        f"({command.format_map(substitutions)}) 2>&1; [ $? -lt {_SIGNALLED} ] || exit; echo {end_marker}"
+        for command in _COMPILER_PASSES
     )
-    output = subject.run(script).replace(subject.place, subject.name).split(f"{end}\n")
-    if len(output) != len(_PASSES) + 1:
-        return None  # a limit of `run` ended the compiler; the next compilation reports it
-    errors, unused, enumerations, linked, symbols = output[:-1]
+    output = subject.run(script).replace(subject.place, subject.name).split(f"{end_marker}\n")
+    if len(output) != len(_COMPILER_PASSES) + 1:
+        return None  # the compiler was ended by a limit of `run`; the next pass reports it
+    errors, unused, enumerations, link_errors, symbols = output[:-1]
     if "error:" in errors:
-        return Mistake(with_hints(errors), compiles=False)
+        return Mistake(add_hints(errors), compiles=False)
     rules = (
-        *_misnamed(subject),
-        *_unused(unused, subject),
-        *_numbers_for_enumerations(enumerations, subject),
-        *_undefined(linked),
-        *_symbols(symbols, subject),
+        *_find_wrong_names(subject),
+        *_find_unused_hooks(unused, subject),
+        *_find_numbers_for_enumerations(enumerations, subject),
+        *_find_undefined_symbols(link_errors),
+        *_find_variables(symbols, subject),
     )
     return Mistake(rules[0], compiles=True) if rules else None
 
 
-def with_hints(output: str) -> str:
+def add_hints(output: str) -> str:
     """Returns the first lines of the compiler's output with hints for authors of policies."""
     hints = [f"  hint: {hint}" for pattern, hint in _HINTS if re.search(pattern, output)]
     return "\n".join([first_lines(output), *hints])
 
 
 def first_lines(output: str) -> str:
-    """Returns the first lines of a build's output without repeated errors and make's lines."""
-    blocks = _GENERATED.split(_OF_MAKE.sub("", output))
+    """Returns the first lines of a build's output, without repeated errors and make's own lines."""
+    blocks = _DIAGNOSTIC_COUNT.split(_MAKE_MESSAGE.sub("", output))
     lines = "".join(dict.fromkeys(blocks)).strip().splitlines()
-    return "\n".join(lines[:_LINES])
+    return "\n".join(lines[:_LINES_MAX])
 
 
-def _misnamed(subject: Subject) -> Iterator[str]:
-    begin = max(subject.text.rfind("POLICY_DEFINITION"), 0)
-    definition = subject.text[begin:]
-    given = re.search(r'^\s+\.name = "([^"\n]*)"', definition, re.MULTILINE)
+def _find_wrong_names(subject: Subject) -> Iterator[str]:
+    definition_start = max(subject.text.rfind("POLICY_DEFINITION"), 0)
+    definition = subject.text[definition_start:]
+    name_match = re.search(r'^\s+\.name = "([^"\n]*)"', definition, re.MULTILINE)
     name = subject.symbol.removeprefix("policy_")
     has_only_presets = not re.search(r"^\s+\.enqueue =", definition, re.MULTILINE)
-    # A study's source is a variant of a policy and has that policy's name.
+    # A source of a study is a variant of a policy, and has the policy's name.
     is_of_study = Path(subject.place).resolve().parent == _STUDIES
     names = {path.stem for path in _POLICIES.glob("*.c")} if is_of_study else {name}
-    if given and {given[1], _in_c(given[1])}.isdisjoint(names) and not has_only_presets:
-        line = subject.text.count("\n", 0, begin + given.start(1)) + 1
+    if (
+        name_match
+        and {name_match[1], _c_name(name_match[1])}.isdisjoint(names)
+        and not has_only_presets
+    ):
+        line = subject.text.count("\n", 0, definition_start + name_match.start(1)) + 1
         yield (
-            f'its .name is "{given[1]}", and it defines {subject.symbol}, at {subject.name}:{line};'
+            f'its .name is "{name_match[1]}", and it defines {subject.symbol}, at {subject.name}:{line};'
             f' write .name = "{name}"'
         )
 
 
-def _unused(output: str, subject: Subject) -> Iterator[str]:
+def _find_unused_hooks(output: str, subject: Subject) -> Iterator[str]:
     header = (_POLICIES / "policy.h").read_text()
     hooks = sorted(_HOOK.findall(header.partition("struct policy {")[2]), key=len, reverse=True)
     for file, line, name in _UNUSED.findall(output):
@@ -256,7 +265,7 @@ def _unused(output: str, subject: Subject) -> Iterator[str]:
         yield f"{name}() is not used, at {file}:{line}; {action}, or remove the function"
 
 
-def _numbers_for_enumerations(output: str, subject: Subject) -> Iterator[str]:
+def _find_numbers_for_enumerations(output: str, subject: Subject) -> Iterator[str]:
     header = (_POLICIES / "policy.h").read_text()
     enumerations = set(_ENUM_OF_POLICIES.findall(header))
     for match in _ENUMERATION.finditer(output):
@@ -272,9 +281,9 @@ def _numbers_for_enumerations(output: str, subject: Subject) -> Iterator[str]:
             yield f"a value of type {match['given']} is used as enum {enumeration}, at {place}; write one of {names}"
 
 
-def _undefined(output: str) -> Iterator[str]:
+def _find_undefined_symbols(output: str) -> Iterator[str]:
     for name, place in _UNDEFINED.findall(output):
-        if _FLOATING.fullmatch(name):
+        if _FLOAT_HELPER.fullmatch(name):
             yield f"it computes with floating-point numbers, at {place}; no kernel does: count in whole numbers"
         elif name in ("memcpy", "memset", "memmove", "memcmp"):
             yield f"it copies or clears a whole structure or array, at {place}; do so by its members"
@@ -282,7 +291,7 @@ def _undefined(output: str) -> Iterator[str]:
             yield f"it uses {name}, which is not of policies/, at {place}; define it in the policy's file"
 
 
-def _symbols(output: str, subject: Subject) -> Iterator[str]:
+def _find_variables(output: str, subject: Subject) -> Iterator[str]:
     if "Symbol" in output and not re.search(rf" {subject.symbol}$", output, re.MULTILINE):
         yield (
             f"it defines no {subject.symbol}; its last lines are to begin with POLICY_DEFINITION {subject.symbol} = {{"
@@ -297,11 +306,11 @@ def _symbols(output: str, subject: Subject) -> Iterator[str]:
 
 
 def variables_in(linker_map: str) -> list[str]:
-    """Returns the variables in a map of ld.lld; local variables without their function's name."""
+    """Returns the variables in ld.lld's map of a program; local ones without their function's name."""
     names, section = [], ""
-    for output_section, symbol in _IN_MAP.findall(linker_map):
+    for output_section, symbol in _MAP_ENTRY.findall(linker_map):
         section = output_section or section
-        if symbol and not _CONSTANT.match(section):
+        if symbol and not _READ_ONLY_SECTION.match(section):
             names.append(symbol.partition(".")[2] or symbol)
     return names
 
@@ -312,13 +321,5 @@ def _line_of(lines: list[str], name: str) -> int:
 
 
 def _run(script: str) -> str:
-    done = subprocess.run(
-        ["/bin/sh", "-c", script],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    return done.stdout
+    result = run_captured(["/bin/sh", "-c", script], cwd=ROOT)
+    return result.stdout

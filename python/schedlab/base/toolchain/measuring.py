@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Identifies the code that measures traces, so that results of different code are not mixed."""
+"""Identifies the code that computes metrics, so that results of different versions are not mixed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import polars as pl
 import schedlab
 from schedlab import __version__
 
-SOURCES = (
+MEASURING_SOURCES = (
     "trace/*.py",
     "metrics/*.py",
     "workload/model.py",
@@ -22,15 +22,18 @@ SOURCES = (
     "machines/outcome.py",
 )
 
-Facts = dict[str, str]
+CodeFacts = dict[str, str]
 
 
 @cache
-def measuring_code(*more: str) -> Facts:
-    """Returns the versions and hash of the measuring code; `more` are patterns of additional sources."""
+def identify_measuring_code(*more_patterns: str) -> CodeFacts:
+    """Returns versions and a hash of the code that computes metrics.
+
+    `more_patterns`: patterns of further source files.
+    """
     digest = hashlib.sha256()
     package = Path(schedlab.__file__).parent
-    for pattern in (*SOURCES, *more):
+    for pattern in (*MEASURING_SOURCES, *more_patterns):
         for path in sorted(package.glob(pattern)):
             digest.update(path.relative_to(package).as_posix().encode())
             digest.update(path.read_bytes())

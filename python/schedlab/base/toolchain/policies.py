@@ -1,35 +1,42 @@
 # SPDX-License-Identifier: MIT
-"""Parses policies and parameters of the command line, and checks them against the C sources."""
+"""Parses names and settings of policies, and checks them against the policies in the C sources."""
 
 from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, TypeVar
 
-from schedlab.base.toolchain.committed import committed_listing
-from schedlab.errors import BuildFailed, RuleBroken, WrongUsage, parameter
+from schedlab.base.toolchain.committed import committed_policy_list
+from schedlab.base.toolchain.tools import run_captured
+from schedlab.errors import BuildFailed, RuleBroken, WrongUsage, format_parameter
 from schedlab.paths import ROOT
 
 _NAME = r"[a-z][a-z0-9_-]*"
-Given = TypeVar("Given")
-"""Type of a setting's value: a number, or the text of several values."""
+SettingValue = TypeVar("SettingValue")
+"""Type of a setting's value: a number, or a text that describes several numbers."""
 _CHOICE = re.compile(rf"({_NAME})(?::({_NAME}))?")
-STANDARD = "rr"
-"""The default policy: number 0, which is active when a machine starts."""
+_OBJECT_CHOICE = re.compile(r"(scx):([^\s,:]*(?:/[^\s,:]*|\.o))")
+"""A sched_ext scheduler's BPF object, by its path."""
+DEFAULT_POLICY = "rr"
+"""The default policy, which is active when a machine starts."""
 
 _SETTING = re.compile(rf"({_NAME})=(-?\d{{1,18}})")
-_POLICY_SETTING = re.compile(rf"((?:{_NAME}(?::{_NAME})?\.)?{_NAME})=(-?\d{{1,18}})")
+_SETTING_PREFIX = r"(?:ops|map|section)\."
+"""The beginning of the name of some settings of a sched_ext scheduler, such as `ops.timeout_ms`."""
+_POLICY_SETTING = re.compile(
+    rf"((?:(?!{_SETTING_PREFIX}){_NAME}(?::{_NAME})?\.)?(?:{_SETTING_PREFIX})?{_NAME})=(-?\d{{1,18}})"
+)
+_SETTING_PARTS = re.compile(rf"(?:((?!{_SETTING_PREFIX}).*?)\.)?((?:{_SETTING_PREFIX})?[^.]+)")
 
 
 @dataclass(frozen=True)
 class PolicyChoice:
-    """A policy and the preset of its tunables."""
+    """A policy, with the preset that a user chose for its tunables; "" without a preset."""
 
     name: str
     preset: str = ""
@@ -53,7 +60,7 @@ class Tunable:
 class Preset:
     """A named set of values for a policy's tunables.
 
-    `tunables` is set if the preset's source has different tunables than its policy.
+    `tunables` is empty, unless the preset's own C source has different tunables than the policy.
     """
 
     name: str
@@ -67,80 +74,86 @@ class Preset:
 
 @dataclass(frozen=True)
 class Policy:
-    """A policy's description in its C source.
+    """A policy as its C source describes it.
 
-    `shares_by` is the attribute that determines CPU shares: "tickets", "weight", "nice", "groups"
-    or "equal". `order`, `levels` and `remark` are sentences for people: the order of a queue, the
-    meaning of levels, and the reason of a decision, with {} for its value. They are empty if the
-    policy has no levels or gives no reasons.
+    `shares_by`: the attribute that determines CPU shares: "tickets", "weight", "nice", "groups" or
+    "equal". `order`, `levels` and `remark` are sentences for people: the order of a queue, the
+    meaning of levels, and the reason for choosing a task (with {} for a number). They are empty if the policy
+    has no levels or gives no reasons.
     """
 
     name: str
     meaning: str
     source: str
     number: int | None = 0
-    """None for policies identified by name only."""
+    """Number in the list of policies; None for policies without a C file."""
     shares_by: str = "equal"
     order: str = ""
     levels: str = ""
     remark: str = ""
     level_order: str = "none"
-    """One of "none", "lowest first" and "highest first"."""
+    """Which levels run first: "none", "lowest first" or "highest first"."""
     remark_kind: str = "none"
-    """One of "none", "level", "ticket" and "time" (nanoseconds)."""
+    """What the number in `remark` is: "none", "level", "ticket" or "time" (nanoseconds)."""
     priorities: str = "none"
-    """Effect of the attribute `priority` on the queue.
+    """What the attribute `priority` does.
 
-    "preempt": the lowest number preempts the running task. "wait": it runs when the running task
-    blocks or ends.
+    "preempt": a lower number preempts the running task. "wait": the lowest number runs when the
+    running task blocks or ends.
     """
     boost: str = ""
-    """Tunable with the ticks between boosts of all tasks; empty if there are none."""
+    """Name of the tunable for the number of ticks between boosts of all tasks; "" without boosts."""
     reads: str | None = None
-    """Attributes that affect decisions (struct policy, `reads`); None if unknown."""
+    """Names of the attributes that affect decisions (`reads` in struct policy); None if unknown."""
     cost: str = "unsaid"
-    """How the cost grows with the number of tasks: "unsaid", "constant" or "logarithmic"."""
+    """How the time for a decision grows with the number of tasks: "unsaid", "constant" or "logarithmic"."""
     tunables: dict[str, Tunable] = field(default_factory=dict)
     presets: dict[str, Preset] = field(default_factory=dict)
 
     @property
     def draws(self) -> bool:
-        """True if random numbers determine the next task."""
+        """Returns whether the policy chooses tasks at random."""
         return self.remark_kind == "ticket"
 
     def shares_under(self, preset: str) -> str:
-        """Returns the attribute that determines shares under the preset, or without one under the policy."""
+        """Returns the attribute that determines shares under a preset ("": without a preset)."""
         return self.presets[preset].shares_by if preset else self.shares_by
 
     def priorities_under(self, preset: str) -> str:
-        """Returns the effect of priorities under the preset, or without one under the policy."""
+        """Returns what priorities do under a preset ("": without a preset); see `priorities`."""
         return self.presets[preset].priorities if preset else self.priorities
 
     def value(self, preset: str, tunable: str) -> int:
-        """Returns the preset's value of a tunable; the default without a known preset."""
-        known = self.presets.get(preset)
-        return known.values[tunable] if known else self.tunables[tunable].default
+        """Returns the value of a tunable under a preset; its default if the preset is unknown or ""."""
+        chosen_preset = self.presets.get(preset)
+        return chosen_preset.values[tunable] if chosen_preset else self.tunables[tunable].default
 
     def attributes_read(
         self, preset: str, settings: Iterable[tuple[str, int]]
     ) -> frozenset[str] | None:
-        """Returns the attributes that affect decisions under these values; None if unknown."""
+        """Returns the attributes that affect decisions with these settings; None if unknown."""
         reads = self.presets[preset].reads if preset else self.reads
         if reads is None:
             return None
         values = {name: self.value(preset, name) for name in self.tunables_of(preset)}
-        now = {f"{name}={value}" for name, value in {**values, **dict(settings)}.items()}
-        words = (word.partition(":") for word in reads.split())
-        return frozenset(name for name, _, condition in words if not condition or condition in now)
+        active_settings = {
+            f"{name}={value}" for name, value in {**values, **dict(settings)}.items()
+        }
+        conditions = (name_and_condition.partition(":") for name_and_condition in reads.split())
+        return frozenset(
+            name
+            for name, _, condition in conditions
+            if not condition or condition in active_settings
+        )
 
     def tunables_of(self, preset: str) -> dict[str, Tunable]:
-        """Returns the tunables of an existing preset, or of the policy for ""."""
+        """Returns the tunables under a preset ("": without a preset)."""
         return (self.presets[preset].tunables if preset else {}) or self.tunables
 
 
 Catalogue = dict[str, Policy]
 
-FAIR = Policy(
+FAIR_POLICY = Policy(
     "fair",
     "the Linux kernel's own class, on Linux alone: what it does without a policy of ours",
     "Linux, kernel/sched/fair.c (EEVDF: Stoica and Abdel-Wahab 1995)",
@@ -149,14 +162,14 @@ FAIR = Policy(
     reads="nice slice",
     order="The task with the earliest virtual deadline is next, of those that are owed time.",
 )
-"""A policy without a C file of schedlab; machines with Linux list it with the others."""
+"""The scheduling class of Linux itself, which machines with Linux list among the policies."""
 
 
 def parse_choices(text: str) -> tuple[PolicyChoice, ...]:
     """Parses choices such as "rr,lottery:thesis", without duplicates. Raises ValueError."""
     choices: dict[PolicyChoice, None] = {}
     for part in text.split(","):
-        match = _CHOICE.fullmatch(part.strip())
+        match = _CHOICE.fullmatch(part.strip()) or _OBJECT_CHOICE.fullmatch(part.strip())
         if not match:
             raise ValueError(
                 f"'{part.strip()}' is not of the form POLICY or POLICY:PRESET; a name has "
@@ -168,7 +181,7 @@ def parse_choices(text: str) -> tuple[PolicyChoice, ...]:
 
 def is_choice(text: str) -> bool:
     """Returns whether a text has the form POLICY or POLICY:PRESET."""
-    return _CHOICE.fullmatch(text) is not None
+    return bool(_CHOICE.fullmatch(text) or _OBJECT_CHOICE.fullmatch(text))
 
 
 def parse_setting(text: str) -> tuple[str, int]:
@@ -189,17 +202,23 @@ def parse_policy_setting(text: str) -> tuple[str, int]:
     return match[1], int(match[2])
 
 
+def _split_owner(setting: str) -> tuple[str, str]:
+    """Returns the policy that a setting names, or "", and the setting's name."""
+    match = _SETTING_PARTS.fullmatch(setting)
+    return (match[1] or "", match[2]) if match else ("", setting)
+
+
 def settings_for(
-    choice: PolicyChoice, settings: Iterable[tuple[str, Given]]
-) -> tuple[tuple[str, Given], ...]:
-    """Returns a policy's settings; settings for this policy override general ones."""
-    policy_settings: dict[str, Given] = {}
+    choice: PolicyChoice, settings: Iterable[tuple[str, SettingValue]]
+) -> tuple[tuple[str, SettingValue], ...]:
+    """Returns the settings that apply to one policy: its own ones override general ones."""
+    policy_settings: dict[str, SettingValue] = {}
     ranks: dict[str, int] = {}
     for name, value in settings:
-        whose, _, tunable = name.rpartition(".")
+        owner, tunable = _split_owner(name)
         rank = (
-            ("", choice.name, str(choice)).index(whose)
-            if whose in ("", choice.name, str(choice))
+            ("", choice.name, str(choice)).index(owner)
+            if owner in ("", choice.name, str(choice))
             else -1
         )
         if rank >= ranks.get(tunable, 0):
@@ -207,87 +226,95 @@ def settings_for(
     return tuple(policy_settings.items())
 
 
-def check_owners(choices: Iterable[PolicyChoice], settings: Iterable[tuple[str, Given]]) -> None:
-    """Raises WrongUsage if a setting names a policy that is not chosen."""
-    known = {name for choice in choices for name in (choice.name, str(choice))}
+def check_owners(
+    choices: Iterable[PolicyChoice], settings: Iterable[tuple[str, SettingValue]]
+) -> None:
+    """Raises WrongUsage if a setting belongs to a policy that was not chosen."""
+    chosen_names = {name for choice in choices for name in (choice.name, str(choice))}
     for name, value in settings:
-        whose = name.rpartition(".")[0]
-        if whose and whose not in known:
+        owner = _split_owner(name)[0]
+        if owner and owner not in chosen_names:
             raise WrongUsage(
-                f"{whose} is not among the policies of this command",
-                what=parameter("settings", {name: value}),
+                f"{owner} is not among the policies of this command",
+                what=format_parameter("settings", {name: value}),
                 fix="name it in `policy=` too",
             )
 
 
 def read_catalogue() -> Catalogue:
-    """Returns all built-in policies: the stored catalogue, or the built one if sources have changed."""
-    return catalogue_of(committed_listing() or built_listing())
+    """Returns all built-in policies.
+
+    They come from the catalogue in the repository or, if sources have changed, from a build.
+    """
+    return parse_catalogue(committed_policy_list() or build_policy_list())
 
 
-def built_listing() -> list[dict[str, Any]]:
+def build_policy_list() -> list[dict[str, Any]]:
     """Builds and runs a program that lists the policies. Raises BuildFailed or RuleBroken."""
     from schedlab.base.toolchain.build import POLICY_LIST, build
     from schedlab.base.toolchain.diagnosis import check_source
 
     build(str(POLICY_LIST.relative_to(POLICY_LIST.parents[1])))
-    done = subprocess.run(
-        [str(POLICY_LIST)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
-    if flaw := re.fullmatch(r"policy_list: (\S+)\.c: (.*)\n", done.stderr):
-        check_source(ROOT / "policies" / f"{flaw[1]}.c")
-        raise RuleBroken(f"policy {flaw[1]} broke a rule: {flaw[2]}")
-    if done.returncode:
-        raise BuildFailed(f"{POLICY_LIST} failed:\n{done.stderr.strip()}")
-    listing: list[dict[str, Any]] = json.loads(done.stdout)
+    result = run_captured([str(POLICY_LIST)])
+    if mistake := re.fullmatch(r"policy_list: (\S+)\.c: (.*)\n", result.stderr):
+        check_source(ROOT / "policies" / f"{mistake[1]}.c")
+        raise RuleBroken(f"policy {mistake[1]} broke a rule: {mistake[2]}")
+    if result.returncode:
+        raise BuildFailed(
+            "the policies could not be listed; run `./schedlab check NAME` for each policy that"
+            f" you changed:\n{result.stderr.strip()}"
+        )
+    listing: list[dict[str, Any]] = json.loads(result.stdout)
     return listing
 
 
-def kinds_of_policies() -> tuple[PolicyChoice, ...]:
-    """Returns all policies, and the standard policy's presets, which select tasks differently.
+def distinct_policies() -> tuple[PolicyChoice, ...]:
+    """Returns all policies, and the default policy's presets, which choose tasks in different ways.
 
-    Presets of other policies behave like their policies.
+    (Presets of other policies behave like their policy.)
     """
-    known = read_catalogue()
-    presets = (PolicyChoice(STANDARD, preset) for preset in known[STANDARD].presets)
-    return (*map(PolicyChoice, known), *presets)
+    catalogue = read_catalogue()
+    presets = (PolicyChoice(DEFAULT_POLICY, preset) for preset in catalogue[DEFAULT_POLICY].presets)
+    return (*map(PolicyChoice, catalogue), *presets)
 
 
 @cache
 def known_policies() -> Catalogue:
-    """Returns the catalogue, cached, for descriptions of policies that have run."""
+    """Returns the catalogue, kept in memory, to describe policies that have run."""
     return read_catalogue()
 
 
-def in_policy_order(names: Iterable[str]) -> list[str]:
-    """Sorts policies in the order of all tables and charts: by policy, followed by its presets."""
+def sort_policies(names: Iterable[str]) -> list[str]:
+    """Sorts policies as all tables and charts do: by policy, and its presets after it."""
     numbers = {name: number for number, name in enumerate(known_policies())}
 
-    def place(name: str) -> tuple[int, str]:
+    def sort_key(name: str) -> tuple[int, str]:
         policy = name.partition(" ")[0].partition(":")[0]
         return (numbers.get(policy, len(numbers)), name)
 
-    return sorted(dict.fromkeys(names), key=place)
+    return sorted(dict.fromkeys(names), key=sort_key)
 
 
 def attributes_ignored(
     choice: PolicyChoice, settings: Iterable[tuple[str, int]], given: Iterable[str]
 ) -> list[str]:
-    """Returns the given attributes that a policy ignores; none if unknown."""
-    policy = FAIR if choice.name == FAIR.name else known_policies().get(choice.name)
-    read = policy.attributes_read(choice.preset, settings) if policy else None
-    return [] if read is None else [name for name in given if name not in read]
+    """Returns which of the given attributes a policy ignores; none if that is unknown."""
+    policy = FAIR_POLICY if choice.name == FAIR_POLICY.name else known_policies().get(choice.name)
+    attributes_read = policy.attributes_read(choice.preset, settings) if policy else None
+    return (
+        [] if attributes_read is None else [name for name in given if name not in attributes_read]
+    )
 
 
-def first_that_shares_by(catalogue: Catalogue, attribute: str) -> PolicyChoice:
-    """Returns the first policy that shares the CPU by "tickets" or "weight"."""
+def find_policy_sharing_by(catalogue: Catalogue, attribute: str) -> PolicyChoice:
+    """Returns the first policy that shares the CPU by this attribute ("tickets" or "weight")."""
     return next(
         PolicyChoice(policy.name) for policy in catalogue.values() if policy.shares_by == attribute
     )
 
 
-def catalogue_of(listing: list[dict[str, Any]]) -> Catalogue:
-    """Converts the output of build/policy_list to a catalogue."""
+def parse_catalogue(listing: list[dict[str, Any]]) -> Catalogue:
+    """Converts what the program build/policy_list prints to a catalogue."""
     catalogue: Catalogue = {}
     for policy in listing:
         tunables = _tunables(policy["tunables"])
@@ -303,12 +330,12 @@ def _tunables(entries: list[dict[str, Any]]) -> dict[str, Tunable]:
     return {entry["name"]: Tunable(**entry) for entry in entries}
 
 
-def those_named(catalogue: Catalogue, names: Iterable[str]) -> list[Policy]:
+def select_policies(catalogue: Catalogue, names: Iterable[str]) -> list[Policy]:
     """Returns the policies of these names in their order. Raises WrongUsage for unknown names."""
     names = dict.fromkeys(names)
     for name in names:
         if name not in catalogue:
-            raise WrongUsage(unknown("policy", name, catalogue))
+            raise WrongUsage(describe_unknown_name("policy", name, catalogue))
     return [catalogue[name] for name in names]
 
 
@@ -320,12 +347,14 @@ def check_choices(
         policy = catalogue.get(choice.name)
         if policy is None:
             raise WrongUsage(
-                unknown("policy", choice.name, catalogue), what=parameter("policy", choice)
+                describe_unknown_name("policy", choice.name, catalogue),
+                what=format_parameter("policy", choice),
             )
         if choice.preset and choice.preset not in policy.presets:
             what = f"preset of {policy.name}"
             raise WrongUsage(
-                unknown(what, choice.preset, policy.presets), what=parameter("policy", choice)
+                describe_unknown_name(what, choice.preset, policy.presets),
+                what=format_parameter("policy", choice),
             )
         for name, value in settings.items():
             check_setting(policy, choice, name, value)
@@ -336,35 +365,38 @@ def check_setting(policy: Policy, choice: PolicyChoice, name: str, value: int) -
     tunable = policy.tunables_of(choice.preset).get(name)
     if tunable is None:
         raise WrongUsage(
-            unknown_tunable(policy, choice, name), what=parameter("settings", {name: value})
+            describe_unknown_tunable(policy, choice, name),
+            what=format_parameter("settings", {name: value}),
         )
     if not tunable.minimum <= value <= tunable.maximum:
         raise WrongUsage(
             f"out of range: {choice} allows {tunable.minimum} to {tunable.maximum} "
             f"({tunable.meaning})",
-            what=parameter("settings", {name: value}),
+            what=format_parameter("settings", {name: value}),
         )
 
 
-def unknown_tunable(policy: Policy, choice: PolicyChoice, name: str) -> str:
+def describe_unknown_tunable(policy: Policy, choice: PolicyChoice, name: str) -> str:
     """Returns the message about an unknown tunable, with the presets that define it."""
     choices = (PolicyChoice(policy.name), *(PolicyChoice(policy.name, p) for p in policy.presets))
-    have = [str(choice) for choice in choices if name in policy.tunables_of(choice.preset)]
-    if have:
-        return f"{choice} has no tunable '{name}'; {' and '.join(have)} {_has(have)}"
-    return unknown(f"tunable of {choice}", name, policy.tunables_of(choice.preset))
+    defining = [str(choice) for choice in choices if name in policy.tunables_of(choice.preset)]
+    if defining:
+        return (
+            f"{choice} has no tunable '{name}'; {' and '.join(defining)} {_has_or_have(defining)}"
+        )
+    return describe_unknown_name(f"tunable of {choice}", name, policy.tunables_of(choice.preset))
 
 
-def _has(those: list[str]) -> str:
-    return "has" if len(those) == 1 else "have"
+def _has_or_have(names: list[str]) -> str:
+    return "has" if len(names) == 1 else "have"
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """Returns the message about an unknown name, with a suggestion or the known names."""
+def describe_unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
+    """Returns a message about an unknown name, with a similar name or all known names."""
     names = list(known)
-    close = get_close_matches(name, names, 1)
-    if close:
-        return f"unknown {what} '{name}'; did you mean '{close[0]}'?"
-    return f"unknown {what} '{name}'; " + (
+    similar = get_close_matches(name, names, 1)
+    if similar:
+        return f"unknown {kind} '{name}'; did you mean '{similar[0]}'?"
+    return f"unknown {kind} '{name}'; " + (
         f"choose from {', '.join(names)}" if names else "there is none"
     )

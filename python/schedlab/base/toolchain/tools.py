@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds the host's programs that schedlab uses, and their versions."""
+"""Finds the programs of the host that schedlab uses, and their versions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from schedlab.environment import current_environment
 from schedlab.errors import BuildFailed
@@ -24,19 +26,19 @@ BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 """Browsers that can load the tests' pages."""
 
 BUILD_EXTRA = "build"
-"""The part of python/requirements.lock that pins the compiler: PyPI's ziglang, with clang and lld."""
+"""The extra with the compiler: PyPI's package ziglang, which contains clang and lld."""
 _PROCESSOR = "aarch64" if platform.machine() == "arm64" else platform.machine()
 _HOST_TARGET = f"{_PROCESSOR}-{'macos' if sys.platform == 'darwin' else 'linux-gnu.2.34'}"
-"""Programs run with this version of the C library and newer ones."""
+"""The target of programs for this host. They run with this version of the C library or a newer one."""
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """clang and its linkers, each as the beginning of a command.
+    """clang and its linkers; each command is a list of words, to which arguments are added.
 
     `clang` compiles the kernel, its programs, policies and WebAssembly. `host` and `host_cxx`
-    compile and link programs of this host, `wasi` programs of WASI; the pinned compiler has C
-    libraries for them.
+    compile and link programs for this host, `wasi` programs for WASI, with the C libraries of the
+    pinned compiler.
     """
 
     release: str
@@ -58,8 +60,8 @@ class Compiler:
 
     @property
     def headers(self) -> Path:
-        """The folder whose `include` has the compiler's headers."""
-        return Path(first_line(*self.clang, "--print-resource-dir"))
+        """The folder that contains the folder `include` with the compiler's own headers."""
+        return Path(first_output_line(*self.clang, "--print-resource-dir"))
 
     def variables(self) -> dict[str, str]:
         """Returns the Makefile's variables for this compiler."""
@@ -77,26 +79,27 @@ class Compiler:
         }
 
     def description(self) -> str:
-        """Returns the compiler's description for manifests."""
+        """Name and version for manifests."""
         return f"clang {self.release}, {'pinned' if self.is_pinned else 'named by the user'}"
 
 
 @dataclass(frozen=True)
 class SystemCompiler:
-    """The host's clang, for sanitizers and LLVM's object tools, which the pinned compiler lacks.
+    """The host's own clang.
 
-    No run's result depends on it.
+    It has sanitizers and LLVM's object tools, which the pinned compiler lacks. No result of a run
+    depends on it.
     """
 
     clang: str
     linker: str
     suffix: str
-    """Suffix of its tools' names."""
+    """Suffix of the names of its tools, such as "-19"."""
 
     @property
     def sanitizer_library(self) -> Path | None:
         """Returns AddressSanitizer's library, or None."""
-        folder = first_line(self.clang, "--print-resource-dir")
+        folder = first_output_line(self.clang, "--print-resource-dir")
         libraries = sorted(Path(folder).glob("lib/*/libclang_rt.asan*")) if folder else []
         return libraries[0] if libraries else None
 
@@ -106,12 +109,12 @@ class SystemCompiler:
 
 
 def find_browser() -> str | None:
-    """Returns the path of one of BROWSERS, or None."""
+    """Returns the path of the first of BROWSERS that is installed, or None."""
     return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
 def find_make() -> str | None:
-    """Returns the path of GNU Make: the private environment's, or the system's."""
+    """Returns the path of GNU Make, from the private environment or the system."""
     pinned = shutil.which("make", path=f"{sys.prefix}/bin")
     return pinned or shutil.which("gmake") or shutil.which("make")
 
@@ -123,74 +126,83 @@ def find_package(*names: str) -> str | None:
 
 
 def _apt_policy(package: str) -> list[str]:
-    return output("apt-cache", "--no-all-versions", "show", package).splitlines()
+    return program_output("apt-cache", "--no-all-versions", "show", package).splitlines()
 
 
-def first_line(*command: str) -> str:
+def first_output_line(*command: str) -> str:
     """Returns the first line of a program's output; "" if it fails."""
-    return output(*command).partition("\n")[0]
+    return program_output(*command).partition("\n")[0]
 
 
-def output(*command: str, even_failing: bool = False) -> str:
-    """Returns a program's output; "" if it fails.
+def program_output(*command: str, accept_failure: bool = False) -> str:
+    """Returns the output of a program; "" if it fails.
 
-    `even_failing` returns output and errors for any exit status.
+    `accept_failure`: returns output and error output for any exit status.
     """
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if even_failing else subprocess.PIPE,
+            stderr=subprocess.STDOUT if accept_failure else subprocess.PIPE,
             text=True,
             errors="replace",
             timeout=60,
-            check=not even_failing,
+            check=not accept_failure,
         )
     except (OSError, subprocess.SubprocessError):
         return ""
-    return done.stdout.strip()
+    return result.stdout.strip()
 
 
-def complaint(command: list[str]) -> str | None:
+def run_captured(command: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[str]:
+    """Runs a program without input; returns its exit status, output and error output.
+
+    `options`: further arguments of subprocess.run. Raises OSError if the program cannot start.
+    """
+    return subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        **options,
+    )
+
+
+def run_for_error(command: list[str]) -> str | None:
     """Returns a program's error output if it fails or cannot start; None if it succeeds."""
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
+        result = run_captured(command)
     except OSError as error:
         return str(error)
-    return (done.stderr.strip() or f"status {done.returncode}") if done.returncode else None
+    return (result.stderr.strip() or f"status {result.returncode}") if result.returncode else None
 
 
-def version_in(text: str) -> tuple[int, ...]:
-    """Returns the first dotted number in a text, such as (7, 2, 22)."""
+def parse_version(text: str) -> tuple[int, ...]:
+    """Returns the first number with dots in a text, such as (7, 2, 22)."""
     match = re.search(r"\d+(?:\.\d+)+", text)
     return tuple(int(part) for part in match[0].split(".")) if match else ()
 
 
-def version_of(program: str) -> tuple[int, ...]:
+def program_version(program: str) -> tuple[int, ...]:
     """Returns the version in the first line of `program --version`."""
-    return version_in(first_line(program, "--version"))
+    return parse_version(first_output_line(program, "--version"))
 
 
-def compiler() -> Compiler:
-    """Returns the compiler of all code whose instructions affect results; installs it if necessary.
+def require_compiler() -> Compiler:
+    """Returns the compiler of all code that affects results; installs it if necessary.
 
-    SCHEDLAB_CLANG selects another compiler than the pinned one. Raises BuildFailed if there is
-    none.
+    This is the pinned compiler, or the compiler named by SCHEDLAB_CLANG. Raises BuildFailed if there
+    is none.
     """
-    program = find_compiler_if_installed()
+    program = find_compiler()
     if not program and (environment := current_environment()):
         environment.add(BUILD_EXTRA)
         importlib.invalidate_caches()
-        find_compiler_if_installed.cache_clear()
-        program = find_compiler_if_installed()
+        find_compiler.cache_clear()
+        program = find_compiler()
     if not program:
         raise BuildFailed(
             "the compiler is not installed: run pip install 'schedlab[build]', or set"
@@ -200,13 +212,13 @@ def compiler() -> Compiler:
 
 
 @cache
-def find_compiler_if_installed() -> Compiler | None:
+def find_compiler() -> Compiler | None:
     """Returns the compiler, or None if it is not installed.
 
     Raises BuildFailed if SCHEDLAB_CLANG is invalid.
     """
-    if named := os.environ.get("SCHEDLAB_CLANG"):
-        return _named_compiler(named)
+    if named_clang := os.environ.get("SCHEDLAB_CLANG"):
+        return _named_compiler(named_clang)
     package = importlib.util.find_spec("ziglang")
     if not package or not package.origin:
         return None
@@ -214,34 +226,34 @@ def find_compiler_if_installed() -> Compiler | None:
 
 
 def _pinned_compiler(zig: Path) -> Compiler:
-    cached = (
+    cache_variable = (
         "env",
         f"ZIG_GLOBAL_CACHE_DIR={cache_folder() / 'zig'}",
     )
-    # It finds its headers by itself only as `zig cc`.
-    plain = (str(zig), "clang", f"-resource-dir={zig.with_name('lib')}")
-    as_plain = ("-UNDEBUG", "-fno-sanitize=undefined", "-fomit-frame-pointer")
+    # Only as `zig cc` does the compiler find its own headers.
+    zig_clang = (str(zig), "clang", f"-resource-dir={zig.with_name('lib')}")
+    plain_options = ("-UNDEBUG", "-fno-sanitize=undefined", "-fomit-frame-pointer")
     return Compiler(
-        release=".".join(map(str, version_in(first_line(*plain, "--version")))),
+        release=".".join(map(str, parse_version(first_output_line(*zig_clang, "--version")))),
         is_pinned=True,
-        clang=plain,
+        clang=zig_clang,
         linker=(str(zig), "ld.lld"),
         wasm_linker=(str(zig), "wasm-ld"),
         archiver=(str(zig), "ar"),
-        host=(*cached, str(zig), "cc", "-target", _HOST_TARGET, *as_plain),
-        host_cxx=(*cached, str(zig), "c++", "-target", _HOST_TARGET, *as_plain),
-        wasi=(*cached, str(zig), "cc", "-target", "wasm32-wasi", *as_plain),
+        host=(*cache_variable, str(zig), "cc", "-target", _HOST_TARGET, *plain_options),
+        host_cxx=(*cache_variable, str(zig), "c++", "-target", _HOST_TARGET, *plain_options),
+        wasi=(*cache_variable, str(zig), "cc", "-target", "wasm32-wasi", *plain_options),
     )
 
 
 def _named_compiler(clang: str) -> Compiler:
-    version = version_of(clang)
+    version = program_version(clang)
     if not version:
         raise BuildFailed(f"SCHEDLAB_CLANG: {clang} does not print a version; set it to a clang")
 
     def companion(name: str) -> tuple[str, ...]:
-        numbered = f"{name}-{version[0]}"
-        return (numbered if shutil.which(numbered) else name,)
+        versioned_name = f"{name}-{version[0]}"
+        return (versioned_name if shutil.which(versioned_name) else name,)
 
     return Compiler(
         release=".".join(map(str, version)),
@@ -256,7 +268,7 @@ def _named_compiler(clang: str) -> Compiler:
     )
 
 
-def system_compiler() -> SystemCompiler:
+def require_system_compiler() -> SystemCompiler:
     """Returns the host's clang 19 or newer. Raises BuildFailed if there is none."""
     if not (program := find_system_compiler()):
         raise BuildFailed(
@@ -271,6 +283,6 @@ def find_system_compiler() -> SystemCompiler | None:
     """Returns the host's clang 19 or newer, or None."""
     for suffix in ("-19", ""):
         clang, linker = f"clang{suffix}", f"ld.lld{suffix}"
-        if shutil.which(clang) and shutil.which(linker) and version_of(clang) >= (19,):
+        if shutil.which(clang) and shutil.which(linker) and program_version(clang) >= (19,):
             return SystemCompiler(clang, linker, suffix)
     return None

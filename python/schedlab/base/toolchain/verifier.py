@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Predicts what Linux's verifier finds in a policy, from its BPF object and without Linux."""
+"""Predicts, without Linux, what the verifier of Linux would object to in a policy's BPF object."""
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +14,14 @@ from schedlab.base.toolchain.bpf_object import (
     Object,
     read_object,
 )
-from schedlab.base.toolchain.diagnosis import policy_of, symbol_of, with_hints
-from schedlab.base.toolchain.source_lines import from_root
-from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.diagnosis import add_hints, policy_of, symbol_of
+from schedlab.base.toolchain.source_lines import path_from_root
+from schedlab.base.toolchain.tools import require_compiler, run_captured
 from schedlab.errors import BuildFailed, RuleBroken
 from schedlab.paths import ROOT
 
-_TURNS = 3
-"""Assumed iterations of a loop in the estimate."""
+_LOOP_ITERATIONS = 3
+"""Number of iterations that the estimate assumes for each loop."""
 _FLAGS = [
     *("--target=bpf", "-mcpu=v4", "-std=gnu17", "-O2", "-g", "-fno-builtin"),
     *(
@@ -35,15 +34,15 @@ _FLAGS = [
         "-Ipolicies",
     ),
 ]
-_HOOKS = "struct_ops/"
+_HOOK_SECTION_PREFIX = "struct_ops/"
 
 
 @dataclass(frozen=True)
 class HookCost:
-    """The verifier's estimated work for a hook.
+    """How much work a hook is for the verifier, as estimated.
 
-    `instructions` assumes _TURNS iterations per loop, to compare hooks. `loops` are the first lines
-    of the deepest nested loops, the outermost first.
+    `instructions`: instructions to follow, with _LOOP_ITERATIONS iterations per loop; only for comparing
+    hooks. `loops`: source lines of the deepest nested loops, outermost first.
     """
 
     hook: str
@@ -51,41 +50,44 @@ class HookCost:
     loops: tuple[str, ...]
 
 
-def compiled(source: Path, output: Path) -> None:
+def compile_for_bpf(source: Path, output: Path) -> None:
     """Compiles a policy as a BPF program. Raises BuildFailed with the compiler's errors."""
     flags = [
         *_FLAGS,
-        f'-DPOLICY_SOURCE="{from_root(str(source.resolve()))}"',
+        f'-DPOLICY_SOURCE="{path_from_root(str(source.resolve()))}"',
         f"-DPOLICY={symbol_of(source)}",
     ]
-    done = subprocess.run(
-        [*compiler().clang, *flags, "-c", "linux/policy_compile.bpf.c", "-o", str(output)],
+    result = run_captured(
+        [*require_compiler().clang, *flags, "-c", "linux/policy_compile.bpf.c", "-o", str(output)],
         cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
     )
-    if done.returncode:
+    if result.returncode:
         raise BuildFailed(
-            f"{from_root(str(source))}: does not compile for BPF:\n{with_hints(done.stderr)}"
+            f"{path_from_root(str(source))}: does not compile for BPF:\n{add_hints(result.stderr)}"
         )
 
 
-def examine(source: Path) -> list[HookCost]:
-    """Returns the hooks' costs, the highest first.
+def estimate_hook_costs(source: Path) -> list[HookCost]:
+    """Returns the costs of all hooks, the highest first.
 
-    Raises RuleBroken for programs that the verifier would reject.
+    Raises RuleBroken if the verifier would reject the policy.
     """
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-        place = Path(folder) / "policy.o"
-        compiled(source, place)
-        program = read_object(place)
+        path = Path(folder) / "policy.o"
+        compile_for_bpf(source, path)
+        program = read_object(path)
     for function in program.functions:
         _check(source, program, function)
-    hooks = [function for function in program.functions if function.section.startswith(_HOOKS)]
+    hooks = [
+        function
+        for function in program.functions
+        if function.section.startswith(_HOOK_SECTION_PREFIX)
+    ]
     costs = [
-        HookCost(hook.section.removeprefix(_HOOKS), *_follow(program, hook, ())) for hook in hooks
+        HookCost(
+            hook.section.removeprefix(_HOOK_SECTION_PREFIX), *_estimate_work(program, hook, ())
+        )
+        for hook in hooks
     ]
     return sorted(costs, key=lambda cost: -cost.instructions)
 
@@ -110,17 +112,25 @@ def _check(source: Path, program: Object, function: Function) -> None:
         raise RuleBroken(f"policy {policy_of(source)} broke a rule of Linux's verifier: {problem}")
 
 
-def _follow(
+def _estimate_work(
     program: Object, function: Function, outer: tuple[str, ...]
 ) -> tuple[int, tuple[str, ...]]:
-    """Returns the number of followed instructions, and the deepest chain of loops; requires no recursion."""
-    around = function.nesting()
-    total = sum(_TURNS ** len(around.get(index, ())) for index in function.successors)
-    deepest = max((chain for chain in around.values()), key=len, default=())
+    """Returns how many instructions the verifier follows in a function, and the deepest nesting of
+    loops.
+
+    There must be no recursion.
+    """
+    enclosing_loops = function.nesting()
+    total = sum(
+        _LOOP_ITERATIONS ** len(enclosing_loops.get(index, ())) for index in function.successors
+    )
+    deepest = max((chain for chain in enclosing_loops.values()), key=len, default=())
     deepest = (*outer, *deepest)
     for index, (section, address) in zip(function.call_places, function.calls, strict=True):
-        chain = around.get(index, ())
-        below, loops = _follow(program, program.function_at(section, address), (*outer, *chain))
-        total += _TURNS ** len(chain) * below
+        chain = enclosing_loops.get(index, ())
+        callee_work, loops = _estimate_work(
+            program, program.function_at(section, address), (*outer, *chain)
+        )
+        total += _LOOP_ITERATIONS ** len(chain) * callee_work
         deepest = max(deepest, loops, key=len)
     return total, deepest

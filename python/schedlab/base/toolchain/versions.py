@@ -16,69 +16,70 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import __version__
-from schedlab.base.toolchain.tools import find_compiler_if_installed
-from schedlab.paths import INSTALLED, ROOT
+from schedlab.base.toolchain.tools import find_compiler
+from schedlab.paths import IS_INSTALLED, ROOT
 
-SOURCES = (
+AFFECTING_SOURCES = (
     *("Makefile", "schedlab", "abi", "kernel", "linux", "model", "policies", "python", "sim"),
     *("spike", "studies", "tests/guest", "tools", "user", "workloads"),
 )
-"""Sources that affect runs and reports."""
+"""Sources that can affect runs and reports."""
 
 
-def commit() -> dict[str, Any]:
-    """Returns the checkout's commit and whether files have changed; None if git fails.
+def commit_facts() -> dict[str, Any]:
+    """Returns the commit of the checkout, whether files have changed, and a hash of changes in
+    SOURCES.
 
-    Includes a hash of changes in SOURCES.
+    The values are None if git fails.
     """
     head = _git("rev-parse", "HEAD")
     status = _git("status", "--porcelain")
     changed = None if status is None else bool(status.strip())
-    made = changes() if changed else b""
+    patch = uncommitted_patch() if changed else b""
     return {
         "commit": head.decode().strip() if head else None,
         "changed": changed,
-        **({"changes_sha256": hashlib.sha256(made).hexdigest()} if made else {}),
+        **({"changes_sha256": hashlib.sha256(patch).hexdigest()} if patch else {}),
     }
 
 
-def changes() -> bytes:
-    """Returns uncommitted changes of SOURCES, with new files, as a patch for `git apply`.
+def uncommitted_patch() -> bytes:
+    """Returns the uncommitted changes in SOURCES, including new files, as a patch for `git apply`.
 
-    b"" if there are none or git fails. Does not modify the index or the repository.
+    b"" if there are none, or if git fails. Does not modify the index or the repository.
     """
     index, objects = (_git("rev-parse", "--git-path", name) for name in ("index", "objects"))
     if not index or not objects:
         return b""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
         index_file = Path(scratch) / "index"
-        # Keeps the index's time, because git uses it to skip unchanged files.
+        # Keeps the index's modification time, because git uses it to find unchanged files.
         shutil.copy2(ROOT / index.decode().strip(), index_file)
         variables = {
             "GIT_INDEX_FILE": str(index_file),
             "GIT_OBJECT_DIRECTORY": scratch,
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": str((ROOT / objects.decode().strip()).resolve()),
         }
-        if _git("add", "--all", "--", *SOURCES, environment=variables) is None:
+        if _git("add", "--all", "--", *AFFECTING_SOURCES, environment=variables) is None:
             return b""
         patch = ("diff-index", "--cached", "--patch", "--binary", "--full-index", "HEAD", "--")
-        return _git(*patch, *SOURCES, environment=variables) or b""
+        return _git(*patch, *AFFECTING_SOURCES, environment=variables) or b""
 
 
 def commit_seconds() -> int | None:
     """Returns the commit's time in seconds since 1970, or None if git fails."""
-    objects = _git("log", "-1", "--format=%ct")
-    return int(objects) if objects and objects.strip() else None
+    output = _git("log", "-1", "--format=%ct")
+    return int(output) if output and output.strip() else None
 
 
-def sitting() -> dict[str, Any]:
-    """Returns facts about this process: command line, commit, Python and compiler."""
-    program = None if INSTALLED else find_compiler_if_installed()
+def process_facts() -> dict[str, Any]:
+    """Returns facts about this process for manifests: command line, commit, Python and compiler."""
+    program = None if IS_INSTALLED else find_compiler()
     return {
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "command_line": ["schedlab", *sys.argv[1:]],
         "schedlab": __version__,
-        **commit(),
+        **commit_facts(),
         "python": platform.python_version(),
         **({"compiler": program.description()} if program else {}),
         "host": f"{platform.node()}, {platform.platform()}",
@@ -87,7 +88,7 @@ def sitting() -> dict[str, Any]:
 
 def _git(*arguments: str, environment: Mapping[str, str] | None = None) -> bytes | None:
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             ["git", "-C", str(ROOT), *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -96,4 +97,4 @@ def _git(*arguments: str, environment: Mapping[str, str] | None = None) -> bytes
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout
+    return result.stdout

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from schedlab.commands.command_help import Modules
+from schedlab.commands.command_help import LazyCommands
 
-COMMANDS: Any = Modules(__name__, "kernel", "policy")
+COMMANDS: Any = LazyCommands(__name__, "kernel", "policy")
 
 
 @click.group(commands=COMMANDS)

@@ -12,26 +12,26 @@ import click
 
 from schedlab.base.display.activity import working
 from schedlab.base.display.terminal import print_result
-from schedlab.base.host.processor import host_processors
-from schedlab.base.toolchain.policies import STANDARD, PolicyChoice, parse_choices
+from schedlab.base.host.processor import count_host_cpus
+from schedlab.base.toolchain.policies import DEFAULT_POLICY, PolicyChoice, parse_choices
 from schedlab.commands.options import (
     EXISTING_FILE,
     LIMIT,
-    PLACE,
+    PATH,
     Parsed,
-    as_object,
     echo_json,
     json_option,
+    pass_as_object,
     quiet_option,
 )
 from schedlab.errors import WrongUsage
 
-WORKLOADS = ("test-channels", "test-stress")
+TEST_WORKLOADS = ("test-channels", "test-stress")
 """Guest programs that exercise and check locks, wake-ups, processes and files."""
-_TRIES = 200
+_SHRINK_ATTEMPTS_MAX = 200
 """Maximum number of attempts to shrink a failing run."""
 
-POLICY = Parsed("POLICY", lambda text: parse_choices(text)[0])
+POLICY_TYPE = Parsed("POLICY", lambda text: parse_choices(text)[0])
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ class Options:
     "--workload",
     "workloads",
     multiple=True,
-    help=f"Run this program of the guest. May be repeated. [default: {', '.join(WORKLOADS)}]",
+    help=f"Run this program of the guest. May be repeated. [default: {', '.join(TEST_WORKLOADS)}]",
 )
-@click.option("--policy", default=STANDARD, show_default=True, type=POLICY)
+@click.option("--policy", default=DEFAULT_POLICY, show_default=True, type=POLICY_TYPE)
 @click.option("--cpus", default=3, show_default=True, type=click.IntRange(2, 16))
 @click.option(
     "--limit",
@@ -79,19 +79,19 @@ class Options:
 )
 @click.option(
     "--jobs",
-    default=host_processors,
+    default=count_host_cpus,
     show_default="the CPUs of this host",
     type=click.IntRange(1, 1024),
     help="Number of runs at a time.",
 )
 @click.option(
     "--out",
-    type=PLACE,
+    type=PATH,
     help="Keep the failing run in this folder. [default: a new one in runs/]",
 )
 @quiet_option
 @json_option
-@as_object(Options)
+@pass_as_object(Options)
 def kernel(options: Options) -> None:
     """Run the kernel while its CPUs pause at moments that a seed draws: at locks, after calls, and anywhere.
 
@@ -104,13 +104,13 @@ def kernel(options: Options) -> None:
     from schedlab.base.toolchain.policies import check_choices, read_catalogue
     from schedlab.machines.spike import Spike
     from schedlab_tools.interleavings.holds import read_holds
-    from schedlab_tools.interleavings.search import SmallestFailure, made_small, search
-    from schedlab_tools.interleavings.trial import Setup, carry_out, need_driver
+    from schedlab_tools.interleavings.search import SmallestFailure, minimise, search
+    from schedlab_tools.interleavings.trial import Setup, need_driver, run_trial
 
     check_choices(read_catalogue(), [options.policy], {})
     setups = [
         Setup(workload, options.policy, options.cpus, options.limit)
-        for workload in options.workloads or WORKLOADS
+        for workload in options.workloads or TEST_WORKLOADS
     ]
     for setup in setups:
         Spike().check(setup.run)
@@ -123,18 +123,20 @@ def kernel(options: Options) -> None:
     if options.holds:
         holds = read_holds(options.holds)
         with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-            failure = carry_out(setups[0], holds, Path(folder))
+            failure = run_trial(setups[0], holds, Path(folder))
         finding = failure and SmallestFailure(setups[0], 0, failure, len(holds), holds)
         seeds = 1
     else:
-        todo = [options.seed] if options.seed is not None else range(1, options.seeds + 1)
-        seeds = len(todo)
+        seeds_to_try = [options.seed] if options.seed is not None else range(1, options.seeds + 1)
+        seeds = len(seeds_to_try)
         with working("starting") as update:
-            one = search(setups, todo, options.jobs, lambda seed: update(f"seed {seed} of {seeds}"))
-            finding = one and made_small(
-                *one,
-                _TRIES,
-                lambda count: update(f"seed {one[1]} breaks; trying {count:,} moments"),
+            search_result = search(
+                setups, seeds_to_try, options.jobs, lambda seed: update(f"seed {seed} of {seeds}")
+            )
+            finding = search_result and minimise(
+                *search_result,
+                _SHRINK_ATTEMPTS_MAX,
+                lambda count: update(f"seed {search_result[1]} breaks; trying {count:,} moments"),
             )
     if finding is None:
         _print_no_failure(options, [setup.workload for setup in setups], seeds)
@@ -144,6 +146,7 @@ def kernel(options: Options) -> None:
 
 
 def _print_no_failure(options: Options, workloads: list[str], seeds: int) -> None:
+    """Prints that no run failed."""
     if options.as_json:
         echo_json({"seeds": seeds, "workloads": workloads, "found": None})
     else:
@@ -154,19 +157,20 @@ def _print_no_failure(options: Options, workloads: list[str], seeds: int) -> Non
 
 
 def _print_failure(options: Options, finding: object) -> None:
+    """Prints the failing run, reduced to as few pauses as needed."""
     from schedlab.paths import new_runs_folder
-    from schedlab_tools.interleavings.search import SmallestFailure, keep
-    from schedlab_tools.interleavings.story import story
-    from schedlab_tools.interleavings.trial import HOLDS
+    from schedlab_tools.interleavings.search import SmallestFailure, store_failure
+    from schedlab_tools.interleavings.story import describe_failure
+    from schedlab_tools.interleavings.trial import HOLDS_FILE
 
     assert isinstance(finding, SmallestFailure)
-    place = options.out or new_runs_folder("explored")
+    path = options.out or new_runs_folder("explored")
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
-        holds = keep(finding, place, Path(scratch) / "run")
-        lines = list(story(finding, holds, place))
+        holds = store_failure(finding, path, Path(scratch) / "run")
+        lines = list(describe_failure(finding, holds, path))
     setup = finding.setup
-    again = (
-        f"./schedlab explore kernel --holds {quote(str(place / HOLDS))} --workload {quote(setup.workload)}"
+    rerun_command = (
+        f"./schedlab explore kernel --holds {quote(str(path / HOLDS_FILE))} --workload {quote(setup.workload)}"
         f" --policy {setup.policy} --cpus {setup.cpus}"
     )
     if options.as_json:
@@ -181,10 +185,10 @@ def _print_failure(options: Options, finding: object) -> None:
                     "drawn": finding.drawn,
                     "needed": len(holds),
                     "story": lines,
-                    "folder": str(place),
+                    "folder": str(path),
                 },
             }
         )
         return
     print_result("\n".join(lines))
-    print_result(f"\nAgain:  {again}\nSee it: ./schedlab monitor {quote(str(place))}")
+    print_result(f"\nAgain:  {rerun_command}\nSee it: ./schedlab monitor {quote(str(path))}")

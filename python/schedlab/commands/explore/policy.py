@@ -12,29 +12,29 @@ import click
 
 from schedlab.base.display.activity import Update, working
 from schedlab.base.display.terminal import print_result, say
-from schedlab.base.files.atomic import written
-from schedlab.base.host.addresses import need_all_addresses
+from schedlab.base.files.atomic import atomic_write
+from schedlab.base.host.addresses import refuse_address_limit
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands.options import (
     FILE,
     SETTING,
     SOURCES,
-    as_object,
+    duration_option,
     echo_json,
-    for_option,
     json_option,
+    pass_as_object,
     quiet_option,
 )
 from schedlab.errors import MachineUnfit, RuleBroken
 from schedlab.machines.exploration import (
-    QUEUES_MOST,
-    TASKS_MOST,
-    Explored,
+    QUEUES_MAX,
+    TASKS_MAX,
+    ExplorationResult,
     Level,
     Limits,
     explore,
-    words_of,
-    workload_that_breaks,
+    find_breaking_workload,
+    find_host_fields_read,
 )
 from schedlab.machines.operations_workload import TICK_US
 
@@ -54,6 +54,7 @@ class Request:
         groups: bool,
         **most: int,
     ) -> None:
+        """Stores the parameters. `most`: the limits of the search, by option."""
         self.choices = choices
         self.limits = Limits(
             seconds=duration_ns // 10**9,
@@ -73,14 +74,14 @@ class Request:
     "--tasks",
     default=4,
     show_default=True,
-    type=click.IntRange(1, TASKS_MOST),
+    type=click.IntRange(1, TASKS_MAX),
     help="Number of tasks that may live at once.",
 )
 @click.option(
     "--queues",
     default=2,
     show_default=True,
-    type=click.IntRange(1, QUEUES_MOST),
+    type=click.IntRange(1, QUEUES_MAX),
     help="Number of queues and CPUs.",
 )
 @click.option(
@@ -90,7 +91,7 @@ class Request:
     type=click.IntRange(1, 4000),
     help="Largest number of operations in a sequence.",
 )
-@for_option("Duration of the search, for each policy.", "168h", "10min")
+@duration_option("Duration of the search, for each policy.", "168h", "10min")
 @click.option(
     "--memory",
     default=2048,
@@ -124,7 +125,7 @@ class Request:
 )
 @quiet_option
 @json_option
-@as_object(Request)
+@pass_as_object(Request)
 def policy(request: Request) -> None:
     """Try every sequence of operations on a policy: tasks start, wake, are picked, preempted or moved, block, end,
     yield, tick, change attributes, and time passes.
@@ -134,7 +135,7 @@ def policy(request: Request) -> None:
     """
     from schedlab.machines.checked_simulator import has_sanitizers
 
-    need_all_addresses("searches of policies")
+    refuse_address_limit("searches of policies")
     if not has_sanitizers():
         raise MachineUnfit(
             "AddressSanitizer's library is missing: install clang-19, lld-19, llvm-19"
@@ -148,21 +149,25 @@ def policy(request: Request) -> None:
 
 
 def _explore(choice: PolicyChoice | Path, request: Request) -> RuleBroken | None:
-    from schedlab.machines.exploration import named, source_of
+    """Explores one policy and prints the result. Returns the broken rule, or None."""
+    from schedlab.machines.exploration import policy_source, read_policy_name
 
     source, name = (
-        (choice, named(choice)) if isinstance(choice, Path) else (source_of(choice), str(choice))
+        (choice, read_policy_name(choice))
+        if isinstance(choice, Path)
+        else (policy_source(choice), str(choice))
     )
     with working(f"{name}: building") as update:
 
         def show(level: Level) -> None:
-            _show(update, name, level)
+            """Shows the progress of the search."""
+            _show_progress(update, name, level)
 
         try:
             explored = explore(source, name, request.tunables, request.limits, show)
         except RuleBroken as error:
-            played = _played(source, name, request, show) if request.workload else ""
-            return RuleBroken(f"{error}{played}")
+            reproduction = _write_example(source, name, request, show) if request.workload else ""
+            return RuleBroken(f"{error}{reproduction}")
     if request.as_json:
         echo_json({"policy": name, **asdict(request.limits), **asdict(explored)})
     else:
@@ -170,29 +175,36 @@ def _explore(choice: PolicyChoice | Path, request: Request) -> RuleBroken | None
     return None
 
 
-def _played(source: Path, name: str, request: Request, show: Callable[[Level], None]) -> str:
+def _write_example(source: Path, name: str, request: Request, show: Callable[[Level], None]) -> str:
     """Writes the workload, and returns the text about it."""
     assert request.workload
     limits = request.limits
-    result = workload_that_breaks(source, words_of(source), name, request.tunables, limits, show)
+    result = find_breaking_workload(
+        source, find_host_fields_read(source), name, request.tunables, limits, show
+    )
     if not result:
-        return "\n    no workload was found that reproduces this in a run"
-    with written(request.workload) as place:
+        return (
+            "\n    no workload was found that reproduces this in a run; "
+            f"{quote(str(request.workload))} was not written"
+        )
+    with atomic_write(request.workload) as place:
         place.write_text(result)
-    words = [
+    arguments = [
         f"--policy {name}",
         *(f"--set {setting}" for setting in request.tunables.split(",") if setting),
     ]
-    words += ["--machine sim --costs none --unchecked", f"--tick {TICK_US // 1000}ms"]
-    words += [f"--cpus {limits.queues}", f"--workload {quote(str(request.workload))}"]
-    return f"\n    to reproduce it:\n      ./schedlab run {' '.join(words)}"
+    arguments += ["--machine sim --costs none --unchecked", f"--tick {TICK_US // 1000}ms"]
+    arguments += [f"--cpus {limits.queues}", f"--workload {quote(str(request.workload))}"]
+    return f"\n    to reproduce it:\n      ./schedlab run {' '.join(arguments)}"
 
 
-def _show(update: Update, name: str, level: Level) -> None:
+def _show_progress(update: Update, name: str, level: Level) -> None:
+    """Shows the level of the search that is being explored."""
     update(f"{name}: {level.depth} operations, {level.states:,} states, {level.seconds:.0f} s")
 
 
-def _result_lines(name: str, limits: Limits, explored: Explored) -> Iterator[str]:
+def _result_lines(name: str, limits: Limits, explored: ExplorationResult) -> Iterator[str]:
+    """Yields the lines about the finished search: states, sequences and limits."""
     complete = explored.end == "complete"
     length = "of any length" if complete else f" of {explored.depth}"
     why = {"time": "; time is over", "memory": "; memory is full"}.get(explored.end, "")
@@ -200,8 +212,11 @@ def _result_lines(name: str, limits: Limits, explored: Explored) -> Iterator[str
         f"{name}: no rule broken by any sequence of operations{length}: tasks {limits.tasks}, queues {limits.queues},"
         f" states {explored.states:,}, operations done {explored.transitions:,}, {explored.seconds:.1f} s{why}"
     )
-    besides = [*(["CPU sets"] if limits.cpu_sets else []), *(["groups"] if limits.groups else [])]
-    if besides:
-        yield f"  {' and '.join(besides)} also changed"
+    also_varied = [
+        *(["CPU sets"] if limits.cpu_sets else []),
+        *(["groups"] if limits.groups else []),
+    ]
+    if also_varied:
+        yield f"  {' and '.join(also_varied)} also changed"
     if explored.words:
         yield f"  host values that it reads: {', '.join(explored.words)}"

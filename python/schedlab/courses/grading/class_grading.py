@@ -20,27 +20,27 @@ from urllib.parse import quote
 import jinja2
 
 from schedlab import __version__
-from schedlab.base.display.names import all_visible, json_text, visible_line
+from schedlab.base.display.names import json_text, map_texts, visible_line
 from schedlab.base.files import replacement
-from schedlab.base.files.atomic import file_hash, written
+from schedlab.base.files.atomic import atomic_write, file_hash
 from schedlab.base.host.isolated import call_command, request_text
 from schedlab.base.toolchain import versions
-from schedlab.courses.grading.grading import LINK, check_out, grader
+from schedlab.courses.grading.grading import LINK_REFUSED, check_output_folders, grader
 from schedlab.courses.grading.lab import Lab, find_lab
-from schedlab.courses.grading.verdict import picture_of
-from schedlab.errors import NotGraded, WrongUsage, parameter
+from schedlab.courses.grading.verdict import picture_name
+from schedlab.errors import NotGraded, WrongUsage, format_parameter
 
-PAGE = "class.html"
+PAGE_FILE = "class.html"
 _TEMPLATE = Path(__file__).with_name("class.html")
-UNPRINTABLE = "its name has characters that cannot be printed"
-NO_POINTS = "–"
+UNPRINTABLE_NAME = "its name has characters that cannot be printed"
+NO_POINTS_TEXT = "–"
 """Shown instead of points if a submission was not graded."""
-_MOST_SECONDS = 1800
+_HUNG_AFTER_SECONDS = 1800
 """Host seconds after which a grading process is considered hung."""
 
 
 @dataclass(frozen=True)
-class Graded:
+class GradedSubmission:
     """A submission's verdict as printed by the command, or the reason why there is none."""
 
     name: str
@@ -51,17 +51,24 @@ class Graded:
 
     @property
     def points(self) -> float:
+        """Returns the points of the submission; 0 without a verdict."""
         return float(self.verdict["points"]) if self.verdict else 0.0
 
     def points_of(self, test: str) -> float:
+        """Returns the points of one test."""
         tests = self.verdict["tests"] if self.verdict else []
         return next(
-            (float(test_name["points"]) for test_name in tests if test_name["name"] == test), 0.0
+            (
+                float(test_verdict["points"])
+                for test_verdict in tests
+                if test_verdict["name"] == test
+            ),
+            0.0,
         )
 
-    def shown(self, points: float) -> str:
+    def format_points(self, points: float) -> str:
         """Formats points of this submission."""
-        return f"{points:g}" if self.is_graded else NO_POINTS
+        return f"{points:g}" if self.is_graded else NO_POINTS_TEXT
 
     @property
     def note(self) -> str:
@@ -72,23 +79,23 @@ class Graded:
 
 
 @dataclass(frozen=True)
-class Failing:
+class ClassLoss:
     """Points that a class lost at one expectation of a test."""
 
     test: str
     expected: str
-    lost_by: int
+    submissions: int
     points: float
     """Total points lost."""
     example: str
     """A submission that lost points."""
     why: str
     picture: str
-    """The example's picture, as in Lost."""
+    """The example's picture, as in SubmissionLoss."""
 
 
 @dataclass(frozen=True)
-class Lost:
+class SubmissionLoss:
     """Points that a submission lost at one expectation."""
 
     name: str
@@ -113,8 +120,13 @@ def submissions_in(folder: Path) -> list[Path]:
 
 
 def grade_all(
-    lab: Lab, folder: Path, out: Path, trusted: bool, jobs: int, report: Callable[[Graded], None]
-) -> list[Graded]:
+    lab: Lab,
+    folder: Path,
+    out: Path,
+    trusted: bool,
+    jobs: int,
+    report: Callable[[GradedSubmission], None],
+) -> list[GradedSubmission]:
     """Grades all submissions of a folder, `jobs` at a time, and stores the verdicts in `out`.
 
     If grading a submission fails, the others continue. Stored verdicts of the same submission, lab
@@ -126,53 +138,58 @@ def grade_all(
         raise WrongUsage(
             "this folder is inside the folder of submissions, where a submission "
             "could replace its own verdict",
-            what=parameter("out", out),
+            what=format_parameter("out", out),
             fix="name a folder elsewhere",
         )
     sources = submissions_in(folder)
     for source in sources:
         verdict_file = _verdict_file(out, folder, source)
         if os.path.lexists(verdict_file):
-            replacement.check_file("out", verdict_file, ours=True)
+            replacement.check_file("out", verdict_file, has_default_name=True)
     out.mkdir(parents=True, exist_ok=True)
-    made_of = _made_of(lab, trusted)
-    one_at_a_time = Lock()  # the folder's list is rewritten for each verdict
+    verdict_key = _verdict_key(lab, trusted)
+    list_lock = Lock()  # the folder's list is rewritten for each verdict
 
-    def verdict_of(source: Path, name: str) -> Graded:
-        if why := _refused(source, name):
-            return Graded(visible_line(name), None, why)
+    def verdict_of(source: Path, name: str) -> GradedSubmission:
+        """Grades a submission in a separate process, or returns its stored verdict."""
+        if why := _refusal_reason(source, name):
+            return GradedSubmission(visible_line(name), None, why)
         verdict_file = _verdict_file(out, folder, source)
-        place = verdict_file.with_suffix("")
-        key = hashlib.sha256(f"{made_of} {file_hash(source)}".encode()).hexdigest()
-        with one_at_a_time:
+        runs_folder = verdict_file.with_suffix("")
+        key = hashlib.sha256(f"{verdict_key} {file_hash(source)}".encode()).hexdigest()
+        with list_lock:
             graded = _read_verdict(verdict_file, key, name)
         if graded is None:
-            _clear(lab, place)
-            graded = _graded(lab, source, name, place, trusted)
-            with one_at_a_time:
-                _keep(verdict_file, key, graded)
+            _delete_runs(lab, runs_folder)
+            graded = _grade_submission(lab, source, name, runs_folder, trusted)
+            with list_lock:
+                _store_verdict(verdict_file, key, graded)
         return graded
 
-    def one(source: Path) -> Graded:
+    def grade_source(source: Path) -> GradedSubmission:
         name = str(source.relative_to(folder))
         try:
             graded = verdict_of(source, name)
         except OSError as error:
             if error.errno != errno.ENAMETOOLONG:
                 raise
-            graded = Graded(name, None, f"it cannot be graded: {error.strerror}")
+            graded = GradedSubmission(
+                name,
+                None,
+                f"it cannot be graded: {error.strerror}; shorten the names of its folders",
+            )
         report(graded)
         return graded
 
     with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(one, sources))
+        return list(pool.map(grade_source, sources))
 
 
-def _refused(source: Path, name: str) -> str:
+def _refusal_reason(source: Path, name: str) -> str:
     """Returns why a submission is not opened; "" if it is."""
     if source.is_symlink():
-        return LINK
-    return UNPRINTABLE if visible_line(name) != name else ""
+        return LINK_REFUSED
+    return UNPRINTABLE_NAME if visible_line(name) != name else ""
 
 
 def _verdict_file(out: Path, folder: Path, source: Path) -> Path:
@@ -180,77 +197,89 @@ def _verdict_file(out: Path, folder: Path, source: Path) -> Path:
     return (out / source.relative_to(folder)).with_suffix(".json")
 
 
-def _made_of(lab: Lab, trusted: bool) -> str:
+def _verdict_key(lab: Lab, trusted: bool) -> str:
     """Returns everything that a verdict depends on, except the submission."""
     files = sorted(file for file in lab.folder.iterdir() if file.is_file())
     hashes = {file.name: file_hash(file) for file in files}
-    return json.dumps([__version__, versions.commit(), hashes, trusted])
+    return json.dumps([__version__, versions.commit_facts(), hashes, trusted])
 
 
-def _read_verdict(place: Path, key: str, name: str) -> Graded | None:
+def _read_verdict(path: Path, key: str, name: str) -> GradedSubmission | None:
     """Returns the stored verdict if it has the same key and is unchanged."""
-    listed = replacement.read_list(place.parent) or {}
-    if not place.is_file() or listed.get(place.name) != file_hash(place):
+    listed_hashes = replacement.read_list(path.parent) or {}
+    if not path.is_file() or listed_hashes.get(path.name) != file_hash(path):
         return None
-    verdict = json.loads(place.read_text("utf-8"))
-    return Graded(name, verdict["verdict"]) if verdict["key"] == key else None
+    verdict = json.loads(path.read_text("utf-8"))
+    return GradedSubmission(name, verdict["verdict"]) if verdict["key"] == key else None
 
 
-def _keep(place: Path, key: str, graded: Graded) -> None:
+def _store_verdict(path: Path, key: str, graded: GradedSubmission) -> None:
+    """Stores a verdict with its key."""
     if graded.verdict is None:
         return
-    place.parent.mkdir(parents=True, exist_ok=True)
-    replacement.check_file("out", place, ours=True)
-    with written(place) as new:
-        new.write_text(json_text({"key": key, "verdict": graded.verdict}), "utf-8")
-    replacement.add_to_list(place)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replacement.check_file("out", path, has_default_name=True)
+    with atomic_write(path) as new_file:
+        new_file.write_text(json_text({"key": key, "verdict": graded.verdict}), "utf-8")
+    replacement.add_to_list(path)
 
 
-def _clear(lab: Lab, place: Path) -> None:
+def _delete_runs(lab: Lab, path: Path) -> None:
     """Deletes the runs of earlier gradings if they are unchanged."""
     for test in lab.tests:
-        folder = place / test.name
-        if folder.is_dir() and not replacement.strange(folder):
+        folder = path / test.name
+        if folder.is_dir() and not replacement.why_not_replaceable(folder):
             replacement.remove(folder)
 
 
 def grade_one(lab: str, source: str, out: str, trusted: bool) -> dict[str, Any]:
     """Grades a submission for a lab whose solution passed on this host; returns its verdict."""
     selected_lab = find_lab(lab)
-    check_out(selected_lab, Path(out))
-    with grader(selected_lab, trusted, solution_tried=True) as ready:
-        return ready.grade(Path(source), Path(out)).to_dict()
+    check_output_folders(selected_lab, Path(out))
+    with grader(selected_lab, trusted, solution_checked=True) as lab_grader:
+        return lab_grader.grade(Path(source), Path(out)).to_dict()
 
 
-def _graded(lab: Lab, source: Path, name: str, out: Path, trusted: bool) -> Graded:
+def _grade_submission(
+    lab: Lab, source: Path, name: str, out: Path, trusted: bool
+) -> GradedSubmission:
+    """Grades one submission in a separate process. A fault of the host is noted in the result."""
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             call_command(grade_one),
             input=request_text(lab=lab.folder, source=source, out=out, trusted=trusted),
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_MOST_SECONDS,
+            timeout=_HUNG_AFTER_SECONDS,
             check=False,
         )
-        return Graded(name, json.loads(done.stdout))
+        return GradedSubmission(name, json.loads(result.stdout))
     except subprocess.TimeoutExpired:
-        return Graded(name, None, f"its grading did not end within {_MOST_SECONDS} s", False)
+        return GradedSubmission(
+            name,
+            None,
+            f"its grading did not end within {_HUNG_AFTER_SECONDS} s; {_RETRY_HINT}",
+            False,
+        )
     except json.JSONDecodeError:
-        last = done.stderr.strip().splitlines()[-1:] or ["no words"]
-        if done.returncode == NotGraded.exit_status:
-            return Graded(name, None, last[0].removeprefix("schedlab: "), False)
-        why = f"its grading broke down (status {done.returncode}): {last[0]}"
-        return Graded(name, None, why, False)
+        last = result.stderr.strip().splitlines()[-1:] or ["no output"]
+        if result.returncode == NotGraded.exit_status:
+            return GradedSubmission(name, None, last[0].removeprefix("schedlab: "), False)
+        why = f"its grading failed (status {result.returncode}): {last[0]}; {_RETRY_HINT}"
+        return GradedSubmission(name, None, why, False)
 
 
-def failings(lost: list[Lost]) -> list[Failing]:
+_RETRY_HINT = "grade it alone with `./schedlab grade LAB FILE` and report the message"
+
+
+def class_losses(losses: list[SubmissionLoss]) -> list[ClassLoss]:
     """Returns where points were lost, the largest loss first."""
-    by_place: dict[tuple[str, str], list[Lost]] = {}
-    for expectation in lost:
+    by_place: dict[tuple[str, str], list[SubmissionLoss]] = {}
+    for expectation in losses:
         by_place.setdefault((expectation.test, expectation.expected), []).append(expectation)
-    failing = [
-        Failing(
+    class_losses = [
+        ClassLoss(
             test,
             expected,
             len(those),
@@ -260,45 +289,49 @@ def failings(lost: list[Lost]) -> list[Failing]:
             usual.picture,
         )
         for (test, expected), those in by_place.items()
-        for usual in [_usual(those)]
+        for usual in [_most_frequent_loss(those)]
     ]
-    return sorted(failing, key=lambda failing: (-failing.points, failing.test, failing.expected))
+    return sorted(
+        class_losses,
+        key=lambda class_losses: (-class_losses.points, class_losses.test, class_losses.expected),
+    )
 
 
-def _lost(graded: Graded, out: Path) -> Iterator[Lost]:
+def _submission_losses(graded: GradedSubmission, out: Path) -> Iterator[SubmissionLoss]:
+    """Yields the points that a submission lost, by expectation."""
     if graded.verdict is None or graded.verdict["refused"]:
         return
     for test in graded.verdict["tests"]:
         for number, expectation in enumerate(test["expectations"]):
             if expectation["points"] < expectation["most"]:
-                place = Path(graded.name.removesuffix(".c"), test["name"], picture_of(number))
-                yield Lost(
+                path = Path(graded.name.removesuffix(".c"), test["name"], picture_name(number))
+                yield SubmissionLoss(
                     graded.name,
                     test["name"],
                     expectation["expected"],
                     expectation["most"] - expectation["points"],
                     expectation["why"],
-                    quote(str(place)) if (out / place).is_file() else "",
+                    quote(str(path)) if (out / path).is_file() else "",
                 )
 
 
-def _usual(lost: list[Lost]) -> Lost:
+def _most_frequent_loss(losses: list[SubmissionLoss]) -> SubmissionLoss:
     """Returns the first loss with the most frequent reason."""
-    why = Counter(expectation.why for expectation in lost).most_common(1)[0][0]
-    return next(expectation for expectation in lost if expectation.why == why)
+    why = Counter(expectation.why for expectation in losses).most_common(1)[0][0]
+    return next(expectation for expectation in losses if expectation.why == why)
 
 
-def page(lab: Lab, graded: list[Graded], out: Path) -> str:
+def class_page(lab: Lab, graded: list[GradedSubmission], out: Path) -> str:
     """Returns the teacher's page as HTML without dependencies, except pictures in `out`."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    lost = {submission.name: list(_lost(submission, out)) for submission in graded}
+    lost = {submission.name: list(_submission_losses(submission, out)) for submission in graded}
     rows = [
         {
             "name": submission.name,
-            "points": submission.shown(submission.points),
+            "points": submission.format_points(submission.points),
             "tests": [
                 {
-                    "shown": submission.shown(points),
+                    "shown": submission.format_points(points),
                     "lost": submission.is_graded and points < test.points,
                 }
                 for test in lab.tests
@@ -318,6 +351,6 @@ def page(lab: Lab, graded: list[Graded], out: Path) -> str:
         / max(1, sum(submission.is_graded for submission in graded)),
         "all": sum(submission.points == lab.points for submission in graded),
         "rows": rows,
-        "failings": failings([expectation for those in lost.values() for expectation in those]),
+        "failings": class_losses([expectation for those in lost.values() for expectation in those]),
     }
-    return environment.from_string(_TEMPLATE.read_text()).render(all_visible(values))
+    return environment.from_string(_TEMPLATE.read_text()).render(map_texts(values))

@@ -10,19 +10,20 @@ import numpy as np
 import polars as pl
 
 from schedlab.base.display.numbers import milliseconds, moment
-from schedlab.courses.grading.graded_run import Seen
+from schedlab.courses.grading.graded_run import GradedRun
 from schedlab.courses.grading.lab import Expectation, LabTest
-from schedlab.courses.grading.moment_pictures import drawn
+from schedlab.courses.grading.moment_pictures import draw_moment
+from schedlab.courses.reasons import REASONS, reason
 from schedlab.metrics.intervals import cpu_intervals
 from schedlab.trace import Kind
-from schedlab.trace.divergence import Divergence, first_divergence, picks
+from schedlab.trace.divergence import Divergence, first_divergence, list_picks
 
-_PARTS = 100
+_CREDIT_STEPS = 100
 """Partial credit is rounded down to this fraction of a point."""
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judgement:
     """The result of an expectation."""
 
     points: Fraction
@@ -33,135 +34,191 @@ class Judged:
     """Time (ns) of the failure in the trace; None if it has no moment."""
 
 
-def judge(test: LabTest, expected: Expectation, seen: Seen, right: Seen) -> Judged:
-    """Judges a run; `right` is the solution's run.
+def judge_expectation(
+    test: LabTest, expected: Expectation, submission_run: GradedRun, solution_run: GradedRun
+) -> Judgement:
+    """Judges a run; `solution_run` is the solution's run.
 
     Expectations about the kernel and about instructions are judged elsewhere.
     """
-    judges = {"law": _law, "order": _order, "levels": _levels, "figure": _figure}
-    judged = judges[expected.kind](test, expected, seen, right)
-    if judged.points != expected.points and test.policy_clock_ns:
-        begins = f"the policy's clock began at {moment(test.policy_clock_ns, 0)}"
-        if test.policy_run_time_ns:
-            begins += f", run times at {moment(test.policy_run_time_ns, 0)}"
-        judged = replace(judged, why=f"{judged.why}; {begins}")
-    if judged.points == expected.points or judged.at_ns is not None:
-        return judged
-    return _with_the_first_decision(judged, test, seen, right)
+    judges = {
+        "law": _judge_rule,
+        "order": _judge_order,
+        "levels": _judge_levels,
+        "figure": _judge_figure,
+    }
+    judgement = judges[expected.kind](test, expected, submission_run, solution_run)
+    if judgement.points != expected.points and (initial_times := describe_initial_times(test)):
+        judgement = replace(judgement, why=f"{judgement.why}; {initial_times}")
+    if judgement.points == expected.points or judgement.at_ns is not None:
+        return judgement
+    return _add_first_difference(judgement, test, submission_run, solution_run)
 
 
-def _with_the_first_decision(judged: Judged, test: LabTest, seen: Seen, right: Seen) -> Judged:
+def describe_initial_times(test: LabTest) -> str:
+    """Returns where the policy's clock and run times began, as a clause; empty if the clock began at 0."""
+    if not test.policy_clock_ns:
+        return ""
+    clock, run_time = moment(test.policy_clock_ns, 0), moment(test.policy_run_time_ns, 0)
+    name = "clock_and_run_times" if test.policy_run_time_ns else "clock"
+    return reason(name, clock=clock, run_time=run_time)
+
+
+def _add_first_difference(
+    judgement: Judgement, test: LabTest, submission_run: GradedRun, solution_run: GradedRun
+) -> Judgement:
     """Adds the first decision that differs from the solution's, which may have caused the loss."""
-    difference = first_divergence(seen.trace, right.trace, timed=True)
+    difference = first_divergence(submission_run.trace, solution_run.trace, timed=True)
     if difference is None:
-        return judged
-    at_ns = seen.window.begin_ns + difference.time_ns
-    why = f"{judged.why}; it first decides otherwise than the solution when {_turns(difference)}"
-    return replace(judged, why=why, picture=drawn(seen, right, at_ns, test.tick_ns), at_ns=at_ns)
+        return judgement
+    at_ns = submission_run.window.begin_ns + difference.time_ns
+    why = reason("first_difference", why=judgement.why, turn=_describe_decisions(difference))
+    return replace(
+        judgement,
+        why=why,
+        picture=draw_moment(submission_run, solution_run, at_ns, test.tick_ns),
+        at_ns=at_ns,
+    )
 
 
-def judge_instructions(expected: Expectation, executed: int, right: int) -> Judged:
+def judge_instructions(
+    expected: Expectation, executed: int, solution_instructions: int
+) -> Judgement:
     """Compares the WebAssembly instructions of all hooks with the solution's.
 
     Another compiler version changes both counts.
     """
     assert expected.at_most
-    if executed <= expected.at_most * right:
-        return Judged(expected.points)
+    if executed <= expected.at_most * solution_instructions:
+        return Judgement(expected.points)
     why = (
-        f"its hooks execute {executed:,} instructions of WebAssembly, {executed / right:.2f} times as many as the"
-        f" solution's, which execute {right:,}"
+        f"its hooks execute {executed:,} instructions of WebAssembly,"
+        f" {executed / solution_instructions:.2f} times as many as the solution's,"
+        f" which execute {solution_instructions:,}"
     )
-    return Judged(Fraction(0), why)
+    return Judgement(Fraction(0), why)
 
 
-def _turns(difference: Divergence) -> str:
-    return (
-        f"CPU {difference.cpu} turns to {difference.one or 'no process any more'}; right is"
-        f" {difference.other or 'none: it had picked for the last time'}"
+def _describe_decisions(difference: Divergence) -> str:
+    """Describes the picks that differ: the solution's task and the submission's."""
+    return reason(
+        "turn",
+        cpu=difference.cpu,
+        picked=difference.one or REASONS["no_pick"],
+        right=difference.other or REASONS["no_right_pick"],
     )
 
 
-def _law(test: LabTest, expected: Expectation, seen: Seen, _right: Seen) -> Judged:
+def _judge_rule(
+    test: LabTest, expected: Expectation, submission_run: GradedRun, _solution_run: GradedRun
+) -> Judgement:
     """Judges a rule: "ends" is met, because a failed run is not judged; otherwise, CPUs must not idle."""
-    if expected.law == "ends":
-        return Judged(expected.points)
-    violation = _idle_while_waiting(test, seen)
+    if expected.invariant == "ends":
+        return Judgement(expected.points)
+    violation = _idle_while_waiting(test, submission_run)
     if violation is None:
-        return Judged(expected.points)
+        return Judgement(expected.points)
     cpu, begin, end, name = violation
-    why = f"from {_ms(begin, seen)} on, CPU {cpu} idles for {milliseconds(end - begin)} while {name} waits for a CPU"
-    return Judged(Fraction(0), why, drawn(seen, None, begin, test.tick_ns), begin)
+    length = milliseconds(end - begin)
+    why = reason(
+        "idle", time=_time_text(begin, submission_run), cpu=cpu, length=length, process=name
+    )
+    return Judgement(
+        Fraction(0), why, draw_moment(submission_run, None, begin, test.tick_ns), begin
+    )
 
 
-def _idle_while_waiting(test: LabTest, seen: Seen) -> tuple[int, int, int, str] | None:
+def _idle_while_waiting(
+    test: LabTest, submission_run: GradedRun
+) -> tuple[int, int, int, str] | None:
     """Returns the first CPU that idles longer than a tick while a process waits: CPU, begin, end, process."""
-    idle = cpu_intervals(seen.trace).filter(pl.col("pid") == 0)
-    waits = seen.states.filter(pl.col("state") == "runnable")
-    names = seen.groups_of()
+    idle = cpu_intervals(submission_run.trace).filter(pl.col("pid") == 0)
+    waits = submission_run.states.filter(pl.col("state") == "runnable")
+    names = submission_run.group_by_pid()
     violations: list[tuple[int, int, int, str]] = []
     begins, ends = waits["begin_ns"].to_numpy(), waits["end_ns"].to_numpy()
     pids = waits["pid"].to_numpy()
     for cpu, begin, end in idle.select("cpu", "begin_ns", "end_ns").iter_rows():
         first = np.maximum(begins, begin)
         last = np.minimum(ends, end)
-        for place in np.flatnonzero(last - first > test.tick_ns).tolist():
-            pid = int(pids[place])
+        for index in np.flatnonzero(last - first > test.tick_ns).tolist():
+            pid = int(pids[index])
             if pid in names:
                 violations.append(
-                    (cpu, int(first[place]), int(last[place]), f"{names[pid]} ({pid})")
+                    (cpu, int(first[index]), int(last[index]), f"{names[pid]} ({pid})")
                 )
     return min(violations, key=lambda violation: (violation[1], violation[0]), default=None)
 
 
-def _order(test: LabTest, expected: Expectation, seen: Seen, right: Seen) -> Judged:
-    difference = first_divergence(seen.trace, right.trace, timed=True)
+def _judge_order(
+    test: LabTest, expected: Expectation, submission_run: GradedRun, solution_run: GradedRun
+) -> Judgement:
+    """Judges the order of time slices: points for the part before the first difference from the
+    expected order.
+    """
+    difference = first_divergence(submission_run.trace, solution_run.trace, timed=True)
     if difference is None:
-        return Judged(expected.points)
+        return Judgement(expected.points)
     at_ns = difference.time_ns
-    whose = right.groups_of()
+    groups = solution_run.group_by_pid()
     times = [
         pick.time_ns
         for cpu in range(test.cpus)
-        for pick in picks(right.trace, cpu)
-        if pick.pid in whose
+        for pick in list_picks(solution_run.trace, cpu)
+        if pick.pid in groups
     ]
-    before = sum(time < at_ns for time in times)
-    part = Fraction(before, len(times)) if times and not expected.all_or_nothing else Fraction(0)
-    points = Fraction(int(expected.points * part * _PARTS), _PARTS)
-    begin_ns = seen.window.begin_ns
-    why = (
-        f"after {before} of {len(times)} decisions that are right, {_turns(difference)}"
-        f"{_waiting(seen, begin_ns + at_ns, difference.other.pid if difference.other else 0)}"
+    matching_picks = sum(time < at_ns for time in times)
+    fraction = (
+        Fraction(matching_picks, len(times))
+        if times and not expected.all_or_nothing
+        else Fraction(0)
     )
-    return Judged(points, why, drawn(seen, right, begin_ns + at_ns, test.tick_ns), begin_ns + at_ns)
+    points = Fraction(int(expected.points * fraction * _CREDIT_STEPS), _CREDIT_STEPS)
+    begin_ns = submission_run.window.begin_ns
+    waited = _waiting_since(
+        submission_run, begin_ns + at_ns, difference.other.pid if difference.other else 0
+    )
+    decisions = _describe_decisions(difference)
+    why = reason("order", same=matching_picks, all=len(times), turn=decisions, waited=waited)
+    return Judgement(
+        points,
+        why,
+        draw_moment(submission_run, solution_run, begin_ns + at_ns, test.tick_ns),
+        begin_ns + at_ns,
+    )
 
 
-def _waiting(seen: Seen, at_ns: int, pid: int) -> str:
+def _waiting_since(submission_run: GradedRun, at_ns: int, pid: int) -> str:
     """Returns since when the correct process had waited, as a clause for a message."""
-    rows = seen.states.filter(
+    rows = submission_run.states.filter(
         (pl.col("pid") == pid)
         & (pl.col("state") == "runnable")
         & (pl.col("begin_ns") <= at_ns)
         & (pl.col("end_ns") >= at_ns)
     )
-    return f", which waited since {_ms(int(rows['begin_ns'][0]), seen)}" if len(rows) else ""
+    return (
+        reason("waited", time=_time_text(int(rows["begin_ns"][0]), submission_run))
+        if len(rows)
+        else ""
+    )
 
 
-def _levels(test: LabTest, expected: Expectation, seen: Seen, _right: Seen) -> Judged:
+def _judge_levels(
+    test: LabTest, expected: Expectation, submission_run: GradedRun, _solution_run: GradedRun
+) -> Judgement:
     """Judges the levels of a group's first process at the times of its queueing."""
-    pids = [pid for pid, group in seen.groups_of().items() if group == expected.of]
+    pids = [pid for pid, group in submission_run.group_by_pid().items() if group == expected.group]
     if not pids:
-        return Judged(Fraction(0), f"there is no process of the group {expected.of}")
-    rows = seen.trace.rows(Kind.QUEUED)
-    rows = rows[seen.trace.at("process", rows) == min(pids)]
-    levels = seen.trace.at("second", rows)
-    times = seen.trace.at("time_ns", rows)
-    new = np.flatnonzero(np.diff(levels, prepend=-1) != 0)
-    levels_seen = levels[new].tolist()[: len(expected.levels)]
+        return Judgement(Fraction(0), reason("no_group", group=expected.group))
+    rows = submission_run.trace.rows(Kind.QUEUED)
+    rows = rows[submission_run.trace.at("process", rows) == min(pids)]
+    levels = submission_run.trace.at("second", rows)
+    times = submission_run.trace.at("time_ns", rows)
+    level_changes = np.flatnonzero(np.diff(levels, prepend=-1) != 0)
+    levels_seen = levels[level_changes].tolist()[: len(expected.levels)]
     if tuple(levels_seen) == expected.levels:
-        return Judged(expected.points)
-    same = next(
+        return Judgement(expected.points)
+    matching_levels = next(
         (
             i
             for i, (one, other) in enumerate(zip(levels_seen, expected.levels, strict=False))
@@ -169,48 +226,69 @@ def _levels(test: LabTest, expected: Expectation, seen: Seen, _right: Seen) -> J
         ),
         len(levels_seen),
     )
-    expected_levels = expected.levels[same]
-    at_ns = int(times[new[same]]) if same < len(levels_seen) else None
-    got = (
-        f"is queued at level {levels_seen[same]} at {_ms(at_ns, seen)}"
-        if at_ns is not None
-        else "is queued at no other level"
+    at_ns = (
+        int(times[level_changes[matching_levels]]) if matching_levels < len(levels_seen) else None
     )
-    why = f"after {same} levels that are right, {expected.of} ({min(pids)}) {got}; right is {expected_levels}"
-    return Judged(Fraction(0), why, drawn(seen, None, at_ns, test.tick_ns) if at_ns else "", at_ns)
-
-
-def _figure(test: LabTest, expected: Expectation, seen: Seen, _right: Seen) -> Judged:
-    value = _value(expected, seen)
-    if value is None:
-        return Judged(
-            Fraction(0), f"there is no {expected.figure} of {expected.of or 'the workload'}"
+    actual_level = (
+        reason(
+            "at_level", level=levels_seen[matching_levels], time=_time_text(at_ns, submission_run)
         )
+        if at_ns is not None
+        else REASONS["at_no_level"]
+    )
+    expected_level = expected.levels[matching_levels]
+    why = reason(
+        "levels",
+        same=matching_levels,
+        group=expected.group,
+        pid=min(pids),
+        got=actual_level,
+        right=expected_level,
+    )
+    return Judgement(
+        Fraction(0),
+        why,
+        draw_moment(submission_run, None, at_ns, test.tick_ns) if at_ns else "",
+        at_ns,
+    )
+
+
+def _judge_figure(
+    test: LabTest, expected: Expectation, submission_run: GradedRun, _solution_run: GradedRun
+) -> Judgement:
+    """Judges whether a metric is within its limits."""
+    value = _figure_value(expected, submission_run)
+    group = expected.group or "the workload"
+    if value is None:
+        return Judgement(Fraction(0), reason("no_figure", figure=expected.figure, group=group))
     least, most = expected.at_least, expected.at_most
     if (least is None or value >= least) and (most is None or value <= most):
-        return Judged(expected.points)
-    at_ns = _longest(expected, seen)[1] if expected.figure == "longest_wait" else None
-    bound = least if least is not None and value < least else most
-    assert bound is not None
-    word = "at least" if bound is least else "at most"
-    why = (
-        f"{expected.figure} of {expected.of or 'the workload'} is {expected.shown(value)}, and is to be {word}"
-        f" {expected.shown(bound)}"
+        return Judgement(expected.points)
+    at_ns = (
+        _longest_wait(expected, submission_run)[1] if expected.figure == "longest_wait" else None
     )
+    is_below = least is not None and value < least
+    bound = least if is_below else most
+    assert bound is not None
+    values = {"value": expected.format_value(value), "bound": expected.format_value(bound)}
+    why = reason("below" if is_below else "above", figure=expected.figure, group=group, **values)
     if at_ns is None:
-        return Judged(Fraction(0), why)
-    why += f": the wait begins at {_ms(at_ns, seen)}"
-    return Judged(Fraction(0), why, drawn(seen, None, at_ns, test.tick_ns), at_ns)
+        return Judgement(Fraction(0), why)
+    why = reason("wait_begins", why=why, time=_time_text(at_ns, submission_run))
+    return Judgement(
+        Fraction(0), why, draw_moment(submission_run, None, at_ns, test.tick_ns), at_ns
+    )
 
 
-def _value(expected: Expectation, seen: Seen) -> float | None:
+def _figure_value(expected: Expectation, submission_run: GradedRun) -> float | None:
+    """Returns the metric of the expectation's group; None if it has no value."""
     if expected.figure == "longest_wait":
-        return _longest(expected, seen)[0]
+        return _longest_wait(expected, submission_run)[0]
     if expected.figure == "remark_max":
-        return _remark_max(seen)
-    table = seen.metrics.summary
-    if expected.of:
-        table = seen.metrics.groups.filter(pl.col("group") == expected.of)
+        return _largest_annotation(submission_run)
+    table = submission_run.metrics.summary
+    if expected.group:
+        table = submission_run.metrics.groups.filter(pl.col("group") == expected.group)
     column = f"{expected.figure}_ns" if expected.is_time else expected.figure
     if not len(table) or column not in table.columns:
         return None
@@ -218,24 +296,30 @@ def _value(expected: Expectation, seen: Seen) -> float | None:
     return value
 
 
-def _remark_max(seen: Seen) -> int | None:
+def _largest_annotation(submission_run: GradedRun) -> int | None:
     """Returns the largest annotation value among decisions for the workload's processes."""
-    rows = seen.trace.rows(Kind.DECISION)
-    rows = rows[np.isin(seen.trace.at("process", rows), list(seen.groups_of()))]
-    return int(seen.trace.at("second", rows).max()) if len(rows) else None
+    rows = submission_run.trace.rows(Kind.DECISION)
+    rows = rows[
+        np.isin(submission_run.trace.at("process", rows), list(submission_run.group_by_pid()))
+    ]
+    return int(submission_run.trace.at("second", rows).max()) if len(rows) else None
 
 
-def _longest(expected: Expectation, seen: Seen) -> tuple[int | None, int]:
+def _longest_wait(expected: Expectation, submission_run: GradedRun) -> tuple[int | None, int]:
     """Returns the longest wait of a process in the group (ns), and its begin."""
-    pids = [pid for pid, group in seen.groups_of().items() if expected.of in ("", group)]
-    waits = seen.states.filter((pl.col("state") == "runnable") & pl.col("pid").is_in(pids))
+    pids = [
+        pid for pid, group in submission_run.group_by_pid().items() if expected.group in ("", group)
+    ]
+    waits = submission_run.states.filter(
+        (pl.col("state") == "runnable") & pl.col("pid").is_in(pids)
+    )
     if not len(waits):
         return (0 if pids else None), 0
     lengths = (waits["end_ns"] - waits["begin_ns"]).to_numpy()
-    place = int(lengths.argmax())
-    return int(lengths[place]), int(waits["begin_ns"][place])
+    longest_index = int(lengths.argmax())
+    return int(lengths[longest_index]), int(waits["begin_ns"][longest_index])
 
 
-def _ms(time_ns: int, seen: Seen) -> str:
+def _time_text(time_ns: int, submission_run: GradedRun) -> str:
     """Returns a time relative to the measured window's begin."""
-    return milliseconds(time_ns - seen.window.begin_ns)
+    return milliseconds(time_ns - submission_run.window.begin_ns)

@@ -13,21 +13,22 @@ from schedlab.base.display.names import json_text
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredExpectation:
     """The result of one expectation."""
 
     title: str
     points: Fraction
-    most: Fraction
+    max_points: Fraction
     why: str = ""
     picture: str = ""
     at_ns: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns values for JSON."""
         return {
             "expected": self.title,
             "points": as_number(self.points),
-            "most": as_number(self.most),
+            "most": as_number(self.max_points),
             "why": self.why,
             "picture": self.picture,
             "at_ns": self.at_ns,
@@ -36,46 +37,51 @@ class Scored:
 
 @dataclass(frozen=True)
 class TestVerdict:
-    """The result of one test; `broken` says why its run failed, "" if it did not."""
+    """The result of one test; `run_failure` says why its run failed, "" if it did not."""
 
     name: str
     title: str
     hidden: bool
-    scored: tuple[Scored, ...]
-    broken: str = ""
+    expectations: tuple[ScoredExpectation, ...]
+    run_failure: str = ""
 
     @property
     def points(self) -> Fraction:
-        return sum((scored.points for scored in self.scored), Fraction(0))
+        """Returns the points of the submission."""
+        return sum((scored.points for scored in self.expectations), Fraction(0))
 
     @property
-    def most(self) -> Fraction:
-        return sum((scored.most for scored in self.scored), Fraction(0))
+    def max_points(self) -> Fraction:
+        """Returns the maximum number of points."""
+        return sum((scored.max_points for scored in self.expectations), Fraction(0))
 
     @property
-    def lost(self) -> bool:
-        return self.points < self.most
+    def lost_points(self) -> bool:
+        """Returns whether points were lost."""
+        return self.points < self.max_points
 
-    def words(self) -> str:
+    def describe_losses(self) -> str:
         """Returns why points were lost."""
-        parts = [f"{self.broken}"] if self.broken else []
-        for scored in self.scored:
-            if scored.points < scored.most and not self.broken:
+        parts = [f"{self.run_failure}"] if self.run_failure else []
+        for scored in self.expectations:
+            if scored.points < scored.max_points and not self.run_failure:
                 parts.append(
-                    f"{shown(scored.points)} of {shown(scored.most)} for: {scored.title}\n{scored.why}"
+                    f"{format_points(scored.points)} of {format_points(scored.max_points)} for:"
+                    f" {scored.title}\n{scored.why}"
                 )
                 parts += [scored.picture] if scored.picture else []
         return "\n".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns values for JSON."""
         return {
             "name": self.name,
             "says": self.title,
             "hidden": self.hidden,
             "points": as_number(self.points),
-            "most": as_number(self.most),
-            "broken": self.broken,
-            "expectations": [scored.to_dict() for scored in self.scored],
+            "most": as_number(self.max_points),
+            "broken": self.run_failure,
+            "expectations": [scored.to_dict() for scored in self.expectations],
         }
 
 
@@ -92,11 +98,13 @@ class Verdict:
 
     @property
     def points(self) -> Fraction:
+        """Returns the points of the submission."""
         return sum((test.points for test in self.tests), Fraction(0))
 
     @property
-    def most(self) -> Fraction:
-        return sum((test.most for test in self.tests), Fraction(0))
+    def max_points(self) -> Fraction:
+        """Returns the maximum number of points."""
+        return sum((test.max_points for test in self.tests), Fraction(0))
 
     def to_dict(self) -> dict[str, Any]:
         """Returns values for JSON."""
@@ -107,13 +115,13 @@ class Verdict:
             "submission": self.submission,
             "submission_sha256": self.submission_sha256,
             "points": as_number(self.points),
-            "most": as_number(self.most),
+            "most": as_number(self.max_points),
             "refused": self.refused,
             "tests": [test.to_dict() for test in self.tests],
         }
 
 
-def picture_of(number: int) -> str:
+def picture_name(number: int) -> str:
     """Returns the file name of the picture of a failed expectation, in its run's folder."""
     return f"expectation-{number + 1}.svg"
 
@@ -123,23 +131,24 @@ def as_number(points: Fraction) -> float | int:
     return int(points) if points.denominator == 1 else float(round(points, 2))
 
 
-def shown(points: Fraction) -> str:
+def format_points(points: Fraction) -> str:
+    """Returns points as text, with at most two decimals."""
     return f"{as_number(points):g}"
 
 
-def gradescope(verdict: Verdict) -> dict[str, Any]:
+def gradescope_results(verdict: Verdict) -> dict[str, Any]:
     """Returns Gradescope's results/results.json. Only the course's staff sees hidden tests."""
     return {
         "score": as_number(verdict.points),
-        "max_score": as_number(verdict.most),
+        "max_score": as_number(verdict.max_points),
         "output": verdict.refused,
         "output_format": "text",
         "tests": [
             {
                 "name": test.name,
                 "score": as_number(test.points),
-                "max_score": as_number(test.most),
-                "output": "\n".join(filter(None, (test.title, test.words()))),
+                "max_score": as_number(test.max_points),
+                "output": "\n".join(filter(None, (test.title, test.describe_losses()))),
                 "output_format": "text",
                 "visibility": "hidden" if test.hidden else "visible",
             }
@@ -148,21 +157,21 @@ def gradescope(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def classroom(verdict: Verdict) -> str:
+def classroom_input(verdict: Verdict) -> str:
     """Returns the input of GitHub Classroom's reporter: JSON encoded in base64.
 
     Students can read the log, so hidden tests have only names and points.
     """
     result = {
         "version": 1,
-        "status": "pass" if verdict.points == verdict.most else "fail",
-        "max_score": as_number(verdict.most),
+        "status": "pass" if verdict.points == verdict.max_points else "fail",
+        "max_score": as_number(verdict.max_points),
         "tests": [
             {
                 "name": test.name,
-                "status": "fail" if test.lost else "pass",
+                "status": "fail" if test.lost_points else "pass",
                 "score": as_number(test.points),
-                "message": "" if test.hidden else verdict.refused or test.words(),
+                "message": "" if test.hidden else verdict.refused or test.describe_losses(),
             }
             for test in verdict.tests
         ],

@@ -8,26 +8,26 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-from schedlab.analysis.gate.baseline import SUFFIX, opened, write_baseline
+from schedlab.analysis.gate.baseline import BASELINE_SUFFIX, unpacked_baseline, write_baseline
 from schedlab.base.display.activity import working
 from schedlab.base.files.atomic import file_hash
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.courses.scoring.score_card import Measured, read_values
+from schedlab.courses.scoring.score_card import MeasuredPolicies, read_values
 from schedlab.courses.scoring.workload_sets import Level, WorkloadSet
 from schedlab.machines.linux.machine import Linux
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import ROOT, cache_folder
-from schedlab.runs.collection import Collection, StoredRun, read
+from schedlab.runs.collection import Collection, StoredRun, read_collection
 
-_MADE_OF = (
+_SOURCE_PATHS = (
     *("Makefile", "abi", "kernel", "policies", "sim", "spike", "user"),
     *("python/schedlab/metrics", "python/schedlab/courses/submissions", "python/schedlab/workload"),
 )
 """Sources that affect a policy's values."""
-_ON_LINUX = ("linux", "python/schedlab/machines/linux")
+_LINUX_SOURCE_PATHS = ("linux", "python/schedlab/machines/linux")
 """Additional sources on Linux."""
 
-CarryOut = Callable[[Sequence[RunSpec], Path], Path]
+RunExecutor = Callable[[Sequence[RunSpec], Path], Path]
 """Executes runs into a folder and returns it."""
 
 
@@ -37,18 +37,19 @@ def measure(
     level: Level,
     policies: Sequence[PolicyChoice],
     scratch: Path,
-    carry_out: CarryOut,
-) -> Measured:
+    execute_runs: RunExecutor,
+) -> MeasuredPolicies:
     """Returns the values of policies for a key, from the cache if possible."""
     file_by_policy = {
-        policy: values_file(workload_set, key, level, policy, SUFFIX) for policy in policies
+        policy: values_file(workload_set, key, level, policy, BASELINE_SUFFIX)
+        for policy in policies
     }
-    missing = [policy for policy, place in file_by_policy.items() if not place.is_file()]
-    measured = Measured({}, {})
+    missing = [policy for policy, file in file_by_policy.items() if not file.is_file()]
+    measured = MeasuredPolicies({}, {})
     if missing:
         runs = missing_runs(workload_set, key, level, missing)
         folder = scratch / hashlib.sha256(key).hexdigest()[:16]
-        collection = read([carry_out(runs, folder)])
+        collection = read_collection([execute_runs(runs, folder)])
         with working("computing the objectives") as update:
             measured = read_values(workload_set, level, collection)
             by_policy: dict[str, list[StoredRun]] = {}
@@ -57,12 +58,14 @@ def measure(
             for policy in missing:
                 if str(policy) not in measured.failures:
                     update(f"keeping the runs of {policy}")
-                    _keep(file_by_policy[policy], Collection(by_policy[str(policy)]))
-    for policy, place in file_by_policy.items():
-        if policy not in missing:
-            with opened(place) as baseline:
-                values = read_values(workload_set, level, baseline.runs).values
-            measured = Measured({**measured.values, **values}, measured.failures)
+                    _cache_values(file_by_policy[policy], Collection(by_policy[str(policy)]))
+    with working("") as update:
+        for policy, file in file_by_policy.items():
+            if policy not in missing:
+                update(f"reading the earlier values of {policy}")
+                with unpacked_baseline(file) as baseline:
+                    values = read_values(workload_set, level, baseline.runs).values
+                measured = MeasuredPolicies({**measured.values, **values}, measured.failures)
     return measured
 
 
@@ -73,14 +76,15 @@ def missing_runs(
     return [
         run
         for policy in policies
-        if not values_file(workload_set, key, level, policy, SUFFIX).is_file()
+        if not values_file(workload_set, key, level, policy, BASELINE_SUFFIX).is_file()
         for run in workload_set.runs(key, level, policy)
     ]
 
 
-def _keep(place: Path, runs: Collection) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    write_baseline(place, runs, {})
+def _cache_values(path: Path, runs: Collection) -> None:
+    """Stores the values of runs in the cache."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_baseline(path, runs, {})
 
 
 def values_file(
@@ -90,10 +94,12 @@ def values_file(
     digest = hashlib.sha256()
     for part in (workload_set.sha256.encode(), key, level.name.encode(), str(policy).encode()):
         digest.update(part + b"\0")
-    linux = level.machine == Linux.name
-    if linux:
+    on_linux = level.machine == Linux.name
+    if on_linux:
         digest.update(f"{level} {Linux().release().version}".encode())
-    for file, file_digest in _hashes(_MADE_OF + (_ON_LINUX if linux else ())).items():
+    for file, file_digest in _source_hashes(
+        _SOURCE_PATHS + (_LINUX_SOURCE_PATHS if on_linux else ())
+    ).items():
         is_other_policy = file.parent.name == "policies" and file.suffix == ".c"
         if not is_other_policy or file.stem == policy.name:
             digest.update(f"{file} {file_digest}\n".encode())
@@ -101,12 +107,12 @@ def values_file(
 
 
 @cache
-def _hashes(made_of: tuple[str, ...]) -> dict[Path, str]:
+def _source_hashes(source_paths: tuple[str, ...]) -> dict[Path, str]:
     """Returns the hashes of the sources that affect values."""
-    places = [ROOT / part for part in made_of]
+    paths = [ROOT / part for part in source_paths]
     files = [
         file
-        for place in places
+        for place in paths
         for file in ([place] if place.is_file() else sorted(place.rglob("*")))
         if file.is_file() and file.suffix != ".pyc"
     ]

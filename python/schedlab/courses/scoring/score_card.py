@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from schedlab.analysis.comparison.measures import measured
+from schedlab.analysis.comparison.measures import measure_values
 from schedlab.analysis.comparison.statistics import (
     Difference,
     Estimate,
@@ -30,7 +30,7 @@ Objectives that lack a value in any run are omitted.
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredPolicies:
     """The values of all policies with one key."""
 
     values: Mapping[str, Values]
@@ -39,7 +39,7 @@ class Measured:
     """The first failure message of each policy with failed runs."""
 
 
-def read_values(workload_set: WorkloadSet, level: Level, runs: Collection) -> Measured:
+def read_values(workload_set: WorkloadSet, level: Level, runs: Collection) -> MeasuredPolicies:
     """Returns the values of a set's runs."""
     failures: dict[str, str] = {}
     for run in runs:
@@ -49,14 +49,15 @@ def read_values(workload_set: WorkloadSet, level: Level, runs: Collection) -> Me
                 run.setup.policy, f"{run.setup.experiment}, {run.setup.cpus} CPUs: {reason}"
             )
     objectives = workload_set.objectives_of(level)
-    table = measured(runs, {objective.metric for objective in objectives})
+    table = measure_values(runs, {objective.metric for objective in objectives})
     policies = dict.fromkeys(run.setup.policy for run in runs)
-    return Measured(
+    return MeasuredPolicies(
         {
             policy: {
                 objective.name: objective_values
                 for objective in objectives
-                if (objective_values := _values(table, policy, objective, level)) is not None
+                if (objective_values := _objective_values(table, policy, objective, level))
+                is not None
             }
             for policy in policies
             if policy not in failures
@@ -65,10 +66,12 @@ def read_values(workload_set: WorkloadSet, level: Level, runs: Collection) -> Me
     )
 
 
-def _values(table: pl.DataFrame, policy: str, objective: Objective, level: Level) -> Floats | None:
+def _objective_values(
+    table: pl.DataFrame, policy: str, objective: Objective, level: Level
+) -> Floats | None:
     """Returns the mean logarithm of each variant, or None if a run has no value."""
-    values = np.zeros((len(objective.of), len(level.cpus), level.variants))
-    for place, (workload, group) in enumerate(objective.of.items()):
+    values = np.zeros((len(objective.group_by_workload), len(level.cpus), level.variants))
+    for position, (workload, group) in enumerate(objective.group_by_workload.items()):
         rows = table.filter(
             (pl.col("policy") == policy)
             & (pl.col("measure") == objective.metric)
@@ -79,26 +82,33 @@ def _values(table: pl.DataFrame, policy: str, objective: Objective, level: Level
             return None
         for experiment, cpus, value in rows.select("experiment", "cpus", "value").iter_rows():
             variant = int(experiment.rpartition("-")[2])
-            values[place, level.cpus.index(cpus), variant] = math.log(max(value, objective.floor))
+            values[position, level.cpus.index(cpus), variant] = math.log(
+                max(value, objective.floor)
+            )
     means: Floats = values.mean(axis=(0, 1))
     return means
 
 
 @dataclass(frozen=True)
-class Figure:
+class ObjectiveScore:
     """One objective of a card."""
 
     objective: Objective
-    better: Estimate | None
+    log_improvement: Estimate | None
     """Logarithm of the improvement factor over the reference; None if there is no value."""
-    best: str
+    best_other: str
     """The best other policy for this objective."""
-    best_better: float
+    best_other_log_improvement: float
 
     def to_dict(self) -> dict[str, Any]:
         """Returns values for JSON, with factors."""
-        interval = self.better and [
-            math.exp(bound) for bound in (self.better.mean, self.better.low, self.better.high)
+        interval = self.log_improvement and [
+            math.exp(bound)
+            for bound in (
+                self.log_improvement.mean,
+                self.log_improvement.low,
+                self.log_improvement.high,
+            )
         ]
         return {
             "title": self.objective.title,
@@ -106,19 +116,19 @@ class Figure:
             "factor": interval and interval[0],
             "low": interval and interval[1],
             "high": interval and interval[2],
-            "best_other": self.best,
-            "best_other_factor": math.exp(self.best_better),
+            "best_other": self.best_other,
+            "best_other_factor": math.exp(self.best_other_log_improvement),
         }
 
 
 @dataclass(frozen=True)
-class Card:
+class ScoreCard:
     """The card of one policy."""
 
     policy: str
     failure: str
     """Why it has no figures; empty if it has."""
-    figures: tuple[Figure, ...]
+    figures: tuple[ObjectiveScore, ...]
     dominated_by: tuple[str, ...]
     """Policies that are at least as good in every mean and better in one; empty on the Pareto front."""
     surely_dominated_by: tuple[str, ...]
@@ -127,10 +137,10 @@ class Card:
     @property
     def score(self) -> float | None:
         """Weighted geometric mean of the factors; None if an objective has no value."""
-        if self.failure or not all(figure.better for figure in self.figures):
+        if self.failure or not all(figure.log_improvement for figure in self.figures):
             return None
         weights = [figure.objective.weight for figure in self.figures]
-        means = [figure.better.mean for figure in self.figures if figure.better]
+        means = [figure.log_improvement.mean for figure in self.figures if figure.log_improvement]
         return math.exp(sum(w * m for w, m in zip(weights, means, strict=True)) / sum(weights))
 
     def to_dict(self) -> dict[str, Any]:
@@ -144,35 +154,39 @@ class Card:
         }
 
 
-def card(workload_set: WorkloadSet, level: Level, measured: Measured, policy: str) -> Card:
+def make_card(
+    workload_set: WorkloadSet, level: Level, measured: MeasuredPolicies, policy: str
+) -> ScoreCard:
     """Returns a policy's card in comparison with all measured policies."""
     if policy in measured.failures:
-        return Card(policy, measured.failures[policy], (), (), ())
+        return ScoreCard(policy, measured.failures[policy], (), (), ())
     objectives = workload_set.objectives_of(level)
     reference = measured.values[str(workload_set.reference)]
     policy_values = measured.values[policy]
     others = {name: values for name, values in measured.values.items() if name != policy}
     figures = []
     for objective in objectives:
-        base = reference[objective.name]
+        reference_values = reference[objective.name]
         means = {
-            name: float((base - values[objective.name]).mean())
+            name: float((reference_values - values[objective.name]).mean())
             for name, values in others.items()
             if objective.name in values
         }
-        best = max(means, key=lambda name: means[name])
-        better = (
-            estimate(base - policy_values[objective.name])
+        best_other = max(means, key=lambda name: means[name])
+        log_improvement = (
+            estimate(reference_values - policy_values[objective.name])
             if objective.name in policy_values
             else None
         )
-        figures.append(Figure(objective, better, best, means[best]))
+        figures.append(ObjectiveScore(objective, log_improvement, best_other, means[best_other]))
     names = [objective.name for objective in objectives]
     dominating = [
         name for name, values in others.items() if _dominates(values, policy_values, names)
     ]
-    sure = [name for name in dominating if _surely(others[name], policy_values, names)]
-    return Card(policy, "", tuple(figures), tuple(dominating), tuple(sure))
+    surely_dominating = [
+        name for name in dominating if _surely_dominates(others[name], policy_values, names)
+    ]
+    return ScoreCard(policy, "", tuple(figures), tuple(dominating), tuple(surely_dominating))
 
 
 def _dominates(other: Values, measured_values: Values, objectives: Sequence[str]) -> bool:
@@ -180,15 +194,20 @@ def _dominates(other: Values, measured_values: Values, objectives: Sequence[str]
 
     It must have all objectives of the policy.
     """
-    have = [name for name in objectives if name in measured_values]
-    if not all(name in other for name in have):
+    measured_objectives = [name for name in objectives if name in measured_values]
+    if not all(name in other for name in measured_objectives):
         return False
-    more = any(name in other for name in objectives if name not in measured_values)
-    gains = [float((measured_values[name] - other[name]).mean()) for name in have]
-    return all(gain >= 0 for gain in gains) and (more or any(gain > 0 for gain in gains))
+    has_more_objectives = any(name in other for name in objectives if name not in measured_values)
+    gains = [float((measured_values[name] - other[name]).mean()) for name in measured_objectives]
+    return all(gain >= 0 for gain in gains) and (
+        has_more_objectives or any(gain > 0 for gain in gains)
+    )
 
 
-def _surely(other: Values, measured_values: Values, objectives: Sequence[str]) -> bool:
+def _surely_dominates(other: Values, measured_values: Values, objectives: Sequence[str]) -> bool:
+    """Returns whether the other policy is significantly better in one objective and significantly
+    worse in none.
+    """
     gains = [
         difference(other[name], measured_values[name], paired=True, resolution=0)
         for name in objectives
@@ -197,7 +216,9 @@ def _surely(other: Values, measured_values: Values, objectives: Sequence[str]) -
     return any(gain.low > 0 for gain in gains) and not any(gain.high < 0 for gain in gains)
 
 
-def gaps(shown: Measured, hidden: Measured, reference: str, policy: str) -> dict[str, Difference]:
+def improvement_gaps(
+    shown: MeasuredPolicies, hidden: MeasuredPolicies, reference: str, policy: str
+) -> dict[str, Difference]:
     """Returns, by objective, how much more a policy improves on the reference with shown than with hidden variants."""
     return {
         name: difference(

@@ -22,15 +22,15 @@ from schedlab.machines.linux.machine import Linux
 from schedlab.machines.spec import RunSpec
 from schedlab.workload import workload_files
 from schedlab.workload.changes import Change
-from schedlab.workload.model import limit_of
+from schedlab.workload.model import default_limit_ns
 
-FOLDER = Path(__file__).parent / "sets"
-LATEST = "2"
-SHOWN = b"shown"
+SETS_FOLDER = Path(__file__).parent / "sets"
+LATEST_SET = "2"
+SHOWN_KEY = b"shown"
 """Key of the public variants."""
 TICK_NS = 1_000_000
 MEMORY_MIB = 512
-_SEEDS = 2**31
+_SEED_COUNT = 2**31
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Objective:
     metric: str
     floor: float
     """Smaller values are raised to this value, because differences below it are irrelevant."""
-    of: Mapping[str, str]
+    group_by_workload: Mapping[str, str]
     """Measured group by workload; empty for all processes."""
     weight: float
     levels: tuple[str, ...]
@@ -58,7 +58,7 @@ class Level:
     cpus: tuple[int, ...]
     tick_ns: int = TICK_NS
     memory_mib: int = MEMORY_MIB
-    against_all: bool = True
+    compares_all_policies: bool = True
     """True to compare with all policies; False for the reference and explicitly named policies only."""
 
 
@@ -93,17 +93,18 @@ class WorkloadSet:
         """
         for workload, places in self.workloads.items():
             for number in range(level.variants):
-                drawn = Drawn(key, f"{self.name}/{workload}/{number}")
-                values = {place: drawn.one_of(choices) for place, choices in places.items()}
-                seed = drawn.below(_SEEDS)
+                draws = KeyedDraws(key, f"{self.name}/{workload}/{number}")
+                values = {place: draws.one_of(choices) for place, choices in places.items()}
+                seed = draws.below(_SEED_COUNT)
                 for cpus in level.cpus:
                     changes = tuple(
-                        (place, json.dumps(sized(value, cpus))) for place, value in values.items()
+                        (place, json.dumps(size_for_cpus(value, cpus)))
+                        for place, value in values.items()
                     )
-                    run = self._run(workload, changes, cpus, seed, level, policy)
+                    run = self._run_spec(workload, changes, cpus, seed, level, policy)
                     yield replace(run, label=f"{workload}-{number}")
 
-    def _run(
+    def _run_spec(
         self,
         workload: str,
         changes: tuple[Change, ...],
@@ -112,24 +113,25 @@ class WorkloadSet:
         level: Level,
         policy: PolicyChoice,
     ) -> RunSpec:
-        place = FOLDER / self.name / f"{workload}.json"
-        file = workload_files.read(place, changes)
+        """Returns the specification of one run."""
+        path = SETS_FOLDER / self.name / f"{workload}.json"
+        file = workload_files.read_workload_file(path, changes)
         return RunSpec(
-            str(place),
+            str(path),
             policy,
             (),
             cpus,
             machine_named(level.machine),
             seed,
             level.tick_ns,
-            limit_of(file),
+            default_limit_ns(file),
             level.memory_mib,
             file=file,
             changes=file.changes,
         )
 
 
-def sized(value: Any, cpus: int) -> Any:
+def size_for_cpus(value: Any, cpus: int) -> Any:
     """Returns a set's value for a number of CPUs.
 
     {"per_cpu": 1.5} is 1.5 × CPUs, rounded, at least 1. {"at": {"1": 40, "8": 10}} is 40 for 1 to 7
@@ -140,21 +142,24 @@ def sized(value: Any, cpus: int) -> Any:
     if "per_cpu" in value:
         return max(1, round(value["per_cpu"] * cpus))
     if "at" in value:
-        return value["at"][str(max(from_ for from_ in map(int, value["at"]) if from_ <= cpus))]
-    return {key: sized(item, cpus) for key, item in value.items()}
+        return value["at"][
+            str(max(first_cpus for first_cpus in map(int, value["at"]) if first_cpus <= cpus))
+        ]
+    return {key: size_for_cpus(item, cpus) for key, item in value.items()}
 
 
-class Drawn:
+class KeyedDraws:
     """Reproducible random numbers from a key and a name, by SHA-256."""
 
     def __init__(self, key: bytes, name: str) -> None:
-        self._base = key + b"\0" + name.encode()
+        """Begins the sequence of this key and name."""
+        self._prefix = key + b"\0" + name.encode()
         self._count = 0
 
     def below(self, count: int) -> int:
         """Returns the next number from 0 to count - 1; probabilities differ by less than 2**-32 of themselves."""
         self._count += 1
-        digest = hashlib.sha256(self._base + b"\0" + str(self._count).encode()).digest()
+        digest = hashlib.sha256(self._prefix + b"\0" + str(self._count).encode()).digest()
         return int.from_bytes(digest[:12], "big") % count
 
     def one_of(self, values: Sequence[Any]) -> Any:
@@ -164,12 +169,12 @@ class Drawn:
 
 def set_names() -> list[str]:
     """Returns the names of all sets, the latest last."""
-    return sorted((place.name for place in FOLDER.iterdir() if place.is_dir()), key=int)
+    return sorted((path.name for path in SETS_FOLDER.iterdir() if path.is_dir()), key=int)
 
 
-def read_set(name: str = LATEST) -> WorkloadSet:
+def read_set(name: str = LATEST_SET) -> WorkloadSet:
     """Returns a set by name."""
-    folder = FOLDER / name
+    folder = SETS_FOLDER / name
     content = json.loads((folder / "set.json").read_text(encoding="utf-8"))
     digest = hashlib.sha256()
     for file in sorted(folder.iterdir()):

@@ -11,39 +11,40 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.base.toolchain.diagnosis import KERNEL_FLAGS, Subject, find_mistake, variables_in
-from schedlab.base.toolchain.tools import compiler
-from schedlab.courses.submissions.sandbox import OUT, TOOLS, WORK, Sandbox
-from schedlab.courses.submissions.trial import Form
+from schedlab.base.toolchain.tools import require_compiler
+from schedlab.courses.submissions.sandbox import OUT_PATH, TOOL_FOLDERS, WORK_PATH, Sandbox
+from schedlab.courses.submissions.trial import PolicyForm
 from schedlab.paths import ROOT
 
-SOURCE_MAX = 1 << 20
+SOURCE_BYTES_MAX = 1 << 20
 """Maximum bytes of a submission."""
-MODULE_MAX = 4 << 20
-MEMORY = 16 << 20
+MODULE_BYTES_MAX = 4 << 20
+MEMORY_BYTES = 16 << 20
 """Bytes of a policy machine's memory."""
 SUBMISSION = "submission.c"
-_ALWAYS = ("policy.h", "placement.h")
-_LINES = 12
+_BASIC_HEADERS = ("policy.h", "placement.h")
+_ERROR_LINES_MAX = 12
 _MODULE_VARIABLE = re.compile(r"policy\.o:\(\.(?:data|bss|tdata|tbss)\.([\w.]+)\)")
 """A variable in the map of the WebAssembly module; its symbols do not distinguish constants."""
-_WORD = re.compile(r"(?:\\ |\S)+")
-_PLACE = re.compile(rf"\S*{SUBMISSION}\b")
-_FLAGS = (
+_RULE_WORD = re.compile(r"(?:\\ |\S)+")
+_SUBMISSION_PATH = re.compile(rf"\S*{SUBMISSION}\b")
+_COMMON_FLAGS = (
     "-std=c17 -O2 -gline-tables-only -ffreestanding -Wall -Wextra -Wdate-time -Werror -fno-gnu-inline-asm"
     " -ffile-prefix-map={work}/= -I{work} -I{work}/policies"
 )
-_MODULE = (
-    "--target=wasm32-unknown-unknown -fsanitize=undefined -fno-sanitize=function"
-    " -fsanitize-minimal-runtime -fno-sanitize-recover=all"
+_MODULE_FLAGS = (
+    "--target=wasm32-unknown-unknown -fno-finite-loops -fsanitize=undefined -fno-sanitize=function"
+    " -fsanitize-minimal-runtime -fno-sanitize-recover=all -fstrict-flex-arrays=3"
 )
+"""The compiler must not assume that a loop ends: it would call an endless one unreachable."""
 
 
-class NotCompiled(Exception):
+class CompileError(Exception):
     """The submission cannot be compiled; the text says why."""
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledPolicy:
     """A policy as a module for schedlab.courses.submissions.wasm_policy."""
 
     name: str
@@ -53,125 +54,140 @@ class Compiled:
     """The policy as an object file for the kernel (schedlab.courses.grading.kernel)."""
 
 
-def sources_of(form: Form) -> dict[str, Path]:
+def sources_of(form: PolicyForm) -> dict[str, Path]:
     """Returns the only files that a submission can include, by their paths in the sandbox."""
-    policies = {f"policies/{name}": ROOT / "policies" / name for name in (*_ALWAYS, *form.headers)}
+    policies = {
+        f"policies/{name}": ROOT / "policies" / name for name in (*_BASIC_HEADERS, *form.headers)
+    }
     sources = {
         f"sim/apart/{name}": ROOT / "sim" / "apart" / name for name in ("message.h", "module.c")
     }
     return {**policies, **sources}
 
 
-def compile_policy(form: Form, source: Path, trusted: bool) -> Compiled:
-    """Compiles a submission in a sandbox. Raises NotCompiled with the compiler's errors."""
-    if source.stat().st_size > SOURCE_MAX:
-        raise NotCompiled(f"larger than {SOURCE_MAX:,} bytes")
+def compile_policy(form: PolicyForm, source: Path, trusted: bool) -> CompiledPolicy:
+    """Compiles a submission in a sandbox. Raises CompileError with the compiler's errors."""
+    if source.stat().st_size > SOURCE_BYTES_MAX:
+        raise CompileError(f"larger than {SOURCE_BYTES_MAX:,} bytes")
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         out = Path(folder)
         files = {**sources_of(form), SUBMISSION: source}
-        tools = compiler()
+        tools = require_compiler()
         sandbox = Sandbox(out, files, trusted, tools.programs, tools.headers)
         if trusted:
             _check_includes(sandbox, files)
-        if mistake := find_mistake(_subject(form, source, sandbox)):
-            raise NotCompiled(mistake.text)
-        done = sandbox.run(_script(form))
-        if done.status:
-            raise NotCompiled(
-                _words(done.output, form, source) or f"the compiler ended with {done.status}"
+        if mistake := find_mistake(_submission_subject(form, source, sandbox)):
+            raise CompileError(mistake.text)
+        result = sandbox.run(_compile_script(form))
+        if result.status:
+            raise CompileError(
+                _error_text(result.output, form, source)
+                or f"the compiler ended with {result.status}"
             )
         names = variables_in((out / "kernel.map").read_text(errors="replace"))
         names += _MODULE_VARIABLE.findall((out / "module.map").read_text(errors="replace"))
         if names:
-            raise NotCompiled(
+            raise CompileError(
                 "it has variables outside of its state: "
                 f"{', '.join(dict.fromkeys(names))}; keep data in the state of a task, a "
                 "queue or the scheduler (STATE_OF)"
             )
-        return Compiled(form.policy, source, _made(out / "policy.wasm"), _made(out / "kernel.o"))
+        return CompiledPolicy(
+            form.policy, source, _read_output(out / "policy.wasm"), _read_output(out / "kernel.o")
+        )
 
 
-def _subject(form: Form, source: Path, sandbox: Sandbox) -> Subject:
+def _submission_subject(form: PolicyForm, source: Path, sandbox: Sandbox) -> Subject:
     """Returns the submission as the sandbox sees it."""
-    place = f"{WORK}/{SUBMISSION}"
+    path = f"{WORK_PATH}/{SUBMISSION}"
     return Subject(
         source.name,
         form.symbol,
         source.read_text(errors="replace"),
-        place,
-        OUT,
-        (WORK, f"{WORK}/policies"),
+        path,
+        OUT_PATH,
+        (WORK_PATH, f"{WORK_PATH}/policies"),
         clang_command(),
-        lambda script: _PLACE.sub(place, sandbox.run(script).output),
+        lambda script: _SUBMISSION_PATH.sub(path, sandbox.run(script).output),
     )
 
 
 def _check_includes(sandbox: Sandbox, files: Mapping[str, Path]) -> None:
-    """Raises NotCompiled if a submission includes a file that submissions may not see.
+    """Raises CompileError if a submission includes a file that submissions may not see.
 
     Outside of the sandbox, it could include the lab's solution or reveal hidden tests through
     errors.
     """
     clang = clang_command()
-    flags = f"{_FLAGS.format(work=WORK)} -w -M -MG {WORK}/{SUBMISSION}"
-    done = sandbox.run(f"{clang} {_MODULE} {flags} && {clang} {KERNEL_FLAGS} {flags}")
-    if done.status:
-        raise NotCompiled("the preprocessor rejects it")
-    known = {file.resolve() for file in files.values()}
-    seen = (*map(Path, TOOLS), compiler().headers)
-    for name in _included(done.output):
+    flags = f"{_COMMON_FLAGS.format(work=WORK_PATH)} -w -M -MG {WORK_PATH}/{SUBMISSION}"
+    result = sandbox.run(f"{clang} {_MODULE_FLAGS} {flags} && {clang} {KERNEL_FLAGS} {flags}")
+    if result.status:
+        raise CompileError("the preprocessor rejects it")
+    allowed_files = {file.resolve() for file in files.values()}
+    allowed_folders = (*map(Path, TOOL_FOLDERS), require_compiler().headers)
+    for name in _included_files(result.output):
         file = (sandbox.out / name).resolve()
-        if file not in known and not any(file.is_relative_to(folder) for folder in seen):
-            raise NotCompiled(f"it includes {name}, which submissions cannot use")
+        if file not in allowed_files and not any(
+            file.is_relative_to(folder) for folder in allowed_folders
+        ):
+            raise CompileError(f"it includes {name}, which submissions cannot use")
 
 
-def _included(rules: str) -> Iterator[str]:
+def _included_files(rules: str) -> Iterator[str]:
     """Yields the files in make rules written by the compiler."""
-    for word in _WORD.findall(rules.replace("\\\n", " ")):
+    for word in _RULE_WORD.findall(rules.replace("\\\n", " ")):
         name = word.replace("\\ ", " ").replace("\\#", "#").replace("$$", "$")
         if not name.endswith(".o:"):
             yield name
 
 
-def _made(file: Path) -> bytes:
-    if file.stat().st_size > MODULE_MAX:
-        raise NotCompiled(f"the compiled policy is larger than {MODULE_MAX:,} bytes")
+def _read_output(file: Path) -> bytes:
+    """Returns the content of a file that the compiler wrote.
+
+    Raises CompileError if it is missing or too large.
+    """
+    if file.stat().st_size > MODULE_BYTES_MAX:
+        raise CompileError(
+            f"the compiled policy is larger than {MODULE_BYTES_MAX:,} bytes; make its tables or its code smaller"
+        )
     return file.read_bytes()
 
 
 def clang_command() -> str:
     """Returns the compiler's command in the sandbox."""
-    program = compiler()
+    program = require_compiler()
     # the compiler would find its headers through /proc, which the sandbox lacks
     return shlex.join([*program.clang, f"-resource-dir={program.headers}"])
 
 
-def _script(form: Form) -> str:
-    tools = compiler()
+def _compile_script(form: PolicyForm) -> str:
+    """Returns the shell script that compiles and links a submission."""
+    tools = require_compiler()
     clang = clang_command()
     linker, wasm_linker = (shlex.join(words) for words in (tools.linker, tools.wasm_linker))
-    flags = _FLAGS.format(work=WORK)
-    link = (
-        f"--no-entry --stack-first -z stack-size=65536 --max-memory={MEMORY} -Map={OUT}/module.map"
-    )
+    flags = _COMMON_FLAGS.format(work=WORK_PATH)
+    link = f"--no-entry --stack-first -z stack-size=65536 --max-memory={MEMORY_BYTES} -Map={OUT_PATH}/module.map"
     return " && ".join(
         (
-            f"{clang} {_MODULE} {flags} -c {WORK}/{SUBMISSION} -o {OUT}/policy.o",
-            f"{clang} {_MODULE} {flags} -DPOLICY={form.symbol} -c {WORK}/sim/apart/module.c -o {OUT}/module.o",
-            f"{wasm_linker} -m wasm32 {link} {OUT}/policy.o {OUT}/module.o -o {OUT}/policy.wasm",
-            f"{clang} {KERNEL_FLAGS} {flags} -c {WORK}/{SUBMISSION} -o {OUT}/kernel.o",
-            f"{linker} -r -Map={OUT}/kernel.map {OUT}/kernel.o -o {OUT}/kernel.r",
+            f"{clang} {_MODULE_FLAGS} {flags} -c {WORK_PATH}/{SUBMISSION} -o {OUT_PATH}/policy.o",
+            f"{clang} {_MODULE_FLAGS} {flags} -DPOLICY={form.symbol} -c {WORK_PATH}/sim/apart/module.c"
+            f" -o {OUT_PATH}/module.o",
+            f"{wasm_linker} -m wasm32 {link} {OUT_PATH}/policy.o {OUT_PATH}/module.o -o {OUT_PATH}/policy.wasm",
+            f"{clang} {KERNEL_FLAGS} {flags} -c {WORK_PATH}/{SUBMISSION} -o {OUT_PATH}/kernel.o",
+            f"{linker} -r -Map={OUT_PATH}/kernel.map {OUT_PATH}/kernel.o -o {OUT_PATH}/kernel.r",
         )
     )
 
 
-def _words(message: str, form: Form, source: Path) -> str:
+def _error_text(message: str, form: PolicyForm, source: Path) -> str:
     """Returns the compiler's first errors, with the submission's original file name."""
     if f"undefined symbol: {form.symbol}" in message:
         return f"it defines no {form.symbol}: its last lines are to begin with POLICY_DEFINITION {form.symbol} = {{"
     if "Stack dump:" in message:
         return "the compiler broke down on it: it may need more memory than there is"
     lines = [
-        _PLACE.sub(lambda _: source.name, line) for line in message.splitlines() if line.strip()
+        _SUBMISSION_PATH.sub(lambda _: source.name, line)
+        for line in message.splitlines()
+        if line.strip()
     ]
-    return "\n".join(lines[:_LINES])
+    return "\n".join(lines[:_ERROR_LINES_MAX])

@@ -19,32 +19,32 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from schedlab.base.toolchain.needs import need_if_installed
-from schedlab.base.toolchain.tools import output
+from schedlab.base.toolchain.needs import install_if_packaged
+from schedlab.base.toolchain.tools import program_output, run_captured
 from schedlab.errors import MachineUnfit
 
-TOOLS = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/libexec")
+TOOL_FOLDERS = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/libexec")
 """Host directories visible to every program in the sandbox."""
-LINKS = {"/bin": "usr/bin", "/lib": "usr/lib", "/lib64": "usr/lib64"}
-OUT, WORK = "/schedlab-out", "/schedlab-in"
+TOOL_LINKS = {"/bin": "usr/bin", "/lib": "usr/lib", "/lib64": "usr/lib64"}
+OUT_PATH, WORK_PATH = "/schedlab-out", "/schedlab-in"
 """Paths of outputs and inputs in the sandbox."""
-_CPU_SECONDS = 60
+_CPU_SECONDS_MAX = 60
 """Limit for each process; exceeding it is the submission's fault."""
-_HOST_SECONDS = 600
+_HOST_SECONDS_MAX = 600
 """Limit in host time without stopped periods; exceeding it is the host's fault."""
 _POLL_SECONDS = 1
-_MEMORY = 3 << 30
-_FILE_BYTES = 64 << 20
-_FILES = 256
-_OUTPUT_LIMIT = 1 << 16
-_NOT_STARTED = (126, 127)
+_MEMORY_BYTES_MAX = 3 << 30
+_FILE_BYTES_MAX = 64 << 20
+_OPEN_FILES_MAX = 256
+_OUTPUT_BYTES_MAX = 1 << 16
+_NOT_STARTED_STATUSES = (126, 127)
 """Exit statuses of a shell whose program is missing or cannot be run."""
-_LIBRARY = re.compile(r"(?:^\s*|=> )(/.+) \(0x", re.MULTILINE)
+_LIBRARY_PATTERN = re.compile(r"(?:^\s*|=> )(/.+) \(0x", re.MULTILINE)
 """A file in the output of ldd."""
 
 
 @dataclass(frozen=True)
-class Done:
+class SandboxResult:
     """The outcome of a program in the sandbox."""
 
     status: int
@@ -60,13 +60,11 @@ def missing_requirement() -> str:
         return "this host has none, which bubblewrap makes on Linux"
     if not shutil.which("bwrap"):
         return "bwrap is not on the PATH: install bubblewrap"
-    tried = subprocess.run(
-        [*_wrapped({}, None), "/usr/bin/true"], capture_output=True, text=True, check=False
-    )
-    if tried.returncode == 0:
+    result = run_captured([*_bwrap_command({}, None), "/usr/bin/true"])
+    if result.returncode == 0:
         return ""
-    words = tried.stderr.strip().splitlines()
-    why = words[-1] if words else f"status {tried.returncode}"
+    error_lines = result.stderr.strip().splitlines()
+    why = error_lines[-1] if error_lines else f"status {result.returncode}"
     return (
         f"this host lets no program have user namespaces ({why}): allow them (of a container: the option"
         " --security-opt seccomp=unconfined, or --privileged; of a host: sysctl kernel.unprivileged_userns_clone=1,"
@@ -76,7 +74,7 @@ def missing_requirement() -> str:
 
 def need_sandbox() -> None:
     """Raises MachineUnfit if this host cannot have a sandbox."""
-    need_if_installed("sandbox")
+    install_if_packaged("sandbox")
     if why := missing_requirement():
         raise MachineUnfit(
             f"submissions are compiled in a sandbox, but {why}",
@@ -112,32 +110,35 @@ class Sandbox:
             program_path(program)
         if trusted:
             for name, file in files.items():
-                place = out / "work" / name
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.symlink_to(file.resolve())
+                path = out / "work" / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.symlink_to(file.resolve())
 
-    def run(self, script: str) -> Done:
+    def run(self, script: str) -> SandboxResult:
         """Runs a shell script that uses OUT and WORK as paths.
 
         Raises MachineUnfit for faults of the host: a program could not start, or the host's time
         limit was reached.
         """
         if self._trusted:
-            places = {WORK: "work", OUT: "."}  # relative to the script's directory
-            script = re.sub(f"{WORK}|{OUT}", lambda match: places[match[0]], script)
-            return _limited(["/bin/sh", "-c", script], self.out)
+            places = {WORK_PATH: "work", OUT_PATH: "."}  # relative to the script's directory
+            script = re.sub(f"{WORK_PATH}|{OUT_PATH}", lambda match: places[match[0]], script)
+            return _run_limited(["/bin/sh", "-c", script], self.out)
         status_read, status_write = os.pipe()
-        with open(status_read, "rb") as report:
+        with open(status_read, "rb") as status_report:
             try:
-                command = _wrapped(
+                command = _bwrap_command(
                     self._files, self.out, self._programs, self._headers, status_write
                 )
-                done = _limited([*command, "/bin/sh", "-c", script], self.out, status_write)
+                result = _run_limited([*command, "/bin/sh", "-c", script], self.out, status_write)
             finally:
                 os.close(status_write)
-            if done.status > 0 and b"exit-code" not in report.read():
-                raise MachineUnfit(f"the sandbox could not be started: {done.output.strip()}")
-        return done
+            if result.status > 0 and b"exit-code" not in status_report.read():
+                raise MachineUnfit(
+                    f"the sandbox could not be started: {result.output.strip()}",
+                    fix="see docs/grading.md for what the host must allow",
+                )
+        return result
 
 
 def program_path(program: str) -> Path:
@@ -152,12 +153,12 @@ def program_path(program: str) -> Path:
     return path.parent.resolve() / path.name
 
 
-def _is_seen(path: Path) -> bool:
+def _is_visible(path: Path) -> bool:
     """Returns whether the sandbox shows a file in any case."""
-    return any(path.parent.resolve().is_relative_to(folder) for folder in TOOLS)
+    return any(path.parent.resolve().is_relative_to(folder) for folder in TOOL_FOLDERS)
 
 
-def _links(path: Path) -> Iterator[Path]:
+def _resolve_links(path: Path) -> Iterator[Path]:
     """Yields a path and each target of its symbolic links."""
     yield path
     while path.is_symlink():
@@ -167,17 +168,17 @@ def _links(path: Path) -> Iterator[Path]:
 
 @cache
 def _needed_files(program: str) -> tuple[Path, ...]:
-    """Returns the files outside of TOOLS that a program needs: its path and its shared libraries."""
+    """Returns the files outside of TOOL_FOLDERS that a program needs: its path and its shared libraries."""
     path = program_path(program)
-    if _is_seen(path) and all(map(_is_seen, _links(path))):
+    if _is_visible(path) and all(map(_is_visible, _resolve_links(path))):
         return ()
-    listed = output("ldd", str(path.resolve()))
-    libraries = [Path(name) for name in _LIBRARY.findall(listed)]
-    files = [link for file in (path, *libraries) for link in _links(file)]
-    return tuple(file for file in files if not _is_seen(file))
+    ldd_output = program_output("ldd", str(path.resolve()))
+    libraries = [Path(name) for name in _LIBRARY_PATTERN.findall(ldd_output)]
+    files = [link for file in (path, *libraries) for link in _resolve_links(file)]
+    return tuple(file for file in files if not _is_visible(file))
 
 
-def _wrapped(
+def _bwrap_command(
     files: Mapping[str, Path],
     out: Path | None,
     programs: Sequence[str] = (),
@@ -189,7 +190,7 @@ def _wrapped(
     bwrap writes to the descriptor `status_file` whether the command ran.
     """
     needed = [file for program in programs for file in _needed_files(program)]
-    if headers and not _is_seen(headers):
+    if headers and not _is_visible(headers):
         needed.append(headers)
     folders = dict.fromkeys(str(program_path(program).parent) for program in programs)
     libraries = dict.fromkeys(str(file.parent) for file in needed if ".so" in file.name)
@@ -201,73 +202,76 @@ def _wrapped(
         command += ["--setenv", "LD_LIBRARY_PATH", ":".join(libraries)]
     if status_file is not None:
         command += ["--json-status-fd", str(status_file)]
-    for place in TOOLS:
-        command += ["--ro-bind-try", place, place]
-    for place, target in LINKS.items():
-        command += ["--symlink", target, place]
+    for folder in TOOL_FOLDERS:
+        command += ["--ro-bind-try", folder, folder]
+    for folder, target in TOOL_LINKS.items():
+        command += ["--symlink", target, folder]
     # Must precede the needed files, which may be in /tmp.
-    command += ["--size", str(_FILE_BYTES), "--tmpfs", "/tmp"]
+    command += ["--size", str(_FILE_BYTES_MAX), "--tmpfs", "/tmp"]
     for needed_file in dict.fromkeys(needed):
         command += ["--ro-bind", str(needed_file.resolve()), str(needed_file)]
     for name, file in files.items():
-        command += ["--ro-bind", str(file.resolve()), f"{WORK}/{name}"]
+        command += ["--ro-bind", str(file.resolve()), f"{WORK_PATH}/{name}"]
     if out is not None:
-        command += ["--bind", str(out), OUT, "--chdir", OUT]
+        command += ["--bind", str(out), OUT_PATH, "--chdir", OUT_PATH]
     return command
 
 
-def _limits() -> list[str]:
+def _limit_command() -> list[str]:
     """Returns a command prefix that limits the resources of all child processes; macOS does not limit memory."""
-    limits = {"t": _CPU_SECONDS, "f": _FILE_BYTES // 512, "n": _FILES, "c": 0}
+    limits = {"t": _CPU_SECONDS_MAX, "f": _FILE_BYTES_MAX // 512, "n": _OPEN_FILES_MAX, "c": 0}
     if sys.platform == "linux":
-        limits["v"] = _MEMORY // 1024
-    set_all = " && ".join(f"ulimit -{name} {most}" for name, most in limits.items())
-    return ["/bin/sh", "-c", f'{set_all} && exec "$@"', "sh"]
+        limits["v"] = _MEMORY_BYTES_MAX // 1024
+    limit_settings = " && ".join(f"ulimit -{name} {most}" for name, most in limits.items())
+    return ["/bin/sh", "-c", f'{limit_settings} && exec "$@"', "sh"]
 
 
-def _limited(command: Sequence[str], folder: Path, *inherited: int) -> Done:
+def _run_limited(command: Sequence[str], folder: Path, *inherited: int) -> SandboxResult:
     """Runs a command with limits.
 
     Raises MachineUnfit if it could not start or used up the host's time.
     """
-    with (folder / ".said").open("w+b") as console:
+    with (folder / ".said").open("w+b") as output_file:
         process = subprocess.Popen(
-            [*_limits(), *command],
+            [*_limit_command(), *command],
             cwd=folder,
             stdin=subprocess.DEVNULL,
-            stdout=console,
-            stderr=console,
+            stdout=output_file,
+            stderr=output_file,
             start_new_session=True,
             pass_fds=inherited,
         )
         try:
-            status = _wait(process)
+            status = _wait_for_exit(process)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-        console.seek(0)
-        text = console.read(_OUTPUT_LIMIT).decode(errors="replace")
+        output_file.seek(0)
+        text = output_file.read(_OUTPUT_BYTES_MAX).decode(errors="replace")
     (folder / ".said").unlink()
-    if status in _NOT_STARTED:
-        raise MachineUnfit(f"a program could not be started: {text.strip()}")
-    return Done(status, text)
+    if status in _NOT_STARTED_STATUSES:
+        raise MachineUnfit(
+            f"a program could not be started: {text.strip()}",
+            fix="run `./schedlab doctor` to see what is missing",
+        )
+    return SandboxResult(status, text)
 
 
-def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Returns the exit status. Raises MachineUnfit after _HOST_SECONDS.
+def _wait_for_exit(process: subprocess.Popen[bytes]) -> int:
+    """Returns the exit status. Raises MachineUnfit after _HOST_SECONDS_MAX.
 
     Seconds during which the process was stopped or the host suspended do not count.
     """
     polls = 0
-    while polls * _POLL_SECONDS < _HOST_SECONDS:
+    while polls * _POLL_SECONDS < _HOST_SECONDS_MAX:
         try:
             return process.wait(_POLL_SECONDS)
         except subprocess.TimeoutExpired:
             polls += not _is_stopped(process.pid)
     raise MachineUnfit(
-        f"the sandbox did not end within {_HOST_SECONDS} s and used less than"
-        f" {_CPU_SECONDS} s of CPU time: the host is overloaded",
+        f"the sandbox did not end within {_HOST_SECONDS_MAX} s and used less than"
+        f" {_CPU_SECONDS_MAX} s of CPU time: the host is overloaded",
         fix="try again later, with fewer `jobs=`",
     )
 

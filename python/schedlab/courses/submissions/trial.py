@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from schedlab.workload.model import WorkloadFile
-from schedlab.workload.text import bytes_of
+from schedlab.workload.text import encode_workload
 
 CPUS_MAX, PROCESSES_MAX = 64, 1024
 """Must match sim/apart/message.h."""
 
 
-BEGINS_NS = (
+INITIAL_TIMES_NS = (
     (0, 0),
     (98_784_000_000_000, 23 * 2**32 * 1000 - 500_000),
     (60_000_000_000, 14 * 2**32 - 500_000),
@@ -25,12 +25,12 @@ BEGINS_NS = (
 Besides 0, clocks pass 23 × 2^32 µs, 14 × 2^32 ns and 2^63 ns within 0.25 s, and run times do within
 0.5 ms.
 """
-NO_WRAPS_NS = 2_400_000_000
+UNWRAPPED_TIME_NS = 2_400_000_000
 """An initial time (ns) that fits into 32 bits and does not wrap for 1.8 s."""
 
 
 @dataclass(frozen=True)
-class Form:
+class PolicyForm:
     """The policy that a source must define."""
 
     policy: str
@@ -63,6 +63,6 @@ class Trial:
     """Initial run time of new tasks, as the policy sees it."""
 
     @cached_property
-    def played(self) -> bytes:
+    def encoded_workload(self) -> bytes:
         """The workload in the machines' binary format."""
-        return bytes_of(self.workload, self.seed, self.tick_ns, self.cpus)
+        return encode_workload(self.workload, self.seed, self.tick_ns, self.cpus)

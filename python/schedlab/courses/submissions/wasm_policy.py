@@ -21,32 +21,33 @@ from typing import Any
 
 from schedlab.base.display.numbers import milliseconds
 from schedlab.base.toolchain.needs import need_extra
-from schedlab.courses.submissions.compiling import MEMORY, SUBMISSION, Compiled
+from schedlab.courses.reasons import reason
+from schedlab.courses.submissions.compiling import MEMORY_BYTES, SUBMISSION, CompiledPolicy
 from schedlab.courses.submissions.trial import PROCESSES_MAX, Trial
 from schedlab.errors import SchedlabError
-from schedlab.paths import BUILD
+from schedlab.paths import BUILD_FOLDER
 
-LIBRARY = BUILD / "apart" / "libschedlab-apart.so"
+SIMULATOR_LIBRARY = BUILD_FOLDER / "apart" / "libschedlab-apart.so"
 HOOK_INSTRUCTIONS = 10_000_000
 """Maximum instructions of one hook call."""
 RUN_INSTRUCTIONS = 4_000_000_000
 RUN_CALLS = 250_000
 """Maximum hook calls of a run."""
-CPUS_OF_CALLS = 16
+CPUS_WITH_BASE_CALLS = 16
 """The limit of calls grows in proportion above this number of CPUs."""
-_FRAME = re.compile(rf"- (?:\S+!)?(\w+)\n\s+at \S*{SUBMISSION}:(\d+)")
-_LOCK = threading.Lock()
+_FRAME_PATTERN = re.compile(rf"- (?:\S+!)?(\w+)\n\s+at \S*{SUBMISSION}:(\d+)")
+_RUN_LOCK = threading.Lock()
 """Serialises runs, because the simulator's library has one policy and one simulator at a time."""
-_DEEP = 20
+_RECURSION_FRAMES = 20
 """Frames of the same function that indicate endless recursion."""
 
 
-class Broken(Exception):
+class PolicyBroken(Exception):
     """The policy broke a rule, or cannot be run; the text says which rule and where."""
 
 
 @dataclass(frozen=True)
-class Ran:
+class RunResult:
     """A successful run."""
 
     trace: Path
@@ -56,56 +57,57 @@ class Ran:
     """WebAssembly instructions of the hooks, without the transport of calls and answers."""
 
 
-def run(test: Trial, policy: Compiled, trace: Path) -> Ran:
-    """Runs a trial's workload under a policy; one run at a time per process. Raises Broken."""
+def run(trial: Trial, policy: CompiledPolicy, trace: Path) -> RunResult:
+    """Runs a trial's workload under a policy; one run at a time per process. Raises PolicyBroken."""
     import schedlab_simulator as simulator
 
-    with _LOCK, _policy(policy, test.cpus) as machine, simulator.using(LIBRARY):
-        machine.begin()
+    with (
+        _RUN_LOCK,
+        _policy_machine(policy, trial.cpus) as machine,
+        simulator.using(SIMULATOR_LIBRARY),
+    ):
+        machine.initialise()
         try:
             with simulator.Simulator(
-                _workload(test.played),
+                _parsed_workload(trial.encoded_workload),
                 policy=policy.name,
-                cpus=test.cpus,
-                tick_ns=test.tick_ns,
-                seed=test.seed,
-                tunables=test.settings,
-                costs=test.costs,
+                cpus=trial.cpus,
+                tick_ns=trial.tick_ns,
+                seed=trial.seed,
+                tunables=trial.settings,
+                costs=trial.costs,
                 processes=PROCESSES_MAX,
                 trace=trace,
                 trace_queues=True,
-                policy_clock=test.policy_clock_ns,
-                policy_run_time=test.policy_run_time_ns,
-            ) as running:
-                done = running.run(test.limit_ns) is simulator.Status.DONE
-                if done:
-                    running.audit()
+                policy_clock=trial.policy_clock_ns,
+                policy_run_time=trial.policy_run_time_ns,
+            ) as simulation:
+                has_ended = simulation.run(trial.limit_ns) is simulator.Status.DONE
+                if has_ended:
+                    simulation.audit()
         except simulator.SimulatorError as error:
-            raise Broken(machine.why or str(error)) from None
-        machine.check()
+            raise PolicyBroken(machine.failure or str(error)) from None
+        machine.raise_if_stopped()
         if kills := _library().simulator_separate_kills():
-            raise Broken(f"it ended {kills} processes with TICK_KILL, which no test requires")
-        if not done:
-            raise Broken(
-                f"the run did not end within {milliseconds(test.limit_ns, 0)}: a process "
-                "that is never picked cannot end"
-            )
-        return Ran(trace, machine.calls, machine.instructions)
+            raise PolicyBroken(reason("kills", count=kills))
+        if not has_ended:
+            raise PolicyBroken(reason("not_ended", limit=milliseconds(trial.limit_ns, 0)))
+        return RunResult(trace, machine.calls, machine.instructions)
 
 
 @lru_cache(128)
-def _workload(played: bytes) -> Any:
+def _parsed_workload(encoded_workload: bytes) -> Any:
     """Returns a parsed workload; cached, because many policies run the same file."""
     from schedlab_simulator import Workload
 
-    return Workload.of_file(played)
+    return Workload.of_file(encoded_workload)
 
 
-_FUNCTIONS = ("hear", "serve", "answer")
+_MACHINE_FUNCTIONS = ("hear", "serve", "answer")
 """Functions of the machine, in the order of their calls at each hook."""
 
 
-class _Driven(ctypes.Structure):
+class _WasmtimeMachine(ctypes.Structure):
     """struct wasmtime_machine of sim/apart/wasmtime.c."""
 
     _fields_ = (
@@ -117,7 +119,7 @@ class _Driven(ctypes.Structure):
         ("instructions", ctypes.c_uint64),
         ("is_endless", ctypes.c_uint32),
         ("context", ctypes.c_void_p),
-        *((name, ctypes.c_void_p) for name in _FUNCTIONS),
+        *((name, ctypes.c_void_p) for name in _MACHINE_FUNCTIONS),
         ("memory", ctypes.c_void_p),
         ("hook_instructions", ctypes.c_uint64),
         ("set_fuel", ctypes.c_void_p),
@@ -130,14 +132,15 @@ class _Driven(ctypes.Structure):
 
 @cache
 def _library() -> ctypes.CDLL:
-    library = ctypes.CDLL(str(LIBRARY))
-    for name, given in (
+    """Returns the simulator's library with the types of its functions."""
+    library = ctypes.CDLL(str(SIMULATOR_LIBRARY))
+    for name, result_type in (
         ("hook", ctypes.c_char_p),
         ("trouble", ctypes.c_char_p),
         ("begin", ctypes.c_bool),
         ("kills", ctypes.c_uint64),
     ):
-        getattr(library, f"simulator_separate_{name}").restype = given
+        getattr(library, f"simulator_separate_{name}").restype = result_type
     return library
 
 
@@ -153,7 +156,7 @@ def _engine() -> Any:
 
     def close() -> None:
         """Closes the engine before Python unloads the library's functions."""
-        _module.cache_clear()
+        _compiled_module.cache_clear()
         engine.close()
 
     atexit.register(close)
@@ -161,7 +164,7 @@ def _engine() -> Any:
 
 
 @lru_cache(2)
-def _module(content: bytes) -> Any:
+def _compiled_module(content: bytes) -> Any:
     """Returns compiled code, cached for repeated runs of one or two policies."""
     engine = _engine()
     import wasmtime
@@ -170,63 +173,71 @@ def _module(content: bytes) -> Any:
 
 
 @contextmanager
-def _policy(policy: Compiled, cpus: int) -> Iterator[_Machine]:
+def _policy_machine(policy: CompiledPolicy, cpus: int) -> Iterator[_PolicyMachine]:
+    """Gives a policy's machine, and frees it after the block."""
     engine = _engine()
     import wasmtime
 
     store = wasmtime.Store(engine)
     try:
-        store.set_limits(memory_size=MEMORY, instances=1, memories=1)
-        yield _Machine(store, policy, cpus)
+        store.set_limits(memory_size=MEMORY_BYTES, instances=1, memories=1)
+        yield _PolicyMachine(store, policy, cpus)
     finally:
         store.close()
 
 
-class _Machine:
+class _PolicyMachine:
     """A policy's machine, driven by the simulator's library; no Python code runs during a run."""
 
-    def __init__(self, store: Any, policy: Compiled, cpus: int) -> None:
+    def __init__(self, store: Any, policy: CompiledPolicy, cpus: int) -> None:
+        """Creates the machine of a policy in the store."""
         import wasmtime
         from wasmtime import _ffi
 
-        self._why = ""
+        self._failure = ""
         self._name = policy.source.name
         store.set_fuel(HOOK_INSTRUCTIONS)
         try:
-            exports = wasmtime.Instance(store, _module(policy.module), []).exports(store)
+            exports = wasmtime.Instance(store, _compiled_module(policy.module), []).exports(store)
             message, memory = exports["message"], exports["memory"]
             if not isinstance(message, wasmtime.Func) or not isinstance(memory, wasmtime.Memory):
                 raise TypeError("its exports are not the expected ones")
             self._functions: dict[str, wasmtime.Func] = {}
-            for name in _FUNCTIONS:
+            for name in _MACHINE_FUNCTIONS:
                 function = exports[name]
                 if not isinstance(function, wasmtime.Func):
                     raise TypeError("its exports are not the expected ones")
-                kind = function.type(store)
-                if kind.params or kind.results:
+                function_type = function.type(store)
+                if function_type.params or function_type.results:
                     raise TypeError("its function has parameters or a result")
                 self._functions[name] = function
-            place = int(message(store))
+            message_address = int(message(store))
         except (wasmtime.WasmtimeError, wasmtime.Trap, KeyError, TypeError) as error:
-            raise Broken(f"the compiled policy cannot be run: {_first_line(error)}") from None
-        room = memory.data_len(store)
-        if not 0 <= place < room:
-            raise Broken("the compiled policy cannot be run: the address of its message is invalid")
+            raise PolicyBroken(
+                f"the compiled policy cannot be run: {_first_line(error)}; keep all data in the "
+                "state of tasks, queues and the scheduler"
+            ) from None
+        memory_bytes = memory.data_len(store)
+        if not 0 <= message_address < memory_bytes:
+            raise PolicyBroken(
+                "the compiled policy cannot be run: the address of its message is invalid"
+            )
 
         def address(function: Any) -> int | None:
+            """Returns the address of a function's code; None for a missing function."""
             return ctypes.cast(function, ctypes.c_void_p).value
 
-        self._driven = _Driven(
+        self._machine_struct = _WasmtimeMachine(
             context=address(store._context()),
             **{
                 name: ctypes.addressof(function._func) for name, function in self._functions.items()
             },
             memory=ctypes.addressof(memory.data_ptr(store).contents),
-            place=place,
-            room=room - place,
+            place=message_address,
+            room=memory_bytes - message_address,
             hook_instructions=HOOK_INSTRUCTIONS,
             instructions_most=RUN_INSTRUCTIONS,
-            calls_most=RUN_CALLS * max(cpus, CPUS_OF_CALLS) // CPUS_OF_CALLS,
+            calls_most=RUN_CALLS * max(cpus, CPUS_WITH_BASE_CALLS) // CPUS_WITH_BASE_CALLS,
             set_fuel=address(_ffi.dll.wasmtime_context_set_fuel),
             get_fuel=address(_ffi.dll.wasmtime_context_get_fuel),
             call=address(_ffi.dll.wasmtime_func_call_unchecked),
@@ -234,47 +245,50 @@ class _Machine:
 
     @property
     def calls(self) -> int:
-        return int(self._driven.calls)
+        """Returns the number of hook calls."""
+        return int(self._machine_struct.calls)
 
     @property
     def instructions(self) -> int:
-        return int(self._driven.instructions)
+        """Returns the number of executed instructions."""
+        return int(self._machine_struct.instructions)
 
-    def begin(self) -> None:
-        """Initialises the policy's description. Raises Broken."""
+    def initialise(self) -> None:
+        """Initialises the policy's description. Raises PolicyBroken."""
         library = _library()
-        good = library.simulator_separate_begin(ctypes.byref(self._driven))
-        self.check()
-        if not good:
-            raise Broken(library.simulator_separate_trouble().decode(errors="replace"))
+        is_ready = library.simulator_separate_begin(ctypes.byref(self._machine_struct))
+        self.raise_if_stopped()
+        if not is_ready:
+            raise PolicyBroken(library.simulator_separate_trouble().decode(errors="replace"))
 
-    def check(self) -> None:
-        """Raises Broken if the machine has stopped."""
-        if why := self.why:
-            raise Broken(why)
+    def raise_if_stopped(self) -> None:
+        """Raises PolicyBroken if the machine has stopped."""
+        if why := self.failure:
+            raise PolicyBroken(why)
 
     @property
-    def why(self) -> str:
-        """Why the machine has stopped; empty if it has not."""
-        self._why = self._why or self._find_symbol()
-        return self._why
+    def failure(self) -> str:
+        """Why the machine has stopped, as first seen; empty if it has not."""
+        self._failure = self._failure or self._stop_cause()
+        return self._failure
 
-    def _find_symbol(self) -> str:
+    def _stop_cause(self) -> str:
+        """Returns why the machine has stopped; empty if it has not."""
         import wasmtime
         from wasmtime import _ffi
 
-        driven = self._driven
-        if driven.is_endless:
+        machine_struct = self._machine_struct
+        if machine_struct.is_endless:
             return "its run does not end: the policy is asked again and again"
-        if driven.trap:
-            trap = ctypes.cast(driven.trap, ctypes.POINTER(_ffi.wasm_trap_t))
-            return self._explained(wasmtime.Trap._from_ptr(trap))
-        if driven.error:
-            error = ctypes.cast(driven.error, ctypes.POINTER(_ffi.wasmtime_error_t))
-            return self._explained(wasmtime.WasmtimeError._from_ptr(error))
+        if machine_struct.trap:
+            trap = ctypes.cast(machine_struct.trap, ctypes.POINTER(_ffi.wasm_trap_t))
+            return self._failure_text(wasmtime.Trap._from_ptr(trap))
+        if machine_struct.error:
+            error = ctypes.cast(machine_struct.error, ctypes.POINTER(_ffi.wasmtime_error_t))
+            return self._failure_text(wasmtime.WasmtimeError._from_ptr(error))
         return ""
 
-    def _explained(self, error: Any) -> str:
+    def _failure_text(self, error: Any) -> str:
         """Returns what stopped the machine, with the hook and the submission's line."""
         import wasmtime
 
@@ -282,26 +296,26 @@ class _Machine:
         hook = library.simulator_separate_hook().decode()
         trouble = library.simulator_separate_trouble().decode(errors="replace")
         code = getattr(error, "trap_code", None)
-        frames = _FRAME.findall(str(error))
-        place = f", in {frames[0][0]}() at {self._name}:{frames[0][1]}" if frames else ""
+        frames = _FRAME_PATTERN.findall(str(error))
+        location = f", in {frames[0][0]}() at {self._name}:{frames[0][1]}" if frames else ""
         recursive = any(
-            sum(name == other for other, _ in frames) >= _DEEP
+            sum(name == name_in_frame for name_in_frame, _ in frames) >= _RECURSION_FRAMES
             for name in {name for name, _ in frames}
         )
         codes = wasmtime.TrapCode
         if recursive or code == codes.STACK_OVERFLOW:
-            what = "it calls itself without end"
+            cause = "it calls itself without end"
         elif code == codes.OUT_OF_FUEL:
-            what = f"it does not end within {HOOK_INSTRUCTIONS:,} instructions"
+            cause = f"it does not end within {HOOK_INSTRUCTIONS:,} instructions"
         elif code == codes.UNREACHABLE:
-            what = trouble or "it reaches unreachable code"
+            cause = trouble or "it reaches unreachable code"
         elif code == codes.INTEGER_DIVISION_BY_ZERO:
-            what = "it divides by zero"
+            cause = "it divides by zero"
         elif code == codes.MEMORY_OUT_OF_BOUNDS:
-            what = "it reads or writes where nothing is"
+            cause = "it reads or writes where nothing is"
         else:
-            what = _first_line(error)
-        return f"{hook}(): {what}{place}" if hook else f"{what}{place}"
+            cause = _first_line(error)
+        return f"{hook}(): {cause}{location}" if hook else f"{cause}{location}"
 
 
 def _first_line(error: BaseException) -> str:
@@ -315,6 +329,6 @@ def need_library() -> None:
     from schedlab.base.toolchain.build import build
 
     need_extra("courses")
-    build(str(LIBRARY.relative_to(BUILD.parent)))
-    if not LIBRARY.exists():
-        raise SchedlabError(f"{LIBRARY} was not built; run `make`, and read its messages")
+    build(str(SIMULATOR_LIBRARY.relative_to(BUILD_FOLDER.parent)))
+    if not SIMULATOR_LIBRARY.exists():
+        raise SchedlabError(f"{SIMULATOR_LIBRARY} was not built; run `make`, and read its messages")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A private apt with separate sources, lists and archives; it never installs packages.
+"""A private apt: it fetches and verifies Debian packages, and never installs any.
 
-apt and dpkg-deb check signatures, compare versions, resolve dependencies and unpack.
+It has separate sources, lists and archives. apt and dpkg-deb check signatures, compare versions,
+resolve dependencies and unpack.
 """
 
 from __future__ import annotations
@@ -16,22 +17,23 @@ from functools import cmp_to_key
 from pathlib import Path
 
 from schedlab.base.display.terminal import say
+from schedlab.base.toolchain.tools import run_captured
 from schedlab.errors import MachineUnfit
-from schedlab.machines.linux.mirror import stanzas
+from schedlab.machines.linux.mirror import parse_stanzas
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-TRUST = f"signed-by={KEYRING}"
+TRUST_OPTION = f"signed-by={KEYRING}"
 """Option of a source list entry that names the trusted keys."""
 ARCHITECTURE = "amd64"
 _HOST_SETTINGS = re.compile(
     r"Acquire::(?:https?|tor|Retries|Check-Valid-Until|Check-Date|Force\w+|Queue-Mode)\b"
 )
-"""The host's apt settings that are used: access to mirrors, but no hooks."""
+"""The host's apt settings that the private apt also uses: access to mirrors, but no hooks."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """A version of a package, as its archive's signed list describes it."""
+    """One version of a package, as described by the archive's signed list."""
 
     name: str
     version: str
@@ -39,18 +41,18 @@ class Package:
     depends: str = ""
 
 
-def need_programs() -> None:
+def require_apt_programs() -> None:
     """Raises MachineUnfit if this host cannot fetch and unpack Debian packages."""
-    lacking = [name for name in ("apt-get", "apt-cache", "dpkg-deb") if not shutil.which(name)]
-    if lacking:
+    missing = [name for name in ("apt-get", "apt-cache", "dpkg-deb") if not shutil.which(name)]
+    if missing:
         raise MachineUnfit(
-            f"this host lacks {' and '.join(lacking)}, which unpack the guest's Debian"
+            f"this host lacks {' and '.join(missing)}, which unpack the guest's Debian"
             " packages; install the packages apt and dpkg"
         )
 
 
 class PrivateApt:
-    """Some suites of one mirror, in a private folder."""
+    """Access to some suites of one mirror, with all files in a private folder."""
 
     def __init__(self, folder: Path, mirror: str, suites: Iterable[str]) -> None:
         self.folder = folder
@@ -59,7 +61,7 @@ class PrivateApt:
         for name in ("lists/partial", "archives/partial", "etc"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         (folder / "status").touch()
-        options = f"arch={ARCHITECTURE} {TRUST}"
+        options = f"arch={ARCHITECTURE} {TRUST_OPTION}"
         (folder / "sources.list").write_text(
             "".join(f"deb [{options}] {mirror} {suite} main\n" for suite in self.suites)
         )
@@ -81,7 +83,7 @@ class PrivateApt:
             "Dir::Etc::preferencesparts": self.folder / "etc",
             "APT::Architecture": ARCHITECTURE,
             "Acquire::Languages": "none",
-            # Fetch as the current user, because apt's own user cannot write to this user's cache.
+            # Fetch as the current user: apt's own user may not write to this user's cache.
             "APT::Sandbox::User": "root",
             "APT::Install-Recommends": "false",
         }
@@ -90,19 +92,15 @@ class PrivateApt:
 
     def run(self, *command: str, cwd: Path | None = None) -> str:
         """Runs an apt command and returns its output. Raises AptFailed with apt's message."""
-        done = subprocess.run(
+        result = run_captured(
             command,
             cwd=cwd or self.folder,
             env={**os.environ, "APT_CONFIG": str(self.configuration), "LC_ALL": "C.UTF-8"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
         )
-        if done.returncode:
-            message = (done.stderr or done.stdout).strip()
+        if result.returncode:
+            message = (result.stderr or result.stdout).strip()
             raise AptFailed(f"{' '.join(command[:3])} failed: {message}")
-        return done.stdout
+        return result.stdout
 
     def update(self) -> None:
         """Fetches the package lists and checks their signatures."""
@@ -121,8 +119,10 @@ class PrivateApt:
         """Returns the newest version of each package; NAME=VERSION or NAME/SUITE selects another."""
         text = self.run("apt-cache", "show", "--no-all-versions", *names)
         return [
-            Package(stanza["package"], stanza["version"], stanza["sha256"], depends_of(stanza))
-            for stanza in stanzas(text)
+            Package(
+                stanza["package"], stanza["version"], stanza["sha256"], join_dependencies(stanza)
+            )
+            for stanza in parse_stanzas(text)
         ]
 
     def closure(self, names: Iterable[str]) -> dict[str, Package]:
@@ -141,7 +141,7 @@ class PrivateApt:
             self.run("apt-get", "-q", "download", *versions, cwd=folder)
 
 
-def depends_of(fields: Mapping[str, str]) -> str:
+def join_dependencies(fields: Mapping[str, str]) -> str:
     """Returns a package's pre-dependencies and dependencies."""
     both = (fields.get("pre-depends", ""), fields.get("depends", ""))
     return ", ".join(filter(None, both))
@@ -153,14 +153,8 @@ class AptFailed(MachineUnfit):
 
 def host_settings() -> str:
     """Returns this host's access to mirrors, such as proxies, as lines of an apt configuration."""
-    done = subprocess.run(
-        ["apt-config", "dump"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return "".join(f"{line}\n" for line in done.stdout.splitlines() if _HOST_SETTINGS.match(line))
+    result = run_captured(["apt-config", "dump"])
+    return "".join(f"{line}\n" for line in result.stdout.splitlines() if _HOST_SETTINGS.match(line))
 
 
 def newest_first(packages: Iterable[Package]) -> list[Package]:

@@ -14,22 +14,22 @@ from schedlab.workload.programs import check_options, workload_programs
 
 _ONE_COMMAND = re.compile(r"[\w. -]+")
 """A line with only a command and its arguments, without shell syntax."""
-_OF_THE_SHELL = ("cd", "eval", "exec", "exit", "export", "read", "set", "time", "wait")
+_SHELL_COMMANDS = ("cd", "eval", "exec", "exit", "export", "read", "set", "time", "wait")
+"""Commands that are part of the shell."""
 
 
 def check_command(line: str, available: frozenset[str] | None) -> None:
-    """Raises WrongUsage if a plain command does not exist or lacks an option.
+    """Raises WrongUsage if the line is a plain command that does not exist or lacks an option.
 
-    The line must not be blank.
-
-    `available` has the machine's programs other than schedlab's; None if unknown.
+    The line must not be blank. `available`: the machine's programs other than schedlab's; None if
+    unknown.
     """
     if not _ONE_COMMAND.fullmatch(line):
         return
     name, *words = line.split()
     if available is not None and name not in {*available, *workload_programs()}:
-        close = get_close_matches(name, {*available, *workload_programs()}, 1)
-        suggestion = f"; did you mean {close[0]!r}?" if close else "."
+        similar = get_close_matches(name, {*available, *workload_programs()}, 1)
+        suggestion = f"; did you mean {similar[0]!r}?" if similar else "."
         raise WrongUsage(
             f"the guest has no program {name!r}{suggestion} `./schedlab workloads` "
             "lists schedlab's programs; busybox, sysbench, stress-ng and hackbench "
@@ -45,7 +45,9 @@ def guest_commands() -> frozenset[str] | None:
     stored = packages.cached_packages()
     if not stored:
         return None
-    listed = [str(stored.program("busybox")), "--list"]
-    applets = subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split()
+    list_command = [str(stored.program("busybox")), "--list"]
+    applets = subprocess.run(
+        list_command, capture_output=True, text=True, check=True
+    ).stdout.split()
     programs = (path.name for path in stored.program("busybox").parent.iterdir())
-    return frozenset({*applets, *_OF_THE_SHELL, *programs})
+    return frozenset({*applets, *_SHELL_COMMANDS, *programs})

@@ -2,8 +2,8 @@
 """Boots a Linux guest, runs one script in it, and returns the script's results.
 
 While the script runs, the guest uses only a console (an 8250, which QEMU serves synchronously). The
-results come over a virtio-serial port afterwards, and QEMU's two threads take turns. So a
-repeatable guest sees the same events at the same instructions in each run.
+results come over a virtio-serial port afterwards. QEMU's two threads take turns. So a repeatable
+guest gets the same events at the same instructions in each run.
 """
 
 from __future__ import annotations
@@ -12,35 +12,34 @@ import shutil
 import signal
 import subprocess
 import tarfile
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from schedlab.base.display.activity import begin_display
 from schedlab.base.display.terminal import say
-from schedlab.base.host.parent_death import tie, tied
+from schedlab.base.host.parent_death import complete_prefix, prefix_before_pid
 from schedlab.base.host.processor import need_linux_guests
 from schedlab.base.host.supervision import supervise
 from schedlab.base.toolchain.build import build
-from schedlab.base.toolchain.needs import LINUX_GUEST, need
+from schedlab.base.toolchain.needs import LINUX_GUEST_PROGRAMS, need
 from schedlab.errors import WrongUsage
-from schedlab.machines.folder import CONSOLE
+from schedlab.machines.folder import CONSOLE_FILE
 from schedlab.machines.linux import image, kvm
-from schedlab.machines.linux.kernel import Kernel, named_kernel, needs
-from schedlab.machines.linux.kvm_fallback import Choice
+from schedlab.machines.linux.kernel import Kernel, read_user_kernel
+from schedlab.machines.linux.kvm_fallback import FallbackChoice
 from schedlab.machines.linux.packages import packages
 from schedlab.machines.linux.topology import topology_options
-from schedlab.machines.outcome import LIMIT, PANIC, indent, read_console, tail_of
-from schedlab.machines.qemu import emulator
+from schedlab.machines.outcome import LIMIT, PANIC, describe_tail, indent, read_console
+from schedlab.machines.qemu import find_emulator
 from schedlab.machines.spec import Release
-from schedlab.paths import BUILD, ROOT
+from schedlab.paths import BUILD_FOLDER, ROOT
 from schedlab.workload.shapes.model import Shape
 
-PROGRAM = "qemu-system-x86_64"
-RESULTS = "results"
+QEMU_PROGRAM = "qemu-system-x86_64"
+RESULTS_FOLDER = "results"
 """Subfolder of the boot's folder that receives /result."""
 CPUS_MAX = 64
 
@@ -51,22 +50,22 @@ NANOSECONDS_SHIFT = 2
 """An instruction of a repeatable guest takes 2 to this power nanoseconds of guest time."""
 
 _RAMDISK = "ramdisk.cpio"
-_STARTING_SECONDS = 120
-"""Host seconds for the boot; the script's limit starts after it."""
-_SLOWEST = 20
+_BOOT_SECONDS_MAX = 120
+"""Host seconds for the boot, in addition to the script's limit."""
+_HOST_SECONDS_PER_GUEST_SECOND_MAX = 20
 """Host seconds that one guest second may take on a busy host."""
 SILENT_SECONDS = 30.0
 """Host seconds after which a guest that has not reached its init is restarted without KVM."""
-_SIGN, _MARK = "alive", "without-kvm"
+_ALIVE_FILE, _WITHOUT_KVM_FILE = "alive", "without-kvm"
 _SIGN_PORT = 9
 """Must be the same as in linux/guest/init."""
-_TURNS = BUILD / "linux" / "taking_turns.so"
+_TAKING_TURNS_LIBRARY = BUILD_FOLDER / "linux" / "taking_turns.so"
 """Linked into the boot's folder, because LD_PRELOAD paths cannot contain blanks."""
 
 
 @dataclass(frozen=True)
 class GuestJob:
-    """The job of a guest."""
+    """The task of a guest, and its parameters."""
 
     files: Mapping[str, bytes | Path] = field(default_factory=dict)
     """Files by their names in /job; all are executable."""
@@ -91,7 +90,7 @@ class GuestJob:
 
 @dataclass(frozen=True)
 class Wiring:
-    """The guest's console and ports, and the matching kernel arguments."""
+    """The console and ports of a guest, and the kernel arguments that match."""
 
     options: tuple[str, ...]
     """QEMU options for the console and the ports."""
@@ -101,20 +100,20 @@ class Wiring:
     """Additional kernel arguments under KVM."""
 
 
-def port(name: str, number: int, end: str) -> tuple[str, ...]:
+def port_options(name: str, number: int, end: str) -> tuple[str, ...]:
     """Returns QEMU options for /dev/vport0pNUMBER; `end` is the host's side of the port."""
     kind, _, rest = end.partition(",")
     device = f"virtserialport,chardev={name},name={name},nr={number}"
     return ("-chardev", f"{kind},id={name},{rest}", "-device", device)
 
 
-PORTS = ("-device", "virtio-serial-pci,ioeventfd=off")
+PORT_BUS_OPTIONS = ("-device", "virtio-serial-pci,ioeventfd=off")
 """The bus of the ports; without ioeventfd, it answers synchronously."""
-_PACKED = "results.tar"
-_RESULTS_PORT = (*PORTS, *port("results", 1, f"file,path={_PACKED}"))
-JOB = Wiring(("-serial", "stdio", *_RESULTS_PORT))
+_RESULTS_ARCHIVE = "results.tar"
+_RESULTS_PORT = (*PORT_BUS_OPTIONS, *port_options("results", 1, f"file,path={_RESULTS_ARCHIVE}"))
+JOB_WIRING = Wiring(("-serial", "stdio", *_RESULTS_PORT))
 """Runs the job's script and returns its results."""
-SHELL = Wiring(("-serial", "mon:stdio", *_RESULTS_PORT), ("schedlab_shell=1",))
+SHELL_WIRING = Wiring(("-serial", "mon:stdio", *_RESULTS_PORT), ("schedlab_shell=1",))
 """A shell on this terminal."""
 
 
@@ -142,8 +141,8 @@ class GuestOutcome:
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A guest that is ready to start."""
+class PreparedGuest:
+    """The command that starts a guest, and how long it may take."""
 
     command: list[str]
     mode: str
@@ -152,86 +151,69 @@ class Prepared:
 
 
 def boot(job: GuestJob, folder: Path) -> GuestOutcome:
-    """Runs a job and stores the console and the results in `folder`.
+    """Runs a job; stores the console and the results in `folder`.
 
-    Thread-safe. If a signal ends schedlab, the machine is ended first.
+    Can be called from several threads.
     """
-
     folder.mkdir(parents=True, exist_ok=True)
-    console = folder / CONSOLE
+    console = folder / CONSOLE_FILE
     try:
         prepared = prepare(job, folder)
-        with signals_raised():
-            status = supervise(prepared.command, folder, console, prepared.host_limit_s)
-        return outcome(prepared, folder, status)
+        status = supervise(prepared.command, folder, console, prepared.host_limit_s)
+        return read_outcome(prepared, folder, status)
     finally:
-        clean(folder)
+        remove_temporary_files(folder)
 
 
-def clean(folder: Path) -> None:
+def remove_temporary_files(folder: Path) -> None:
     """Deletes the machine's temporary files."""
-    for name in (_RAMDISK, _PACKED, _SIGN, _MARK, _TURNS.name):
+    for name in (
+        _RAMDISK,
+        _RESULTS_ARCHIVE,
+        _ALIVE_FILE,
+        _WITHOUT_KVM_FILE,
+        _TAKING_TURNS_LIBRARY.name,
+    ):
         (folder / name).unlink(missing_ok=True)
 
 
-@contextmanager
-def signals_raised() -> Iterator[None]:
-    """Turns fatal signals into SystemExit in the main thread, so that `finally` blocks run."""
-    numbers = (signal.SIGTERM, signal.SIGHUP)
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def unwind(number: int, _frame: object) -> None:
-        raise SystemExit(128 + number)
-
-    before = {
-        number: signal.signal(number, unwind)
-        for number in numbers
-        if signal.getsignal(number) is signal.SIG_DFL
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def prepare(job: GuestJob, folder: Path, wiring: Wiring = JOB) -> Prepared:
+def prepare(job: GuestJob, folder: Path, wiring: Wiring = JOB_WIRING) -> PreparedGuest:
     """Writes the job's ramdisk to `folder` and returns the command that starts the machine there."""
-    check(job)
+    check_job(job)
     find_qemu()
     guest_packages = packages()
-    kernel = named_kernel(job.kernel) if job.kernel else guest_packages.kernel
+    kernel = read_user_kernel(job.kernel) if job.kernel else guest_packages.kernel
     base = image.base_image(guest_packages, job.programs)
     return assemble(job, folder, kernel.bootable, base, wiring)
 
 
 def assemble(
-    job: GuestJob, folder: Path, kernel: Path, base: Path, wiring: Wiring = JOB
-) -> Prepared:
-    """Does the same with a kernel that is known to be suitable and the archive `base`."""
+    job: GuestJob, folder: Path, kernel: Path, base: Path, wiring: Wiring = JOB_WIRING
+) -> PreparedGuest:
+    """Does the same as `prepare`, for a kernel that is known to be suitable and a base archive."""
     release = find_qemu()
     entries = image.job_entries(job.files, job.script)
     image.write_ramdisk(base, entries, folder / _RAMDISK)
-    seconds = _STARTING_SECONDS + _SLOWEST * job.limit_s
+    seconds = _BOOT_SECONDS_MAX + _HOST_SECONDS_PER_GUEST_SECOND_MAX * job.limit_s
 
     def command(mode: str) -> list[str]:
         start = [release.path, *machine_options(mode, job), *device_options(mode, wiring)]
         start += ["-kernel", str(kernel), "-initrd", _RAMDISK]
         return [*start, "-append", kernel_arguments(job, mode, wiring)]
 
-    mode = mode_of(job)
+    mode = choose_mode(job)
     if mode != KVM:
-        before = preload(folder) if mode == REPEATABLE else []
-        return Prepared([*tied(), *before, *command(mode)], mode, seconds)
-    ways = (command(KVM), command(FREE_RUNNING))
-    choice = Choice(*ways, _SIGN, SILENT_SECONDS, _MARK, list(tie()))
-    return Prepared([*tied(), *choice.command()], mode, seconds + SILENT_SECONDS)
+        prefix = preload_prefix(folder) if mode == REPEATABLE else []
+        return PreparedGuest([*complete_prefix(), *prefix, *command(mode)], mode, seconds)
+    commands = (command(KVM), command(FREE_RUNNING))
+    choice = FallbackChoice(
+        *commands, _ALIVE_FILE, SILENT_SECONDS, _WITHOUT_KVM_FILE, list(prefix_before_pid())
+    )
+    return PreparedGuest([*complete_prefix(), *choice.command()], mode, seconds + SILENT_SECONDS)
 
 
-def check(job: GuestJob) -> None:
-    """Raises WrongUsage for an impossible guest."""
+def check_job(job: GuestJob) -> None:
+    """Raises WrongUsage if no guest can have these parameters."""
     if not 1 <= job.cpus <= CPUS_MAX:
         raise WrongUsage(f"a guest has 1 to {CPUS_MAX} CPUs, not {job.cpus}")
     unknown = set(job.programs) - set(image.BENCHMARKS)
@@ -244,23 +226,24 @@ def check(job: GuestJob) -> None:
         raise WrongUsage(f"a guest's limit is a time, not {job.limit_s} s")
 
 
-def mode_of(job: GuestJob) -> str:
+def choose_mode(job: GuestJob) -> str:
     if job.repeatable:
         return REPEATABLE
     return KVM if job.kvm and not kvm_problem() else FREE_RUNNING
 
 
-def mode_in_the_end(folder: Path, mode: str) -> str:
-    """Returns the actual mode of a guest that was to run in `mode`, from the files in `folder`.
+def actual_mode(folder: Path, mode: str) -> str:
+    """Returns the actual mode of a guest, from the files in `folder`.
 
-    If it was restarted without KVM, prints the reason and disables KVM for this process.
+    If a guest in `mode` was restarted without KVM, prints the reason, and disables KVM for this
+    process.
     """
     if mode == REPEATABLE:
         return mode
-    mark = folder / _MARK
-    if not mark.is_file():
-        return KVM if (folder / _SIGN).exists() else FREE_RUNNING
-    why = mark.read_text().strip()
+    fallback_file = folder / _WITHOUT_KVM_FILE
+    if not fallback_file.is_file():
+        return KVM if (folder / _ALIVE_FILE).exists() else FREE_RUNNING
+    why = fallback_file.read_text().strip()
     say(why)
     kvm.give_up(why.partition(";")[0])
     return FREE_RUNNING
@@ -282,10 +265,10 @@ def machine_options(mode: str, job: GuestJob) -> list[str]:
         KVM: ["-accel", "kvm", "-cpu", "host"],
     }
     size = topology_options(job.shape, job.cpus, job.memory_mib)
-    return [*BOARD, *size, *accelerators[mode]]
+    return [*BOARD_OPTIONS, *size, *accelerators[mode]]
 
 
-BOARD = (
+BOARD_OPTIONS = (
     *("-machine", "pc,vmport=off,smm=off,i8042=off"),
     *("-nodefaults", "-no-user-config", "-no-reboot"),
 )
@@ -293,25 +276,27 @@ BOARD = (
 
 
 def device_options(mode: str, wiring: Wiring) -> list[str]:
-    sign = port("alive", _SIGN_PORT, f"file,path={_SIGN}") if mode == KVM else ()
+    sign = port_options("alive", _SIGN_PORT, f"file,path={_ALIVE_FILE}") if mode == KVM else ()
     return ["-display", "none", *wiring.options, *sign]
 
 
-def kernel_arguments(job: GuestJob, mode: str, wiring: Wiring = JOB) -> str:
+def kernel_arguments(job: GuestJob, mode: str, wiring: Wiring = JOB_WIRING) -> str:
     """Returns the kernel's arguments, which include the arguments of the guest's init."""
     words = ["console=ttyS0", "loglevel=4", "panic=-1", "oops=panic"]
     # Restart by one port write, which ends QEMU; the default method, the keyboard, takes seconds.
     words.append("reboot=p")
-    # Self-tests would use CPU time for 10 s, and no second clock exists to verify the TSC.
+    # Self-tests would take 10 s of CPU time, and there is no second clock to verify the TSC with.
     words += ["cryptomgr.notests", "tsc=reliable"]
     if mode != REPEATABLE:
-        # The kernel tests its timer briefly, and panics if the host delayed QEMU during the test.
+        # The kernel briefly tests its timer; if the host delays QEMU during the test, the kernel
+        # panics.
         words.append("no_timer_check")
     else:
-        # QEMU before 8.1 may not run a CPU for that long; this must not unload a policy.
+        # QEMU before 8.1 may leave a CPU without a turn for this long, which must not unload a
+        # policy.
         words.append("rcupdate.rcu_cpu_stall_timeout=300")
-        # QEMU marks pages as accessed when it resizes its tables, depending on the host's time. So
-        # the guest must not use these marks.
+        # QEMU marks pages as accessed when it resizes its tables, at times that depend on the host.
+        # So the guest must not use these marks.
         words += ["damon_stat.enabled=N", "transparent_hugepage=never"]
     words += [f"schedlab_seed={job.seed}", f"schedlab_limit={job.limit_s:g}", *wiring.words]
     words += wiring.kvm_words if mode == KVM else ()
@@ -323,7 +308,7 @@ def interact(job: GuestJob, folder: Path) -> int:
 
     Ctrl-A X switches it off; Ctrl-C goes to the guest.
     """
-    prepared = prepare(job, folder, SHELL)
+    prepared = prepare(job, folder, SHELL_WIRING)
     begin_display()
     with subprocess.Popen(prepared.command, cwd=folder) as process:
         try:
@@ -336,32 +321,37 @@ def interact(job: GuestJob, folder: Path) -> int:
 # --- outcomes
 
 
-def outcome(prepared: Prepared, folder: Path, exit_status: int | None) -> GuestOutcome:
+def read_outcome(prepared: PreparedGuest, folder: Path, exit_status: int | None) -> GuestOutcome:
     """Returns the outcome from the machine's files; `exit_status` is None if the machine was killed."""
-    console = read_console(folder / CONSOLE)
-    place = folder / RESULTS
-    word = unpack(folder / _PACKED, place)
-    status, message = ending(word, exit_status, prepared.host_limit_s, console)
-    mode = mode_in_the_end(folder, prepared.mode)
-    return GuestOutcome(status, place, console, mode, message)
+    console = read_console(folder / CONSOLE_FILE)
+    path = folder / RESULTS_FOLDER
+    reported_status = unpack_results(folder / _RESULTS_ARCHIVE, path)
+    status, message = describe_end(reported_status, exit_status, prepared.host_limit_s, console)
+    mode = actual_mode(folder, prepared.mode)
+    return GuestOutcome(status, path, console, mode, message)
 
 
-def ending(word: str, exit_status: int | None, seconds: float, console: str) -> tuple[int, str]:
-    """Returns a job's status and why it did not finish; `word` is init's report."""
-    if word == "limit":
-        return LIMIT, "the script reached its time limit and was ended" + tail_of(console)
-    if word.isdigit():
-        return int(word), ""
+def describe_end(
+    reported_status: str, exit_status: int | None, seconds: float, console: str
+) -> tuple[int, str]:
+    """Returns a job's status, and why it did not finish.
+
+    `reported_status`: what the guest's init reported about the end.
+    """
+    if reported_status == "limit":
+        return LIMIT, "the script reached its time limit and was ended" + describe_tail(console)
+    if reported_status.isdigit():
+        return int(reported_status), ""
     if "Kernel panic" in console:
         return PANIC, "the guest's kernel panicked:\n" + indent(panic_lines(console))
     if exit_status is None:
         message = f"the guest did not end within {seconds:.0f} s of the host and was ended"
-        return LIMIT, message + tail_of(console)
+        return LIMIT, message + describe_tail(console)
     if exit_status < 0:
         name = signal.Signals(-exit_status).name
-        return exit_status, f"the guest's QEMU was ended by {name}" + tail_of(console)
+        return exit_status, f"the guest's QEMU was ended by {name}" + describe_tail(console)
     message = f"the guest ended without handing over its results (QEMU's status: {exit_status})"
-    return exit_status or 1, message + tail_of(console)
+    return exit_status or 1, message + describe_tail(console)
 
 
 def panic_lines(console: str) -> list[str]:
@@ -373,32 +363,32 @@ def panic_lines(console: str) -> list[str]:
     return lines[-40:]
 
 
-def unpack(packed: Path, place: Path) -> str:
+def unpack_results(packed: Path, path: Path) -> str:
     """Unpacks /result from the guest's archive, which may be incomplete.
 
-    Returns the status in the archive; "" if it is missing.
+    Returns the status stored in the archive; "" if it is missing.
     """
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir()
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir()
     if not packed.exists():
         return ""
-    word = ""
+    reported_status = ""
     with suppress(tarfile.ReadError, EOFError), tarfile.open(packed, "r|") as tar:
         for member in tar:
             if member.name == "status":
                 stream = tar.extractfile(member)
-                word = stream.read().decode().strip() if stream else ""
+                reported_status = stream.read().decode().strip() if stream else ""
             else:
-                unpack_member(tar, member, place)
-    return word
+                unpack_member(tar, member, path)
+    return reported_status
 
 
-def unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
-    """Unpacks files and folders only, and only inside of `place`, because guests are not trusted."""
+def unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
+    """Unpacks a file or a folder within `path`, and nothing else, because guests are not trusted."""
     top, *parts = Path(member.name).parts or ("",)
     if top != "result" or not parts or ".." in parts:
         return
-    target = place.joinpath(*parts)
+    target = path.joinpath(*parts)
     if member.isdir():
         target.mkdir(parents=True, exist_ok=True)
     elif member.isreg():
@@ -416,32 +406,39 @@ def unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) ->
 def find_qemu() -> Release:
     """Returns the QEMU on the PATH. Raises MachineUnfit if it is not suitable."""
     need_linux_guests()
-    need(*LINUX_GUEST)
-    return emulator(PROGRAM)
+    need(*LINUX_GUEST_PROGRAMS)
+    return find_emulator(QEMU_PROGRAM)
 
 
 def kvm_problem() -> str:
-    """Returns why guests cannot use KVM; "" if they can. A probe runs once per process."""
-    if kvm.switched_off():
-        return f"it is switched off, as by {kvm.OFF}=1"
-    return kvm.given_up() or _kvm_tried()
+    """Returns why guests cannot use KVM; "" if they can. Tests it once per process."""
+    if kvm.is_switched_off():
+        return f"it is switched off, as by {kvm.NO_KVM_VARIABLE}=1"
+    return kvm.reason_given_up() or _probe_kvm()
 
 
 @cache
-def _kvm_tried() -> str:
-    return kvm.problem([*tied(), find_qemu().path, *BOARD])
+def _probe_kvm() -> str:
+    return kvm.find_problem([*complete_prefix(), find_qemu().path, *BOARD_OPTIONS])
 
 
-__all__ = ["GuestJob", "GuestOutcome", "Kernel", "boot", "find_qemu", "interact", "needs"]
+__all__ = [
+    "GuestJob",
+    "GuestOutcome",
+    "Kernel",
+    "boot",
+    "find_qemu",
+    "interact",
+]
 
 
-def preload(folder: Path) -> list[str]:
-    """Returns the prefix of QEMU's command, run in `folder`, that makes its two threads take turns.
+def preload_prefix(folder: Path) -> list[str]:
+    """Returns a prefix of QEMU's command that makes its two threads take turns.
 
-    See linux/qemu/taking_turns.c.
+    See linux/qemu/taking_turns.c. QEMU must run in `folder`.
     """
-    build(str(_TURNS.relative_to(ROOT)))
-    link = folder / _TURNS.name
+    build(str(_TAKING_TURNS_LIBRARY.relative_to(ROOT)))
+    link = folder / _TAKING_TURNS_LIBRARY.name
     link.unlink(missing_ok=True)
-    link.symlink_to(_TURNS)
-    return ["env", f"LD_PRELOAD=./{_TURNS.name}"]
+    link.symlink_to(_TAKING_TURNS_LIBRARY)
+    return ["env", f"LD_PRELOAD=./{_TAKING_TURNS_LIBRARY.name}"]

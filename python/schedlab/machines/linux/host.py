@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Runs schedlab's policies on this machine's own Linux kernel, for the duration of a run.
+"""Runs schedlab's policies on the Linux kernel of this machine, for the duration of a run.
 
-A run uses the script of guests (linux/guest/run.sh), which starts the policy server, runs the
-workload and ends the server. The script is tied to this process and the server to the script. So
-the kernel's own class returns no matter how a run ends.
+A run uses the same script as guests (linux/guest/run.sh), which starts the policy server, runs the
+workload and ends the server. The script dies with this process, and the server with the script. So
+the kernel's own class takes over no matter how a run ends.
 """
 
 from __future__ import annotations
@@ -15,23 +15,27 @@ import sys
 import time
 from pathlib import Path
 
-from schedlab.base.host.parent_death import tied
-from schedlab.errors import WrongUsage, parameter
-from schedlab.machines.folder import WORKLOAD_PLAYED
-from schedlab.machines.linux.host_fitness import loaded, need_fit_host
-from schedlab.machines.linux.installed_schedulers import is_published, program_of
-from schedlab.machines.linux.machine import WORKLOAD, Linux
+from schedlab.base.host.parent_death import complete_prefix
+from schedlab.errors import WrongUsage, format_parameter
+from schedlab.machines.folder import BINARY_WORKLOAD_FILE
+from schedlab.machines.linux.host_fitness import find_loaded_scheduler, require_fit_host
+from schedlab.machines.linux.installed_schedulers import find_scheduler_program
+from schedlab.machines.linux.machine import WORKLOAD_NAME, Linux
 from schedlab.machines.outcome import Outcome
+from schedlab.machines.published import is_published
 from schedlab.machines.spec import Parts, Release, RunSpec
 
-_COARSE_CLOCK = 6
+_COARSE_CLOCK_ID = 6
 """Linux's CLOCK_MONOTONIC_COARSE, whose resolution is the tick."""
 _RESTORE_SECONDS = 10.0
-RESULTS = "result"
+RESULT_FOLDER = "result"
 
 
 class HostLinux(Linux):
-    """See Machine. The policy schedules all processes of this machine, not only the workload's."""
+    """The Linux kernel of this machine; see Machine.
+
+    The policy schedules all processes of this machine, not only those of the workload.
+    """
 
     name = "host"
     needs: tuple[str, ...] = ()
@@ -42,7 +46,7 @@ class HostLinux(Linux):
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
         self.cpus_max = os.cpu_count() or 1
-        self.tick_ns = round(time.clock_getres(_COARSE_CLOCK) * 1e9)
+        self.tick_ns = round(time.clock_getres(_COARSE_CLOCK_ID) * 1e9)
         self.memory_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
 
     @property
@@ -56,19 +60,19 @@ class HostLinux(Linux):
         ):
             if given != maximum:
                 raise WrongUsage(
-                    f"{parameter('machine', self.name)} always uses all of this machine's: "
+                    f"{format_parameter('machine', self.name)} always uses all of this machine's: "
                     f"{maximum}",
-                    what=parameter(name, given),
+                    what=format_parameter(name, given),
                     fix="leave it out",
                 )
         if run.shape:
             raise WrongUsage(
-                f"{parameter('machine', self.name)} has a fixed shape, which policies read from it",
+                f"{format_parameter('machine', self.name)} has a fixed shape, which policies read from it",
                 what="`shape=`",
                 fix="leave it out",
             )
         super().check(run)
-        need_fit_host(self._root)
+        require_fit_host(self._root)
 
     def commands(self) -> frozenset[str] | None:
         return None  # any program on the PATH
@@ -77,37 +81,45 @@ class HostLinux(Linux):
         return Release("/proc/version", platform.release(), "this machine's own kernel")
 
     def start(self, run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> list[str]:
-        (scratch / RESULTS).mkdir()
+        (scratch / RESULT_FOLDER).mkdir()
         if run.file:
-            (scratch / WORKLOAD).write_bytes((folder / WORKLOAD_PLAYED).read_bytes())
+            (scratch / WORKLOAD_NAME).write_bytes((folder / BINARY_WORKLOAD_FILE).read_bytes())
         settings: dict[str, object] = {
-            "RESULT": scratch / RESULTS,
+            "RESULT": scratch / RESULT_FOLDER,
             "WORKLOAD_TICK_US": run.tick_ns // 1000,
         }
         if is_published(run.policy):
-            settings["SCHEDULER"] = program_of(run.policy)
+            settings["SCHEDULER"] = find_scheduler_program(run.policy)
         words = " ".join(f"{name}={shlex.quote(str(value))}" for name, value in settings.items())
         unpack = (
             f"cd {shlex.quote(str(scratch))} && tar -xf {shlex.quote(str(parts[self.parts[0]]))}"
         )
         begin = f"{unpack} && export {words}"
-        return [*tied("TERM"), "sh", "-c", f"{begin} && exec sh run.sh {self.arguments(run)}"]
+        return [
+            *complete_prefix("TERM"),
+            "sh",
+            "-c",
+            f"{begin} && exec sh run.sh {self.arguments(run)}",
+        ]
 
     def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
-        result = self.collect(status, "", scratch / RESULTS, folder, console)
-        still = self._scheduler_that_stays()
-        if still:
-            message = f"the scheduler {still} is still active: `schedlab-linux stop` ends it"
+        result = self.collect(status, "", scratch / RESULT_FOLDER, folder, console)
+        remaining = self._find_remaining_scheduler()
+        if remaining:
+            message = (
+                f"the scheduler {remaining} is still active; end it with `schedlab-linux stop`"
+            )
             return Outcome("failed", f"{message}\n{result.message}".strip())
         return result
 
-    def _scheduler_that_stays(self) -> str:
-        """Returns the loaded scheduler's name, or "" once the kernel's own class is active.
+    def _find_remaining_scheduler(self) -> str:
+        """Returns the name of a scheduler that is still loaded, or "" once the kernel's own class
+        is active.
 
-        Waits, because the class returns only shortly after the server's end.
+        Waits, because the kernel's own class takes over shortly after the server's end.
         """
-        limit = time.monotonic() + _RESTORE_SECONDS
-        while (name := loaded(self._root)) and time.monotonic() < limit:
+        deadline_s = time.monotonic() + _RESTORE_SECONDS
+        while (name := find_loaded_scheduler(self._root)) and time.monotonic() < deadline_s:
             time.sleep(0.05)
         return name
 

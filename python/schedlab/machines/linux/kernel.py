@@ -14,7 +14,7 @@ from pathlib import Path
 
 from schedlab.errors import MachineUnfit
 
-NEEDED: Mapping[str, str] = {
+NEEDED_OPTIONS: Mapping[str, str] = {
     "CONFIG_SCHED_CLASS_EXT": "sched_ext, which runs the policies",
     "CONFIG_BPF_SYSCALL": "BPF programs",
     "CONFIG_BPF_JIT": "BPF programs as machine code, which sched_ext asks for",
@@ -29,7 +29,7 @@ NEEDED: Mapping[str, str] = {
     "CONFIG_VIRTIO_CONSOLE": "the way out for results",
     "CONFIG_POSIX_TIMERS": "processes that sleep",
 }
-"""Options that must be built in (=y), with their purposes."""
+"""Kernel options that must be built in (=y), and what they are needed for."""
 
 _PAYLOAD_MAGIC = b"HdrS"
 _CONFIG_BEGIN, _CONFIG_END = b"IKCFG_ST", b"IKCFG_ED"
@@ -37,13 +37,13 @@ _CONFIG_BEGIN, _CONFIG_END = b"IKCFG_ST", b"IKCFG_ED"
 
 @dataclass(frozen=True)
 class Kernel:
-    """A bootable image (bzImage) and its origin."""
+    """A bootable kernel image (bzImage), and files that belong to it."""
 
     image: Path
     release: str
     config: Path | None = None
     program: Path | None = None
-    """The uncompressed kernel (an ELF file), which shortens each boot."""
+    """The uncompressed kernel (an ELF file), which makes guests boot faster."""
 
     def config_text(self) -> str:
         """Returns the kernel's configuration; "" if unknown."""
@@ -51,18 +51,18 @@ class Kernel:
 
     @property
     def bootable(self) -> Path:
-        """The file that the emulator boots."""
+        """The file to boot: the uncompressed kernel if there is one."""
         return self.program if self.program and self.program.exists() else self.image
 
     def unpack(self) -> None:
         """Writes `program` if this host can unpack the image."""
         if self.program:
-            content = decompressed(payload(self.image.read_bytes()))
+            content = decompress(compressed_payload(self.image.read_bytes()))
             if content and is_bootable_program(content):
                 self.program.write_bytes(content)
 
 
-def kernel_in(tree: Path) -> Kernel:
+def find_kernel(tree: Path) -> Kernel:
     """Returns the kernel of an unpacked package."""
     images = sorted(tree.glob("usr/lib/modules/*/vmlinuz")) or sorted(tree.glob("boot/vmlinuz-*"))
     if not images:
@@ -80,50 +80,55 @@ def kernel_in(tree: Path) -> Kernel:
 def config_problem(text: str) -> str:
     """Returns the options missing in a configuration; "" if none."""
     options = set(text.split("\n"))
-    lacking = [name for name in NEEDED if f"{name}=y" not in options]
-    return f"without {', '.join(lacking)}" if lacking else ""
+    missing = [name for name in NEEDED_OPTIONS if f"{name}=y" not in options]
+    return f"without {', '.join(missing)}" if missing else ""
 
 
-def named_kernel(path: Path) -> Kernel:
-    """Returns a user's kernel after all checks that are possible without booting it.
+def read_user_kernel(path: Path) -> Kernel:
+    """Returns a kernel named by the user, after all checks that are possible without booting it.
 
     Raises MachineUnfit if it is not suitable.
     """
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise MachineUnfit(f"{path}: cannot be read: {error.strerror}", what="`kernel=`") from None
+        raise MachineUnfit(
+            f"{path}: cannot be read: {error.strerror}",
+            what="`kernel=`",
+            fix="name a file that you may read",
+        ) from None
     if content[0x202:0x206] != _PAYLOAD_MAGIC:
         raise MachineUnfit(
             f"{path}: not a bootable x86-64 kernel (bzImage)",
             what="`kernel=`",
             fix="name arch/x86/boot/bzImage of a build, or vmlinuz of a distribution",
         )
-    release = release_of(content)
-    text = embedded_config(content) or config_of_kernel(path, release)
+    release = read_release(content)
+    text = embedded_config(content) or find_config(path, release)
     problem = config_problem(text) if text else ""
     if problem:
         raise MachineUnfit(
-            f"{path}: kernel {release} was built {problem}.\n{needs()}", what="`kernel=`"
+            f"{path}: kernel {release} was built {problem}.\n{describe_kernel_needs()}",
+            what="`kernel=`",
         )
     return Kernel(path, release)
 
 
-def needs() -> str:
+def describe_kernel_needs() -> str:
     """Returns the requirements of a kernel as text."""
-    width = max(map(len, NEEDED))
-    lines = (f"  {name + '=y':{width + 2}}  {why}" for name, why in NEEDED.items())
+    width = max(map(len, NEEDED_OPTIONS))
+    lines = (f"  {name + '=y':{width + 2}}  {why}" for name, why in NEEDED_OPTIONS.items())
     return "A kernel needs, built in:\n" + "\n".join(lines)
 
 
-def release_of(content: bytes) -> str:
+def read_release(content: bytes) -> str:
     """Returns the output of `uname -r`, from the head of the image."""
     (offset,) = struct.unpack_from("<H", content, 0x20E)
     text = content[offset + 0x200 : offset + 0x300].split(b"\0")[0].decode(errors="replace")
     return text.split(" ")[0] or "unknown release"
 
 
-def config_of_kernel(path: Path, release: str) -> str:
+def find_config(path: Path, release: str) -> str:
     """Returns the configuration at the usual places of builds and distributions; "" if there is none."""
     names = ("config", ".config", f"config-{release}", "../../../.config")
     for place in (path.parent / name for name in names):
@@ -134,7 +139,7 @@ def config_of_kernel(path: Path, release: str) -> str:
 
 def embedded_config(content: bytes) -> str:
     """Returns the configuration inside of the kernel (CONFIG_IKCONFIG); "" if it is absent."""
-    program = decompressed(payload(content))
+    program = decompress(compressed_payload(content))
     begin = program.find(_CONFIG_BEGIN)
     end = program.find(_CONFIG_END, begin)
     if begin < 0 or end < 0:
@@ -145,7 +150,7 @@ def embedded_config(content: bytes) -> str:
         return ""
 
 
-def payload(image: bytes) -> bytes:
+def compressed_payload(image: bytes) -> bytes:
     """Returns the compressed kernel of an image (boot protocol 2.08 and later); b"" if there is none."""
     if len(image) < 0x250:
         return b""
@@ -155,7 +160,7 @@ def payload(image: bytes) -> bytes:
     return image[begin : begin + length]
 
 
-_PROGRAMS: Mapping[bytes, tuple[str, ...]] = {
+_DECOMPRESSORS: Mapping[bytes, tuple[str, ...]] = {
     b"\x1f\x8b": ("gzip", "-dc"),
     b"\x28\xb5\x2f\xfd": ("zstd", "-dc"),
     b"\xfd7zXZ": ("xz", "-dc"),
@@ -163,21 +168,21 @@ _PROGRAMS: Mapping[bytes, tuple[str, ...]] = {
     b"\x02\x21\x4c\x18": ("lz4", "-dc"),
     b"\x5d\x00\x00": ("xz", "--format=lzma", "-dc"),
 }
-"""Unpackers of compressed kernels by magic bytes."""
+"""Programs that unpack a compressed kernel, by the kernel's first bytes."""
 
 
-def decompressed(content: bytes) -> bytes:
+def decompress(content: bytes) -> bytes:
     """Returns the unpacked ELF file; b"" if this host cannot unpack it."""
-    for magic, command in _PROGRAMS.items():
+    for magic, command in _DECOMPRESSORS.items():
         if content.startswith(magic) and shutil.which(command[0]):
-            # The last four bytes are a length, which unpackers would reject.
-            done = subprocess.run(command, input=content[:-4], capture_output=True, check=False)
-            return done.stdout if done.stdout.startswith(b"\x7fELF") else b""
+            # The last four bytes are a length, which the unpackers do not expect.
+            result = subprocess.run(command, input=content[:-4], capture_output=True, check=False)
+            return result.stdout if result.stdout.startswith(b"\x7fELF") else b""
     return b""
 
 
 def is_bootable_program(content: bytes) -> bool:
-    """Returns whether a Xen note has an entry point, which allows a boot without a boot loader."""
+    """Returns whether the kernel can boot without a boot loader: a Xen note has its entry point."""
     return bool(
         re.search(rb"\x04\x00\x00\x00[\x04\x08]\x00\x00\x00\x12\x00\x00\x00Xen\x00", content)
     )

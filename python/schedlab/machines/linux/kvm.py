@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Tests whether guests can use the host's CPUs (KVM) by running a small guest.
+"""Tests whether guests can use the host's CPUs (KVM), by running a small guest.
 
-It is not enough to open /dev/kvm and to start QEMU with KVM. If the host is a virtual machine
-itself, its guests may hang silently at their first instructions.
+It is not enough to open /dev/kvm and to start QEMU. If the host is itself a virtual machine, its
+guests may hang at their first instructions, without an error.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-OFF = "SCHEDLAB_NO_KVM"
-"""Set to anything but 0 or the empty string, it disables KVM."""
+NO_KVM_VARIABLE = "SCHEDLAB_NO_KVM"
+"""Environment variable that disables KVM, unless it is 0 or empty."""
 DEVICE = Path("/dev/kvm")
 PROBE_SECONDS = 5.0
 """Seconds for the probe guest, which normally takes 0.1 s."""
 ANSWER = b"a guest runs\n"
-ANSWERED = 0x10 << 1 | 1
-"""QEMU's exit status after a guest has written 0x10 to its isa-debug-exit."""
+ANSWER_STATUS = 0x10 << 1 | 1
+"""QEMU's exit status after a guest wrote 0x10 to its isa-debug-exit device."""
 _STUCK = b"KVM internal error"
-"""QEMU's message about a guest that it stops."""
+"""Part of QEMU's message about a guest that it has stopped."""
 _GRACE_SECONDS = 2.0
 
-_CODE = bytes.fromhex(
+_GUEST_CODE = bytes.fromhex(
     """
     fa31c08ed866c706 00100320000066c7 0600200330000066 c706003083000000
     66c7061820033000 0066c706b83f8300 e0fe2e660f011628 0166b8200000000f
@@ -45,42 +45,42 @@ _CODE = bytes.fromhex(
     0f0030010f
     """
 )
-"""The assembled alive.S without its final jump; a test compares them."""
+"""The machine code of alive.S without its last jump. A test assembles alive.S and compares."""
 _BIOS_BYTES = 0x10000
-_RESET = bytes.fromhex("ea000000f0")
-"""A jump to the image's beginning, at the processor's reset address."""
+_RESET_JUMP = bytes.fromhex("ea000000f0")
+"""A jump to the beginning of the image, located at the address where a processor starts."""
 
 _given_up: list[str] = []
 
 
-def bios() -> bytes:
+def build_bios() -> bytes:
     """Returns the image that replaces the guest's BIOS; alive.S describes it."""
-    return (_CODE.ljust(_BIOS_BYTES - 16, b"\0") + _RESET).ljust(_BIOS_BYTES, b"\0")
+    return (_GUEST_CODE.ljust(_BIOS_BYTES - 16, b"\0") + _RESET_JUMP).ljust(_BIOS_BYTES, b"\0")
 
 
-def switched_off() -> bool:
-    return os.environ.get(OFF, "") not in ("", "0")
+def is_switched_off() -> bool:
+    return os.environ.get(NO_KVM_VARIABLE, "") not in ("", "0")
 
 
 def switch_off() -> None:
     """Disables KVM for this process and its child processes."""
-    os.environ[OFF] = "1"
+    os.environ[NO_KVM_VARIABLE] = "1"
 
 
 def give_up(why: str) -> None:
-    """Disables KVM for this process after a guest failed, regardless of the probe.
+    """Disables KVM for this process, because a guest failed although the test passed.
 
-    An empty `why` enables it again.
+    An empty `why` enables KVM again.
     """
     _given_up[:] = [why] if why else []
 
 
-def given_up() -> str:
+def reason_given_up() -> str:
     """Returns why KVM was disabled after a failure; "" if it was not."""
     return _given_up[0] if _given_up else ""
 
 
-def problem(command: Sequence[str]) -> str:
+def find_problem(command: Sequence[str]) -> str:
     """Returns why guests cannot use KVM here; "" if they can. `command` is QEMU with its board."""
     if platform.machine() != "x86_64":
         return f"the host's CPU is {platform.machine()}, not x86_64"
@@ -89,12 +89,12 @@ def problem(command: Sequence[str]) -> str:
         return f"{DEVICE} is not to be opened by this user" if exists else f"there is no {DEVICE}"
     with tempfile.TemporaryDirectory(prefix="schedlab-kvm-") as folder:
         image = Path(folder) / "alive"
-        image.write_bytes(bios())
-        return _try([*command, *guest_options(image)])
+        image.write_bytes(build_bios())
+        return _probe([*command, *guest_options(image)])
 
 
 def guest_options(image: Path) -> list[str]:
-    """Returns QEMU options of a machine that can only answer and exit."""
+    """Returns QEMU's options for a machine that can only send ANSWER and exit."""
     return [
         *("-accel", "kvm", "-cpu", "host", "-m", "16M", "-display", "none"),
         *("-bios", str(image), "-debugcon", "stdio"),
@@ -102,14 +102,14 @@ def guest_options(image: Path) -> list[str]:
     ]
 
 
-def _try(command: list[str]) -> str:
+def _probe(command: list[str]) -> str:
     try:
-        with _started(command) as process:
+        with _start_qemu(command) as process:
             output, in_time = _listen(process)
             status = _wait(process) if in_time else None
     except OSError as error:
         return f"{command[0]} cannot be started: {error.strerror}"
-    if ANSWER in output and status == ANSWERED:
+    if ANSWER in output and status == ANSWER_STATUS:
         return ""
     first = _first_line(output.replace(ANSWER, b""))
     if _STUCK in output:
@@ -122,7 +122,7 @@ def _try(command: list[str]) -> str:
 
 
 @contextmanager
-def _started(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+def _start_qemu(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
     """Starts QEMU with its output and errors in one pipe, and kills its process group afterwards."""
     process = subprocess.Popen(
         command,
@@ -145,10 +145,10 @@ def _listen(process: subprocess.Popen[bytes]) -> tuple[bytes, bool]:
     """Returns the output until QEMU ends or is stuck, and False if it was stuck or too slow."""
     assert process.stdout
     output = b""
-    limit = time.monotonic() + PROBE_SECONDS
+    deadline_s = time.monotonic() + PROBE_SECONDS
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
-        while selector.select(max(0.0, limit - time.monotonic())):
+        while selector.select(max(0.0, deadline_s - time.monotonic())):
             piece = os.read(process.stdout.fileno(), 1 << 16)
             output += piece
             if not piece:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs schedlab's policies on a real Linux kernel in QEMU through sched_ext, with a guest per run."""
+"""Runs schedlab's policies on a Linux kernel in QEMU, by sched_ext. Each run boots a guest."""
 
 from __future__ import annotations
 
@@ -10,116 +10,117 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedlab.base.host.disk import TRACE_LIMIT, trace_limit_mib
-from schedlab.base.toolchain.needs import LINUX_GUEST
-from schedlab.base.toolchain.policies import FAIR
-from schedlab.base.toolchain.tools import version_in
-from schedlab.errors import MachineUnfit, WrongUsage, parameter
-from schedlab.machines.folder import TRACE_FILE, WORKLOAD_PLAYED
+from schedlab.base.host.disk import TRACE_LIMIT_VARIABLE, trace_limit_mib
+from schedlab.base.toolchain.needs import LINUX_GUEST_PROGRAMS
+from schedlab.base.toolchain.policies import FAIR_POLICY
+from schedlab.base.toolchain.tools import parse_version
+from schedlab.errors import MachineUnfit, WrongUsage, format_parameter
+from schedlab.machines.folder import BINARY_WORKLOAD_FILE, TRACE_FILE
 from schedlab.machines.linux.installed_schedulers import (
-    IN_GUEST,
+    GUEST_START_PROGRAM,
     files_for_guest,
-    is_published,
-    program_of,
-    remark_on,
+    find_scheduler_program,
+    scheduler_comment,
 )
 from schedlab.machines.linux.topology import topology_options
-from schedlab.machines.outcome import Outcome, outcome_of, read_console, tail_of
+from schedlab.machines.outcome import Outcome, describe_tail, interpret_exit, read_console
+from schedlab.machines.published import is_published
 from schedlab.machines.spec import Machine, Parts, Release, RunSpec
 from schedlab.paths import ROOT
 from schedlab.units import format_time
-from schedlab.workload.loading import CHANNELS_MAX
+from schedlab.workload.loading import check_channels
 
 if TYPE_CHECKING:
     from schedlab.machines.linux.guest import GuestJob
 
-_LEAST_MEMORY_MIB = 512
+_MEMORY_MIN_MIB = 512
 _CPUS_MAX = 16
-WORKLOAD = "workload"
-"""The compiled workload file in the guest."""
+WORKLOAD_NAME = "workload"
+"""Name of the compiled workload file in the guest."""
 _POLICY_FAILED = {
-    103: "the policy could not be brought to the kernel",
-    104: "the kernel threw the policy out while the workload ran",
+    103: "the kernel did not load the policy; `./schedlab check NAME` explains why",
+    104: "the kernel unloaded the policy while the workload ran; correct what its server reports",
 }
-"""Messages by exit status of linux/guest/run.sh."""
+"""Messages for exit statuses of linux/guest/run.sh."""
 _SERVER_ENDED = 105
 """Exit status of run.sh if the server ended before the workload."""
-_TRACE_FULL = "the trace has reached its limit"
+_TRACE_FULL = "the trace reached its limit"
 """The server's message about a full trace (linux/loader/trace.c)."""
 _TRACE_FULL_MESSAGE = (
     "the trace has reached its limit and the run was ended; what was recorded until then is kept. Raise"
-    f" the limit of traces with {TRACE_LIMIT}=MIB, or a guest's --memory, a trace uses at most half of it"
+    f" the limit with {TRACE_LIMIT_VARIABLE}=MIB, or a guest's --memory, half of which a trace may use"
 )
 _SERVER, _OUTPUT = "server", "output"
-"""Output files of the policy server and of the workload."""
-_EVEN_QEMU = (8, 1)
+"""Files in the guest with the output of the policy server and of the workload."""
+_FAIR_QEMU_VERSION = (8, 1)
+"""First QEMU version that gives all CPUs equal turns."""
 _LOADING_SECONDS = 200
-"""Guest seconds; more than the kernel's maximum for loading a policy."""
-_SLOWEST = 20
-"""Seconds of a busy host per guest second."""
+"""Guest seconds for loading a policy; more than the kernel allows itself."""
+_HOST_SECONDS_PER_GUEST_SECOND_MAX = 20
+"""Host seconds that one guest second may take on a busy host."""
 
 
 class Linux(Machine):
-    """See Machine. Each instruction takes the same time, which makes runs repeatable."""
+    """A repeatable Linux guest: each instruction takes the same time; see Machine."""
 
     name = "linux"
     repeatable = True
     parts: tuple[str, ...] = ("linux_kernel", "linux_image", "linux_programs")
     tools = ()
-    needs: tuple[str, ...] = LINUX_GUEST
+    needs: tuple[str, ...] = LINUX_GUEST_PROGRAMS
     cpus_max = _CPUS_MAX
     tick_ns = 4_000_000
     """Tick (ns) of the guest's kernel, whose HZ is 250."""
     begin_s = 40
-    """Earliest guest time (s) of the workload's start; every policy is loaded by then.
+    """Earliest guest time (s) for the workload's start; every policy is loaded by then.
 
-    Waiting is free, because instruction-counted time skips idle periods.
+    Waiting costs nothing, because instruction-counted time skips idle periods.
     """
     memory_mib = 1024
-    """Includes the memory for the trace, which stays in the guest until the run has ended."""
+    """Default memory. It includes room for the trace, which stays in the guest until the run has ended."""
     programs: frozenset[str] | None = None
     shape_note = "its kernel and policies read the shape, but work takes what it takes here"
 
     @property
     def note(self) -> str:
-        uneven = "" if self._serves_evenly() else ", which serves several CPUs unevenly"
+        uneven = "" if self._has_fair_qemu() else ", which serves several CPUs unevenly"
         return f"repeatable (instruction-counted time), emulated by QEMU{uneven}"
 
-    def _note_of(self, mode: str) -> str:
-        """Returns the note of a run in this mode; "" if there is only one mode."""
+    def _mode_note(self, mode: str) -> str:
+        """Returns the note about a mode; "" if the guest can run in one mode only."""
         return ""
 
-    def _serves_evenly(self) -> bool:
-        """Returns whether QEMU serves all CPUs evenly.
+    def _has_fair_qemu(self) -> bool:
+        """Returns whether QEMU gives all CPUs equal turns.
 
-        Before 8.1, it may skip a CPU for a while when it counts instructions
-        (docs/linux-measuring.md).
+        Before version 8.1, QEMU may skip a CPU for a while when it counts instructions (docs/linux-
+        measuring.md).
         """
         try:
             release = self.release()
         except MachineUnfit:
             return True
-        return version_in(release.version) >= _EVEN_QEMU
+        return parse_version(release.version) >= _FAIR_QEMU_VERSION
 
     def check(self, run: RunSpec) -> None:
         if run.tick_ns != self.tick_ns:
             raise WrongUsage(
                 f"the Linux kernel has a fixed tick of {format_time(self.tick_ns)}",
-                what=parameter("tick_ns", run.tick_ns),
+                what=format_parameter("tick_ns", run.tick_ns),
                 fix="leave it out",
             )
         if run.delays:
             raise WrongUsage(
-                f"{parameter('machine', self.name)} is a real kernel, which takes no "
+                f"{format_parameter('machine', self.name)} is a real kernel, which takes no "
                 "simulated delays",
                 what="`delays=`",
                 fix="leave it out, or use spike, qemu or sim",
             )
         topology_options(run.shape, run.cpus, run.memory_mib)
-        if run.memory_mib < _LEAST_MEMORY_MIB:
+        if run.memory_mib < _MEMORY_MIN_MIB:
             raise WrongUsage(
-                f"too little: Linux, its files and the trace need {_LEAST_MEMORY_MIB} MiB",
-                what=parameter("memory_mib", run.memory_mib),
+                f"too little: Linux, its files and the trace need {_MEMORY_MIN_MIB} MiB",
+                what=format_parameter("memory_mib", run.memory_mib),
                 fix="name more",
             )
         if not run.file and not run.workload.strip():
@@ -131,25 +132,21 @@ class Linux(Machine):
         if not run.file and not run.workload.isprintable():
             raise WrongUsage(
                 "contains a line break or a character that is not printable",
-                what=parameter("workload", run.workload),
+                what=format_parameter("workload", run.workload),
                 fix="use one line of printable characters",
             )
         if not run.file:
             from schedlab.machines.linux.commands import check_command
 
             check_command(run.workload, self.commands())
-        if run.file and len(run.file.channels) >= CHANNELS_MAX:
-            raise WrongUsage(
-                f"needs {len(run.file.channels) + 1} channels, but `play` has {CHANNELS_MAX}",
-                what=parameter("workload", run.workload),
-                fix="use `machine='sim'`, which has more",
-            )
-        is_foreign = run.policy.name == FAIR.name or is_published(run.policy)
+        if run.file:
+            check_channels(run.workload, run.file)
+        is_foreign = run.policy.name == FAIR_POLICY.name or is_published(run.policy)
         if run.file and run.file.groups and is_foreign:
             raise WrongUsage(
                 f"{run.workload} has groups of tasks, which Linux's own schedulers take "
                 "only from control groups",
-                what=parameter("policy", run.policy),
+                what=format_parameter("policy", run.policy),
                 fix="name a built-in policy",
             )
 
@@ -162,12 +159,14 @@ class Linux(Machine):
     def arguments(self, run: RunSpec) -> str:
         """Returns the arguments of linux/guest/run.sh, quoted for a shell."""
         seconds = f"{run.limit_ns / 1e9:g}"
-        words = [str(run.seed), seconds, str(run.policy), command_of(run)]
+        words = [str(run.seed), seconds, str(run.policy), guest_command(run)]
         for name, value in run.settings:
             words += ["--set", f"{name}={value}"]
         words += ["--ignore-limits"] if run.ignore_limits else []
         words += ["--trace-limit", str(trace_limit_mib())]
-        return shlex.join(words) + (remark_on(run.policy) if is_published(run.policy) else "")
+        return shlex.join(words) + (
+            scheduler_comment(run.policy) if is_published(run.policy) else ""
+        )
 
     def release(self) -> Release:
         from schedlab.machines.linux.guest import find_qemu
@@ -180,7 +179,9 @@ class Linux(Machine):
         from schedlab.machines.linux.packages import packages
 
         job = self.job(run, parts, folder, scratch)
-        base = base_image(packages(), job.programs)  # a part of linux_image, which boots faster
+        base = base_image(
+            packages(), job.programs
+        )  # linux_image contains the kernel as a program that boots faster
         return assemble(job, folder, parts["linux_kernel"], base).command
 
     def job(self, run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> GuestJob:
@@ -190,11 +191,11 @@ class Linux(Machine):
 
         files: dict[str, bytes | Path] = {"programs.tar": parts["linux_programs"]}
         if run.file:
-            files[WORKLOAD] = folder / WORKLOAD_PLAYED
+            files[WORKLOAD_NAME] = folder / BINARY_WORKLOAD_FILE
         begin = f"tar -xf programs.tar && rm programs.tar && export BEGIN_AT={self.begin_s}"
         if is_published(run.policy):
-            files |= files_for_guest(program_of(run.policy), packages().kernel)
-            begin += f" SCHEDULER={IN_GUEST}"
+            files |= files_for_guest(find_scheduler_program(run.policy), packages().kernel)
+            begin += f" SCHEDULER={GUEST_START_PROGRAM}"
         return GuestJob(
             files=files,
             script=f"{begin} && exec sh run.sh {self.arguments(run)}\n",
@@ -204,7 +205,7 @@ class Linux(Machine):
             repeatable=self.repeatable,
             seed=run.seed,
             limit_s=self.begin_s + run.limit_ns / 1e9 + _LOADING_SECONDS,
-            programs=benchmarks_in(run.workload),
+            programs=find_benchmarks(run.workload),
         )
 
     def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
@@ -212,19 +213,22 @@ class Linux(Machine):
         from schedlab.machines.linux import guest
 
         mode = guest.REPEATABLE if self.repeatable else guest.FREE_RUNNING
-        ended = guest.outcome(guest.Prepared([], mode, 0), folder, status)
-        result = self.collect(ended.status, ended.message, ended.results, folder, console)
-        guest.clean(folder)
-        return replace(result, note=self._note_of(ended.mode))
+        guest_outcome = guest.read_outcome(guest.PreparedGuest([], mode, 0), folder, status)
+        result = self.collect(
+            guest_outcome.status, guest_outcome.message, guest_outcome.results, folder, console
+        )
+        guest.remove_temporary_files(folder)
+        return replace(result, note=self._mode_note(guest_outcome.mode))
 
     def collect(
         self, status: int, message: str, results: Path, folder: Path, console: Path
     ) -> Outcome:
-        """Returns the outcome of linux/guest/run.sh from its files in `results`, which is deleted.
+        """Returns the outcome of linux/guest/run.sh from the files in `results`, and deletes that
+        folder.
 
-        `message` says why the script did not finish; "" if it did.
+        `message`: why the script did not finish; "" if it did.
         """
-        server, output = (_content(results / name) for name in (_SERVER, _OUTPUT))
+        server, output = (_read_if_exists(results / name) for name in (_SERVER, _OUTPUT))
         with console.open("ab") as log:
             log.writelines(b"\n" + part for part in (server, output) if part)
         trace = results / TRACE_FILE
@@ -232,30 +236,30 @@ class Linux(Machine):
             shutil.move(trace, folder / TRACE_FILE)
         shutil.rmtree(results)
         if status in _POLICY_FAILED:
-            why = tail_of(server.decode(errors="replace"), "its server's words end")
+            why = describe_tail(server.decode(errors="replace"), "its server's words end")
             return Outcome("failed", _POLICY_FAILED[status] + why)
         if status == _SERVER_ENDED:
             words = server.decode(errors="replace")
             if _TRACE_FULL in words:
                 return Outcome("disk", _TRACE_FULL_MESSAGE)
-            why = "the policy's server ended before the workload"
-            return Outcome("failed", why + tail_of(words, "its words end"))
-        return _outcome(status, read_console(console), message)
+            why = "the policy's server ended before the workload; correct what it reports"
+            return Outcome("failed", why + describe_tail(words, "its words end"))
+        return _guest_outcome(status, read_console(console), message)
 
     def _mode(self) -> str:
-        from schedlab.machines.linux.guest import GuestJob, mode_of
+        from schedlab.machines.linux.guest import GuestJob, choose_mode
 
-        return mode_of(GuestJob(repeatable=self.repeatable))
+        return choose_mode(GuestJob(repeatable=self.repeatable))
 
     def host_cpus(self, cpus: int) -> int:
         return 1
 
     def host_limit(self, cpus: int, limit_ns: int) -> float:
-        return 300 + _SLOWEST * limit_ns / 1e9
+        return 300 + _HOST_SECONDS_PER_GUEST_SECOND_MAX * limit_ns / 1e9
 
 
 class FreeLinux(Linux):
-    """Runs at the host's speed; not repeatable."""
+    """A Linux guest whose time is the host's; its runs are not repeatable. See Machine."""
 
     name = "linux-free"
     repeatable = False
@@ -263,9 +267,9 @@ class FreeLinux(Linux):
 
     @property
     def note(self) -> str:
-        return self._note_of(self._mode())
+        return self._mode_note(self._mode())
 
-    def _note_of(self, mode: str) -> str:
+    def _mode_note(self, mode: str) -> str:
         from schedlab.machines.linux.guest import KVM
 
         how = "on the host's own CPUs (KVM)" if mode == KVM else "emulated"
@@ -277,28 +281,28 @@ class FreeLinux(Linux):
         return cpus if self._mode() == KVM else 1
 
 
-def _content(path: Path) -> bytes:
+def _read_if_exists(path: Path) -> bytes:
     """Returns a file's content; b"" if it was not written."""
     return path.read_bytes() if path.is_file() else b""
 
 
-def _outcome(status: int, console: str, message: str) -> Outcome:
-    """Returns the outcome; `message` says why the guest's script did not finish."""
-    result = outcome_of(status, console)
+def _guest_outcome(status: int, console: str, message: str) -> Outcome:
+    """Returns the outcome of a guest. `message`: why the guest's script did not finish; "" if it did."""
+    result = interpret_exit(status, console)
     if result.status == "limit" and message:
         return Outcome("hung", message)
     return Outcome(result.status, message) if message else result
 
 
-def command_of(run: RunSpec) -> str:
+def guest_command(run: RunSpec) -> str:
     """Returns the guest's command; programs other than schedlab's run under `measure`."""
     if run.file:
-        return f"play {WORKLOAD}"
+        return f"play {WORKLOAD_NAME}"
     words = run.workload.split()
     return run.workload if words[0] in guest_programs() else shlex.join(["measure", run.workload])
 
 
-def benchmarks_in(workload: str) -> tuple[str, ...]:
+def find_benchmarks(workload: str) -> tuple[str, ...]:
     """Returns the benchmarks that a command names."""
     from schedlab.machines.linux.image import BENCHMARKS
 

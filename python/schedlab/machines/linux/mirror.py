@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds mirrors of Debian's packages: this host's sources, or debootstrap's default."""
+"""Finds mirrors of Debian's packages: those of this host, or debootstrap's default."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 
 from schedlab.errors import MachineUnfit
 
-VARIABLE = "SCHEDLAB_DEBIAN_MIRROR"
+MIRROR_VARIABLE = "SCHEDLAB_DEBIAN_MIRROR"
 _DEBIAN_SUITES = {
     *("bullseye", "bookworm", "trixie", "forky", "duke", "sid"),
     *("oldoldstable", "oldstable", "stable", "testing", "unstable"),
 }
-_CLIENT = (
+_DEBOOTSTRAP_SCRIPTS = (
     Path("/usr/share/debootstrap/scripts/bookworm"),
     Path("/usr/share/debootstrap/scripts/debian-common"),
     Path("/usr/sbin/debootstrap"),
@@ -24,7 +24,7 @@ _CLIENT = (
 
 
 @dataclass(frozen=True)
-class Source:
+class PackageSource:
     """One package source of an apt configuration."""
 
     uri: str
@@ -32,29 +32,34 @@ class Source:
     components: tuple[str, ...]
 
 
-def mirrors(etc: Path = Path("/etc/apt"), client: tuple[Path, ...] = _CLIENT) -> list[str]:
-    """Returns mirrors to try, the most likely first; signatures decide whether a mirror is genuine."""
-    named = os.environ.get(VARIABLE)
+def list_mirrors(
+    etc: Path = Path("/etc/apt"), client: tuple[Path, ...] = _DEBOOTSTRAP_SCRIPTS
+) -> list[str]:
+    """Returns the mirrors to try, the most promising first.
+
+    They need not be trusted, because packages are signed.
+    """
+    named = os.environ.get(MIRROR_VARIABLE)
     if named:
         return [named.rstrip("/")]
-    uris = [source.uri.rstrip("/") for source in host_sources(etc) if serves(source)]
-    uris += [address.rstrip("/") for address in client_defaults(client)]
+    uris = [source.uri.rstrip("/") for source in host_sources(etc) if is_main_archive(source)]
+    uris += [address.rstrip("/") for address in debootstrap_mirrors(client)]
     if not uris:
         raise MachineUnfit(
             "this host names no mirror of Debian packages; install debootstrap, or "
-            f"set {VARIABLE} to a mirror"
+            f"set {MIRROR_VARIABLE} to a mirror"
         )
     return list(dict.fromkeys(uris))
 
 
-def serves(source: Source) -> bool:
-    """Returns whether a source looks like Debian's main archive, not security updates or a third party."""
-    base = re.sub(r"-(updates|backports|proposed-updates)$", "", source.suite)
-    fetched = ":" in source.uri and not source.uri.startswith("cdrom:")
-    return fetched and base in _DEBIAN_SUITES and "main" in source.components
+def is_main_archive(source: PackageSource) -> bool:
+    """Returns whether a source looks like Debian's main archive (not security updates or a third party)."""
+    base_suite = re.sub(r"-(updates|backports|proposed-updates)$", "", source.suite)
+    is_remote = ":" in source.uri and not source.uri.startswith("cdrom:")
+    return is_remote and base_suite in _DEBIAN_SUITES and "main" in source.components
 
 
-def host_sources(etc: Path) -> Iterator[Source]:
+def host_sources(etc: Path) -> Iterator[PackageSource]:
     """Yields all package sources of this host's apt, in its order."""
     for path in [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*"))]:
         try:
@@ -67,18 +72,18 @@ def host_sources(etc: Path) -> Iterator[Source]:
             yield from line_sources(text)
 
 
-def line_sources(text: str) -> Iterator[Source]:
+def line_sources(text: str) -> Iterator[PackageSource]:
     """Yields sources in the one-line format: deb [options] URI SUITE COMPONENT…"""
     for line in text.splitlines():
         content = re.sub(r"^\s*deb\s+\[[^]]*\]", "deb ", line.partition("#")[0])
         words = content.split()
         if len(words) >= 4 and words[0] == "deb":
-            yield Source(words[1], words[2], tuple(words[3:]))
+            yield PackageSource(words[1], words[2], tuple(words[3:]))
 
 
-def stanza_sources(text: str) -> Iterator[Source]:
+def stanza_sources(text: str) -> Iterator[PackageSource]:
     """Yields sources in the stanza format (deb822)."""
-    for fields in stanzas(text):
+    for fields in parse_stanzas(text):
         if "deb" not in fields.get("types", "").split():
             continue
         if fields.get("enabled", "yes").lower() in ("no", "false", "0", "without", "off"):
@@ -86,10 +91,10 @@ def stanza_sources(text: str) -> Iterator[Source]:
         components = tuple(fields.get("components", "").split())
         for uri in fields.get("uris", "").split():
             for suite in fields.get("suites", "").split():
-                yield Source(uri, suite, components)
+                yield PackageSource(uri, suite, components)
 
 
-def stanzas(text: str) -> Iterator[dict[str, str]]:
+def parse_stanzas(text: str) -> Iterator[dict[str, str]]:
     """Yields each stanza as a dictionary with lower-case field names; skips comments."""
     lines = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     for block in re.split(r"\n\s*\n", lines):
@@ -106,7 +111,7 @@ def stanzas(text: str) -> Iterator[dict[str, str]]:
             yield fields
 
 
-def client_defaults(client: tuple[Path, ...]) -> Iterator[str]:
+def debootstrap_mirrors(client: tuple[Path, ...]) -> Iterator[str]:
     """Yields debootstrap's default mirrors for Debian, from its scripts."""
     for path in client:
         try:

@@ -12,28 +12,29 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from schedlab.base.files.atomic import alone, file_hash, written
+from schedlab.base.display.terminal import say
+from schedlab.base.files.atomic import atomic_write, file_hash, lock_folder
 from schedlab.errors import MachineUnfit
 from schedlab.machines.linux import apt, elf, mirror
 from schedlab.machines.linux.apt import Package, PrivateApt
-from schedlab.machines.linux.kernel import Kernel, config_problem, kernel_in
+from schedlab.machines.linux.kernel import Kernel, config_problem, find_kernel
 from schedlab.paths import cache_folder, shared_cache
 
 KERNEL_SUITE = "trixie-backports"
-"""Its kernels have sched_ext and BPF type information; kernels of the releases do not."""
+"""Debian suite of the kernels, which have sched_ext and BPF type information; other suites' lack them."""
 
 PROGRAM_SUITE, NEWER_SUITE = "bookworm", "bookworm-backports"
-"""The oldest supported release, whose static libraries link on newer releases, too."""
+"""Debian's oldest supported release, whose static libraries also link on newer releases; its backports."""
 
 _KERNEL = r"linux-binary-\d[\w.+~]*-cloud-amd64"
 _SDK_OF_KERNEL = ("linux-bpf-dev",)
+"""Packages of headers that match the kernel."""
 _SDK = (
     f"libbpf-dev/{NEWER_SUITE}",
     "libelf-dev",
@@ -51,7 +52,7 @@ PROGRAMS: Mapping[str, str] = {
 }
 """Packages, and the program that the guest uses of each."""
 _OPENED_AT_RUN_TIME = ("libgcc_s.so.1",)
-"""The C library loads it when a thread is cancelled; no program names it."""
+"""Libraries that no program names. The C library loads this one when a thread is cancelled."""
 
 MEGABYTES = 60
 """Download size, including package lists."""
@@ -63,10 +64,10 @@ Pins = dict[str, list[Package]]
 
 @dataclass(frozen=True)
 class Packages:
-    """The unpacked packages and their folder."""
+    """The unpacked packages of the guest."""
 
     tree: Path
-    """Its name is a hash of its packages."""
+    """The folder of all files. Its name is a hash of the packages."""
     pins: Pins
     sums: Mapping[str, str]
     """SHA-256 of each file, by its path in the tree."""
@@ -75,11 +76,11 @@ class Packages:
 
     @property
     def kernel(self) -> Kernel:
-        return kernel_in(self.tree / "kernel")
+        return find_kernel(self.tree / "kernel")
 
     @property
     def sdk(self) -> Path:
-        """Headers, static libraries and vmlinux.h: make's LINUX_SDK."""
+        """Headers, static libraries and vmlinux.h, as make's variable LINUX_SDK."""
         return self.tree / "sdk"
 
     def program(self, name: str) -> Path:
@@ -89,7 +90,7 @@ class Packages:
         return self.tree / "libraries" / name
 
 
-def folder() -> Path:
+def packages_folder() -> Path:
     """Returns the cache folder of all packages."""
     return cache_folder() / "linux"
 
@@ -103,23 +104,23 @@ def packages() -> Packages:
     stored = cached_packages()
     if stored:
         return stored
-    with alone(folder()):
+    with lock_folder(packages_folder()):
         return cached_packages() or rebuild_packages(read_pins())
 
 
 def cached_packages() -> Packages | None:
-    """Returns the packages of this cache or of a shared cache; None if neither is complete."""
+    """Returns the packages in this user's cache or in a shared cache; None if neither is complete."""
     shared = shared_cache()
-    for place in (folder(), *((shared / "linux",) if shared else ())):
+    for place in (packages_folder(), *((shared / "linux",) if shared else ())):
         pins = read_pins(place)
-        opened_packages = opened(tree_of(pins, place), pins) if pins else None
+        opened_packages = open_unpacked_tree(tree_folder(pins, place), pins) if pins else None
         if opened_packages:
             return opened_packages
     return None
 
 
-def opened(tree: Path, pins: Pins) -> Packages | None:
-    """Returns unpacked packages, or None if a file is missing or has changed."""
+def open_unpacked_tree(tree: Path, pins: Pins) -> Packages | None:
+    """Returns the unpacked packages, or None if a file is missing or was changed."""
     try:
         sums: dict[str, str] = json.loads((tree / _SUMS).read_text())
         if any(file_hash(tree / name) != digest for name, digest in sums.items()):
@@ -129,7 +130,7 @@ def opened(tree: Path, pins: Pins) -> Packages | None:
         return None
 
 
-def forget() -> None:
+def forget_pins() -> None:
     """Makes the next start search for newer packages."""
     lock_file().unlink(missing_ok=True)
     packages.cache_clear()
@@ -138,14 +139,14 @@ def forget() -> None:
 # --- pins -----------------------------------------------------------------------------------------
 
 
-def lock_file(place: Path | None = None) -> Path:
-    return (place or folder()) / "packages.lock.json"
+def lock_file(path: Path | None = None) -> Path:
+    return (path or packages_folder()) / "packages.lock.json"
 
 
-def read_pins(place: Path | None = None) -> Pins | None:
-    """Returns the pins, or None if they are missing or unreadable and must be found again."""
+def read_pins(path: Path | None = None) -> Pins | None:
+    """Returns the pinned versions, or None if they must be determined again (no file, or unreadable)."""
     try:
-        content = json.loads(lock_file(place).read_text())
+        content = json.loads(lock_file(path).read_text())
         if content["format"] != _FORMAT:
             return None
         return {
@@ -162,22 +163,24 @@ def write_pins(pins: Pins) -> None:
         for group, entries in pins.items()
     }
     text = json.dumps({"format": _FORMAT, "groups": groups}, indent=2)
-    with written(lock_file()) as new:
+    with atomic_write(lock_file()) as new:
         new.write_text(f"{text}\n")
 
 
-def tree_of(pins: Pins, place: Path | None = None) -> Path:
+def tree_folder(pins: Pins, path: Path | None = None) -> Path:
     """Returns the folder of these packages."""
     listed = [f"{group} {pin.sha256}" for group in sorted(pins) for pin in pins[group]]
     return (
-        (place or folder()) / "trees" / hashlib.sha256("\n".join(listed).encode()).hexdigest()[:16]
+        (path or packages_folder())
+        / "trees"
+        / hashlib.sha256("\n".join(listed).encode()).hexdigest()[:16]
     )
 
 
 _SUMS, _NEEDS = "sums.json", "needs.json"
 
 
-def write_sums(tree: Path) -> None:
+def write_hashes(tree: Path) -> None:
     files = sorted(path for path in tree.rglob("*") if path.is_file() and not path.is_symlink())
     sums = {str(path.relative_to(tree)): file_hash(path) for path in files}
     (tree / _SUMS).write_text(json.dumps(sums))
@@ -186,39 +189,44 @@ def write_sums(tree: Path) -> None:
 # --- finding and fetching
 
 
-def rebuild_packages(before: Pins | None) -> Packages:
-    """Finds, fetches, verifies, unpacks and pins packages; `before` are the pins of damaged packages."""
-    apt.need_programs()
-    need_keyring()
-    if before:
-        say(f"files in {folder()} are damaged or missing: fetching the packages again")
-    remade = from_a_mirror()
-    if before and versions(before) != versions(remade.pins):
-        changed = sorted(versions(remade.pins) - versions(before))
-        say(f"packages that changed: {', '.join(changed)}")
-    return remade
+def rebuild_packages(damaged_pins: Pins | None) -> Packages:
+    """Finds, fetches, verifies, unpacks and pins the packages.
+
+    `damaged_pins`: the pins of packages that were found damaged, if any, to report changes.
+    """
+    apt.require_apt_programs()
+    require_keyring()
+    if damaged_pins:
+        say(
+            f"schedlab: files in {packages_folder()} are damaged or missing: fetching the packages again"
+        )
+    rebuilt = fetch_from_mirrors()
+    if damaged_pins and pinned_versions(damaged_pins) != pinned_versions(rebuilt.pins):
+        changed = sorted(pinned_versions(rebuilt.pins) - pinned_versions(damaged_pins))
+        say(f"schedlab: packages that changed: {', '.join(changed)}")
+    return rebuilt
 
 
-def versions(pins: Pins) -> set[str]:
+def pinned_versions(pins: Pins) -> set[str]:
     return {f"{pin.name} {pin.version}" for entries in pins.values() for pin in entries}
 
 
-def from_a_mirror() -> Packages:
+def fetch_from_mirrors() -> Packages:
     """Returns packages from the first mirror that has all of them. Raises MachineUnfit if none has."""
     problems = []
-    for address in mirror.mirrors():
-        with tempfile.TemporaryDirectory(dir=folder(), prefix="fetch-") as scratch:
+    for address in mirror.list_mirrors():
+        with tempfile.TemporaryDirectory(dir=packages_folder(), prefix="fetch-") as scratch:
             try:
-                return fetch(address, Path(scratch))
+                return fetch_from_mirror(address, Path(scratch))
             except apt.AptFailed as error:
                 problems.append(f"{address}: {error}")
     raise MachineUnfit(
-        f"the guest's packages could not be fetched; check the network, or set {mirror.VARIABLE} to another mirror:\n "
-        + "\n ".join(problems)
+        "the guest's packages could not be fetched; check the network, or set"
+        f" {mirror.MIRROR_VARIABLE} to another mirror:\n " + "\n ".join(problems)
     )
 
 
-def need_keyring() -> None:
+def require_keyring() -> None:
     if not apt.KEYRING.exists():
         raise MachineUnfit(
             f"{apt.KEYRING}: missing, but needed to verify Debian packages; install "
@@ -226,50 +234,55 @@ def need_keyring() -> None:
         )
 
 
-def fetch(address: str, scratch: Path) -> Packages:
+def fetch_from_mirror(address: str, scratch: Path) -> Packages:
     """Fetches packages from one mirror through a temporary folder."""
-    say(f"finding the guest's packages (once; about {MEGABYTES} MB)")
-    of_kernel = PrivateApt(scratch / "kernel-apt", address, [KERNEL_SUITE])
-    of_programs = PrivateApt(scratch / "program-apt", address, [PROGRAM_SUITE, NEWER_SUITE])
-    of_kernel.update()
-    of_programs.update()
+    say(f"schedlab: finding the guest's packages (once; about {MEGABYTES} MB)")
+    kernel_apt = PrivateApt(scratch / "kernel-apt", address, [KERNEL_SUITE])
+    program_apt = PrivateApt(scratch / "program-apt", address, [PROGRAM_SUITE, NEWER_SUITE])
+    kernel_apt.update()
+    program_apt.update()
     store = Store(scratch)
     new = scratch / "tree"
     pins: Pins = {
-        "kernel": fetch_kernel(of_kernel, store, new / "kernel"),
-        "sdk": fetch_sdk(of_kernel, of_programs, store, new / "sdk"),
-        "programs": fetch_programs(of_programs, store, new),
+        "kernel": fetch_kernel(kernel_apt, store, new / "kernel"),
+        "sdk": fetch_sdk(kernel_apt, program_apt, store, new / "sdk"),
+        "programs": fetch_programs(program_apt, store, new),
     }
-    write_sums(new)
-    tree = tree_of(pins)
+    write_hashes(new)
+    tree = tree_folder(pins)
     shutil.rmtree(tree.parent, ignore_errors=True)
     tree.parent.mkdir()
     new.rename(tree)
     write_pins(pins)
-    opened_packages = opened(tree, pins)
+    opened_packages = open_unpacked_tree(tree, pins)
     if not opened_packages:
         raise MachineUnfit(
-            f"{tree}: the unpacked files have changed; check that the disk is not full"
+            f"{tree}: the unpacked files have changed; check that the disk is not full, and repeat"
+            " the command"
         )
     return opened_packages
 
 
-def fetch_kernel(source: PrivateApt, store: Store, place: Path) -> list[Package]:
+def fetch_kernel(source: PrivateApt, store: Store, path: Path) -> list[Package]:
     """Fetches the newest kernel that meets the requirements, and the package with its configuration."""
     names = source.names(_KERNEL)
     problems = []
     for package in apt.newest_first(source.describe(names)) if names else ():
-        companions = [name for name in names_in(package.depends) if name.startswith("linux-base-")]
+        companions = [
+            name
+            for name in parse_dependency_names(package.depends)
+            if name.startswith("linux-base-")
+        ]
         entries = [package, *(source.describe(companions) if companions else ())]
         store.fetch(source, entries)
         for entry in entries:
-            store.unpack(entry, place)
-        kernel = kernel_in(place)
+            store.unpack(entry, path)
+        kernel = find_kernel(path)
         problem = config_problem(kernel.config_text())
         if not problem:
             kernel.unpack()
             return entries
-        shutil.rmtree(place)
+        shutil.rmtree(path)
         problems.append(f"{package.name}: {problem}")
     reason = "; ".join(problems) or f"none is called {_KERNEL}"
     raise MachineUnfit(
@@ -279,21 +292,21 @@ def fetch_kernel(source: PrivateApt, store: Store, place: Path) -> list[Package]
 
 
 def fetch_sdk(
-    of_kernel: PrivateApt, of_programs: PrivateApt, store: Store, place: Path
+    kernel_apt: PrivateApt, program_apt: PrivateApt, store: Store, path: Path
 ) -> list[Package]:
     """Fetches the packages that the loader and the BPF programs are compiled with."""
-    entries = of_kernel.describe(_SDK_OF_KERNEL)
-    store.fetch(of_kernel, entries)
-    others = of_programs.describe(_SDK)
-    store.fetch(of_programs, others)
+    entries = kernel_apt.describe(_SDK_OF_KERNEL)
+    store.fetch(kernel_apt, entries)
+    others = program_apt.describe(_SDK)
+    store.fetch(program_apt, others)
     for entry in (*entries, *others):
-        store.unpack(entry, place)
-    shutil.rmtree(place / "usr" / "share", ignore_errors=True)  # manuals
+        store.unpack(entry, path)
+    shutil.rmtree(path / "usr" / "share", ignore_errors=True)  # manuals
     return [*entries, *others]
 
 
 def fetch_programs(source: PrivateApt, store: Store, tree: Path) -> list[Package]:
-    """Fetches the programs, and those of their dependencies whose libraries they need."""
+    """Fetches the guest's programs, and those dependencies whose libraries the programs need."""
     search = _Libraries(source, store, source.closure(PROGRAMS))
     search.fetch(PROGRAMS)
     places = {name: tree / name for name in ("programs", "libraries")}
@@ -318,7 +331,7 @@ class _Library:
 
 
 class _Libraries:
-    """Finds libraries in the dependencies of a program's package; fetches no other packages."""
+    """Finds libraries among a package's dependencies, and fetches no package that is not needed."""
 
     def __init__(self, source: PrivateApt, store: Store, closure: dict[str, Package]) -> None:
         self.source = source
@@ -348,7 +361,7 @@ class _Libraries:
         return names
 
     def one(self, name: str, owner: str) -> _Library:
-        """Returns a library from the nearest dependency of `owner`."""
+        """Returns a library from the nearest package that `owner` depends on."""
         level, seen = [owner], {owner}
         while name not in self.libraries and level:
             self.fetch(level)
@@ -361,18 +374,19 @@ class _Libraries:
             seen.update(level)
         if name not in self.libraries:
             raise MachineUnfit(
-                f"no package that {owner} depends on contains {name}, which it needs"
+                f"no package that {owner} depends on contains {name}, which it needs; set"
+                f" {mirror.MIRROR_VARIABLE} to another mirror"
             )
         return self.libraries[name]
 
     def depends(self, name: str) -> set[str]:
-        """Returns the direct dependencies of a package within the closure."""
-        return self.closure.keys() & names_in(self.closure[name].depends)
+        """Returns the direct dependencies of a package, among the packages of the closure."""
+        return self.closure.keys() & parse_dependency_names(self.closure[name].depends)
 
     def file_in(self, package: str, name: str) -> Path | None:
-        """Returns a file of a package, or None.
+        """Returns the path of a file of a package, or None.
 
-        A link that leads out of the package is skipped, because it would lead to the host's files.
+        Skips links that lead out of the package, because they would lead to files of the host.
         """
         place = self.unpacked(package).resolve()
         for path in sorted(place.rglob(name)):
@@ -382,8 +396,8 @@ class _Libraries:
         return None
 
 
-def names_in(depends: str) -> list[str]:
-    """Returns all packages that a dependency field names, with alternatives, without versions."""
+def parse_dependency_names(depends: str) -> list[str]:
+    """Returns all package names in a dependency field, including alternatives, without versions."""
     return [
         part.split()[0].partition(":")[0] for part in re.split(r"[,|]", depends) if part.strip()
     ]
@@ -407,7 +421,9 @@ class Store:
             by_sum = {file_hash(path): path for path in Path(fresh).glob("*.deb")}
             for entry in missing:
                 if entry.sha256 not in by_sum:
-                    raise apt.AptFailed(f"{entry.name} {entry.version} came with another hash")
+                    raise apt.AptFailed(
+                        f"{entry.name} {entry.version} came with another hash than its mirror lists"
+                    )
                 by_sum[entry.sha256].rename(self.place(entry))
 
     def place(self, package: Package) -> Path:
@@ -428,7 +444,3 @@ class Store:
         if not place.exists():
             self.unpack(package, place)
         return place
-
-
-def say(text: str) -> None:
-    print(f"schedlab: {text}", file=sys.stderr, flush=True)

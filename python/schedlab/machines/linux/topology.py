@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from schedlab.errors import WrongUsage, parameter
+from schedlab.errors import WrongUsage, format_parameter
 from schedlab.workload.shapes.model import CAPACITY_FULL, Shape
-from schedlab.workload.shapes.writing import cpu_list
+from schedlab.workload.shapes.writing import format_cpu_list
 
 
 def topology_options(shape: Shape | None, cpus: int, memory_mib: int) -> list[str]:
@@ -17,18 +17,18 @@ def topology_options(shape: Shape | None, cpus: int, memory_mib: int) -> list[st
     """
     if shape is None:
         return ["-smp", str(cpus), "-m", f"{memory_mib}M"]
-    threads, of_cache, of_node = (
-        _width(shape, numbers, what)
+    threads, cpus_per_cache, cpus_per_node = (
+        _cpus_per_group(shape, numbers, what)
         for numbers, what in ((shape.core, "cores"), (shape.cache, "caches"), (shape.node, "nodes"))
     )
     if shape.kinds != ((CAPACITY_FULL,),):
-        raise _refused(shape, "kinds", "all of its CPUs have the same speed")
-    cores, sockets = of_cache // threads, shape.cpus // of_cache
+        raise _shape_error(shape, "kinds", "all of its CPUs have the same speed")
+    cores, sockets = cpus_per_cache // threads, shape.cpus // cpus_per_cache
     smp = f"{shape.cpus},sockets={sockets},cores={cores},threads={threads}"
     options = ["-smp", smp, "-m", f"{memory_mib}M"]
-    nodes = shape.cpus // of_node
+    nodes = shape.cpus // cpus_per_node
     for node in range(nodes if nodes > 1 else 0):
-        node_cpus = cpu_list(range(node * of_node, (node + 1) * of_node))
+        node_cpus = format_cpu_list(range(node * cpus_per_node, (node + 1) * cpus_per_node))
         size = memory_mib * (node + 1) // nodes - memory_mib * node // nodes
         options += ["-object", f"memory-backend-ram,id=memory{node},size={size}M"]
         options += ["-numa", f"node,nodeid={node},cpus={node_cpus},memdev=memory{node}"]
@@ -40,16 +40,18 @@ def topology_options(shape: Shape | None, cpus: int, memory_mib: int) -> list[st
     return options
 
 
-def _width(shape: Shape, numbers: Sequence[int], what: str) -> int:
+def _cpus_per_group(shape: Shape, numbers: Sequence[int], what: str) -> int:
     width = numbers.count(0)
     if tuple(numbers) != tuple(cpu // width for cpu in range(shape.cpus)) or shape.cpus % width:
-        raise _refused(shape, what, "it numbers CPUs consecutively, with the same number in each")
+        raise _shape_error(
+            shape, what, "it numbers CPUs consecutively, with the same number in each"
+        )
     return width
 
 
-def _refused(shape: Shape, what: str, why: str) -> WrongUsage:
+def _shape_error(shape: Shape, what: str, why: str) -> WrongUsage:
     return WrongUsage(
         f"{what}: QEMU, which runs the Linux guest, cannot emulate this: {why}",
-        what=parameter("shape", shape.name),
+        what=format_parameter("shape", shape.name),
         fix="use `machine='sim'`, or another shape",
     )

@@ -20,17 +20,21 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
-from schedlab.monitor.demo.installation import Installation
+from schedlab.monitor.demo.installation import BackgroundCommand, Installation
 from schedlab.paths import ROOT
 
-PAGE = ROOT / "page" / "schedlab.html"
-BEHIND = Path(__file__).parent / "behind.html"
-"""Shows the page in a frame below the installation's progress."""
-LOCAL = "127.0.0.1"
-TOUR = "#lesson=tour"
-_WRONG_USAGE = 2
-_HTML = {"Content-Type": "text/html; charset=utf-8"}
-_HEADERS = {
+PAGE_FILE = ROOT / "page" / "schedlab.html"
+EDIT_TEMPLATE = Path(__file__).parent / "edit.html"
+"""HTML template: asks for the playground, shows the progress, and opens the playground."""
+INSTALLATION_TEMPLATE = Path(__file__).parent / "behind.html"
+"""HTML template: shows the progress of the installation, and the page in a frame below."""
+LOCALHOST = "127.0.0.1"
+TOUR_FRAGMENT = "#lesson=tour"
+_PLAYGROUND_COMMAND = ("page", "--serve", "--no-browser")
+"""The command that builds the playground, and prints its address."""
+_WRONG_USAGE_STATUS = 2
+_HTML_HEADERS = {"Content-Type": "text/html; charset=utf-8"}
+_SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "SAMEORIGIN",
     "Referrer-Policy": "no-referrer",
@@ -38,54 +42,85 @@ _HEADERS = {
 }
 
 
-class _Page(BaseHTTPRequestHandler):
+class _Demo:
+    """What the demo serves, and the command that it runs."""
+
+    def __init__(self, page: bytes, launcher: Path, installs: bool = False) -> None:
+        self.launcher = launcher
+        self.installs = installs
+        self.command: BackgroundCommand | None = Installation(launcher) if installs else None
+        can_edit = not installs and launcher.is_file()
+        self.page = page.replace(b"<html ", b'<html data-editor="/edit" ', 1) if can_edit else page
+
+    def start_playground(self) -> None:
+        """Starts to build and serve the playground, unless that is in progress."""
+        if self.command is None or self.command.progress()["status"] is not None:
+            self.command = BackgroundCommand(self.launcher, _PLAYGROUND_COMMAND, "the playground")
+
+    def resource(self, path: str) -> tuple[bytes, dict[str, str]] | None:
+        """Returns the content and extra headers for a path, or None if the path is unknown."""
+        if path == "/progress" and self.command:
+            return json.dumps(self.command.progress()).encode(), {
+                "Content-Type": "application/json"
+            }
+        if self.installs:
+            return {"/": _read_template(INSTALLATION_TEMPLATE), "/page": (self.page, {})}.get(path)
+        return {"/": (self.page, {}), "/edit": _read_template(EDIT_TEMPLATE)}.get(path)
+
+    def end(self) -> None:
+        if self.command:
+            self.command.end()
+
+
+class _PageHandler(BaseHTTPRequestHandler):
     """Serves the page; during an installation, serves it in a frame with the progress."""
 
-    def __init__(self, page: bytes, installation: Installation | None, *given: object) -> None:
-        self.page = page
-        self.installation = installation
-        super().__init__(*given)  # type: ignore[arg-type]
+    def __init__(self, demo: _Demo, *arguments: object) -> None:
+        self.demo = demo
+        super().__init__(*arguments)  # type: ignore[arg-type]
 
     def do_GET(self) -> None:
-        resource = self.resource(self.path.partition("?")[0])
+        self._send(self.demo.resource(self.path.partition("?")[0]))
+
+    def do_POST(self) -> None:
+        """Starts the playground if this server's own page asks for it."""
+        port = self.connection.getsockname()[1]  # another name of this machine is not trusted
+        is_own = self.headers["Origin"] == f"http://{LOCALHOST}:{port}"
+        if is_own and self.path == "/edit" and not self.demo.installs:
+            self.demo.start_playground()
+            self._send((b"", {}))
+        else:
+            self._send(None)
+
+    def _send(self, resource: tuple[bytes, dict[str, str]] | None) -> None:
         content, headers = resource or (b"", {})
         self.send_response(200 if resource else 404)
-        for name, value in {**_HTML, **_HEADERS, **headers}.items():
+        for name, value in {**_HTML_HEADERS, **_SECURITY_HEADERS, **headers}.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
 
-    def resource(self, path: str) -> tuple[bytes, dict[str, str]] | None:
-        """Returns the content and extra headers for a path, or None if the path is unknown."""
-        if not self.installation:
-            return (self.page, {}) if path == "/" else None
-        if path == "/page":
-            return self.page, {}
-        if path == "/progress":
-            content = json.dumps(self.installation.progress()).encode()
-            return content, {"Content-Type": "application/json"}
-        return _behind() if path == "/" else None
-
-    def log_message(self, *given: object) -> None:
+    def log_message(self, *arguments: object) -> None:
         """Suppresses the request log, which would clutter the terminal."""
 
 
-def _behind() -> tuple[bytes, dict[str, str]]:
-    content = BEHIND.read_bytes()
+def _read_template(file: Path) -> tuple[bytes, dict[str, str]]:
+    """Returns an HTML template, and the header that allows its own script and style only."""
+    content = file.read_bytes()
     script, style = (
         base64.b64encode(hashlib.sha256(matches[1]).digest()).decode()
         for tag in (b"script", b"style")
         if (matches := re.search(rb"<%s>(.*?)</%s>" % (tag, tag), content, re.DOTALL))
     )
-    allowed = (
+    security_policy = (
         f"default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}';"
         " connect-src 'self'; frame-src 'self'; img-src data:"
     )
-    return content, {"Content-Security-Policy": allowed}
+    return content, {"Content-Security-Policy": security_policy}
 
 
-def _arguments(words: Sequence[str]) -> argparse.Namespace:
+def _parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="schedlab demo",
         usage="%(prog)s [OPTIONS]",
@@ -101,36 +136,40 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-def _page() -> bytes:
+def _read_page() -> bytes:
     """Returns the standalone page. Exits with status 2 if it cannot be read."""
     try:
-        return PAGE.read_bytes()
+        return PAGE_FILE.read_bytes()
     except OSError as error:
-        sys.exit(_refused(f"{PAGE}: cannot be read ({error.strerror}); use a complete checkout"))
+        sys.exit(
+            _print_refusal(
+                f"{PAGE_FILE}: cannot be read ({error.strerror}); use a complete checkout"
+            )
+        )
 
 
-def _server(port: int) -> ThreadingHTTPServer:
+def _open_server(port: int) -> ThreadingHTTPServer:
     """Returns a server on a local port. Exits with status 2 if the port is not available."""
     try:
-        return ThreadingHTTPServer((LOCAL, port), BaseHTTPRequestHandler)
+        return ThreadingHTTPServer((LOCALHOST, port), BaseHTTPRequestHandler)
     except (OSError, OverflowError) as error:
-        sys.exit(_refused(f"--port {port}: {error}; choose another port, or leave it out"))
+        sys.exit(_print_refusal(f"--port {port}: {error}; choose another port, or leave it out"))
 
 
-def _refused(words: str) -> int:
+def _print_refusal(words: str) -> int:
     print(f"schedlab: {words}", file=sys.stderr)
-    return _WRONG_USAGE
+    return _WRONG_USAGE_STATUS
 
 
 def main(words: Sequence[str]) -> None:
     """Serves the page until Ctrl-C."""
-    options = _arguments(words)
-    page, server = _page(), _server(options.port)
-    installation = Installation(ROOT / "schedlab") if options.install else None
-    server.RequestHandlerClass = partial(_Page, page, installation)
+    options = _parse_arguments(words)
+    page, server = _read_page(), _open_server(options.port)
+    demo = _Demo(page, ROOT / "schedlab", options.install)
+    server.RequestHandlerClass = partial(_PageHandler, demo)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    tour = "" if installation else TOUR
-    address = f"http://{LOCAL}:{server.server_address[1]}/{tour}"
+    tour = "" if options.install else TOUR_FRAGMENT
+    address = f"http://{LOCALHOST}:{server.server_address[1]}/{tour}"
     try:
         print(f"{address}\nPress Ctrl-C to end it.", flush=True)
         if not options.no_browser:
@@ -140,8 +179,7 @@ def main(words: Sequence[str]) -> None:
         pass
     finally:
         server.server_close()
-        if installation:
-            installation.end()
+        demo.end()
 
 
 if __name__ == "__main__":

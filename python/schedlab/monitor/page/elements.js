@@ -2,7 +2,7 @@
 //
 // Creates the page's elements without markup in strings, because a process may have any name.
 
-export { count, duration, moment, percent, REASONS, STATES, times } from "./words.js";
+export { count, duration, moment, percent, REASONS, STATES } from "./words.js";
 
 /** Drawn on 16 × 16. */
 const ICONS = {

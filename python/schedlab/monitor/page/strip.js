@@ -6,7 +6,7 @@ import { policyColour } from "./colours.js";
 import { announce, element, setText } from "./elements.js";
 import { starving } from "./starvation.js";
 import { subscribe } from "./store.js";
-import { count, duration, moment, times } from "./words.js";
+import { count, duration, formatSpeed, moment } from "./words.js";
 
 const LIVES = { starting: "◌ starting", running: "▶ running", paused: "‖ paused", ended: "■ ended", done: "■ workload ended", failed: "✕ failed" };
 
@@ -45,7 +45,7 @@ export function createStrip(system) {
         life.dataset.life = state.isOver ? "ended" : frame.life;
         setText(clock, moment(frame.now_ns, frame.back_ns ? 6 : 2));
         setText(back, frame.back_ns ? `◂ ${duration(frame.back_ns)} before the present` : "");
-        setText(speed, times(frame.speed));
+        setText(speed, formatSpeed(frame.speed));
         const wrong = troublesOf(state).join(" · ");
         setText(events, wrong ? "" : `${count(frame.events_per_s)} events/s`);
         setText(troubles, wrong);

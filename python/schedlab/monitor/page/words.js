@@ -13,9 +13,17 @@ export const REASONS = ["", "sleep", "child", "pipe", "console", "disk", "lock",
 
 const isNothing = (value) => value === null || value === undefined;
 
-/** With commas between thousands, and this many decimals. */
-function fixed(value, digits) {
-    const [before, ...after] = value.toFixed(digits).split(".");
+/**
+ * With commas between thousands, and this many decimals; a value in the middle of two becomes the even one.
+ * @param {number} value @param {number} digits @returns {string}
+ */
+export function fixed(value, digits) {
+    const halves = value * 2 ** (digits + 1); // odd for a value in the middle, which is a multiple of 2 ** -(digits + 1)
+    const down = value - Math.sign(value) / (2 * 10 ** digits);
+    const isOdd = (text) => Number(text.at(-1)) % 2 === 1;
+    const rounded = value.toFixed(digits);
+    const isMiddle = Number.isInteger(halves) && halves % 2 !== 0;
+    const [before, ...after] = (isMiddle && isOdd(rounded) ? down.toFixed(digits) : rounded).split(".");
     return [before.replace(/\B(?=(\d{3})+$)/g, ","), ...after].join(".");
 }
 
@@ -33,7 +41,7 @@ export function threeDigits(value) {
 }
 
 /** @param {number | null} value @returns {string} such as 0.987 */
-export function index(value) {
+export function formatIndex(value) {
     return isNothing(value) ? NOTHING : fixed(value, 3);
 }
 
@@ -61,8 +69,13 @@ export function moment(ns, digits = 3) {
     return `${fixed(ns / 1e9, digits)} s`;
 }
 
+/** @param {number} ns @param {number} [digits] @returns {string} such as 1,234.567 ms, to the microsecond unless said */
+export function milliseconds(ns, digits = 3) {
+    return `${fixed(ns / 1e6, digits)} ms`;
+}
+
 /** @param {number} speed of a system's time, relative to real time @returns {string} such as 0.25× */
-export function times(speed) {
+export function formatSpeed(speed) {
     if (speed === 0) return "0×";
     const digits = speed >= 10 ? 0 : speed >= 1 ? 1 : Math.min(6, 1 - Math.floor(Math.log10(speed)));
     return `${fixed(speed, digits)}×`;

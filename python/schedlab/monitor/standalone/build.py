@@ -11,28 +11,29 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from schedlab.base.toolchain import committed
-from schedlab.base.toolchain.build import built_module
-from schedlab.base.toolchain.committed import MODULE, sources_hash
-from schedlab.base.toolchain.policies import built_listing, unknown
-from schedlab.base.toolchain.tools import compiler
-from schedlab.errors import BuildFailed, WrongUsage, parameter
-from schedlab.monitor.files import PAGE as MONITOR
-from schedlab.monitor.lesson import read_lesson, ready
+from schedlab.base.toolchain.build import build_wasm_module
+from schedlab.base.toolchain.committed import MODULE_ID, sources_hash
+from schedlab.base.toolchain.policies import build_policy_list, describe_unknown_name
+from schedlab.base.toolchain.tools import require_compiler
+from schedlab.errors import BuildFailed, WrongUsage, format_parameter
+from schedlab.monitor.files import PAGE_FOLDER as MONITOR
+from schedlab.monitor.lesson import built_in_lessons, read_lesson
 from schedlab.monitor.standalone.modules import bundled
 from schedlab.paths import ROOT
-from schedlab.report.html import HAND_OVER, SHARED, TEMPLATES, THEME, vega_bundle
+from schedlab.report.html import HAND_OVER_SCRIPT, SHARED_FILES, TEMPLATES, THEME, vega_bundle
 from schedlab.workload import workload_files
-from schedlab.workload.palette import palette
-from schedlab.workload.text import text_of
+from schedlab.workload.palette import read_palette
+from schedlab.workload.text import format_workload
 
 PAGE = ROOT / "page"
 FILE = committed.PAGE
 BYTES_MAX = 4_000_000
 TICK_NS = 10_000_000
-"""Tick length (ns) of the workload texts."""
+"""Tick length (ns) for converting workload files to simulator text."""
 SEED = 1
-"""Seed of the workload texts."""
+"""Seed for converting workload files to simulator text."""
 
+_NOT_IN_THE_PAGE = ROOT / "sim" / "sched_ext"
 _SOURCES = (
     *(
         "page/*.c",
@@ -52,14 +53,14 @@ _SOURCES = (
         "sim/*.mk",
     ),
     *("python/schedlab/monitor/page/**/*", "python/schedlab/monitor/standalone/*.py"),
-    *(f"python/schedlab/report/templates/{name}" for name in SHARED),
+    *(f"python/schedlab/report/templates/{name}" for name in SHARED_FILES),
     *(
         "python/schedlab/workload/*.py",
         "python/schedlab/monitor/lessons/*.json",
     ),
     *("python/requirements.lock", "workloads/files/**/*.json", "tools/policy_list.c"),
 )
-"""All sources of the page, apart from the compiler."""
+"""All inputs of the page except the compiler; their hash shows whether the page is up to date."""
 _STYLE = re.compile(r'<link rel="stylesheet"([^>]*?) href="([^"]+)"([^>]*)>\n')
 _SOURCE_HASH = re.compile(r'<meta name="sources" content="(\w+)">')
 
@@ -67,7 +68,8 @@ _SOURCE_HASH = re.compile(r'<meta name="sources" content="(\w+)">')
 def sources() -> list[Path]:
     """Returns the page's source files."""
     paths = {path for pattern in _SOURCES for path in ROOT.glob(pattern) if path.is_file()}
-    return sorted(paths - {FILE})
+    outside = {path for path in paths if path.is_relative_to(_NOT_IN_THE_PAGE)}
+    return sorted(paths - outside - {FILE})
 
 
 def hash_of(files: Iterable[Path]) -> str:
@@ -81,54 +83,56 @@ def hash_of(files: Iterable[Path]) -> str:
 
 
 def hash_in(page: str) -> str:
-    """Returns the hash of the sources in a page, or "" if it has none."""
+    """Returns the hash of the sources that a built page contains, or "" if it has none."""
     match = _SOURCE_HASH.search(page)
     return match[1] if match else ""
 
 
 def make_page() -> Path:
     """Builds the page and returns its path."""
-    FILE.write_text(page_of(built_module()))
+    FILE.write_text(page_of(build_wasm_module()))
     return FILE
 
 
-def make_policy(name: str, place: Path) -> Path:
-    """Builds the simulator with this policy and all others; returns the module's path.
+def write_policy_module(name: str, place: Path) -> Path:
+    """Writes the WebAssembly simulator, which has all policies including `name`, to `place`.
 
-    Raises WrongUsage if there is no such policy or the file cannot be written.
+    Returns `place`. Raises WrongUsage if there is no such policy or the file cannot be written.
     """
     source = ROOT / "policies" / f"{name}.c"
     if not re.fullmatch(r"[a-z][a-z0-9-]*", name) or not source.exists():
         known = [path.stem for path in sorted((ROOT / "policies").glob("*.c"))]
-        raise WrongUsage(unknown("policy", name, known), what=parameter("policy", name))
-    module = built_module()
+        raise WrongUsage(
+            describe_unknown_name("policy", name, known), what=format_parameter("policy", name)
+        )
+    module = build_wasm_module()
     try:
         place.write_bytes(module)
     except OSError as error:
         raise WrongUsage(
             f"cannot be written: {error.strerror}",
-            what=parameter("out", place),
+            what=format_parameter("out", place),
             fix="name another file",
         ) from None
     return place
 
 
 def page_of(module: bytes) -> str:
-    """Returns the page with this build of the simulator."""
+    """Returns the page as HTML, with the given WebAssembly module inside."""
     connection = "session_connection.js"
     replacements = {
         MONITOR / connection: PAGE / connection,
-        MONITOR / HAND_OVER: TEMPLATES / HAND_OVER,
+        MONITOR / HAND_OVER_SCRIPT: TEMPLATES / HAND_OVER_SCRIPT,
     }
     scripts = [vega_bundle(), bundled(PAGE / "main.js", replacements)]
     scripts = [script.replace("</script", "<\\/script") for script in scripts]
     carried = {
-        MODULE: base64.b64encode(module).decode(),
-        "schedlab-policies": json.dumps(built_listing(), ensure_ascii=False),
+        MODULE_ID: base64.b64encode(module).decode(),
+        "schedlab-policies": json.dumps(build_policy_list(), ensure_ascii=False),
         "schedlab-session": bundled(MONITOR / "session" / "worker.js", {}),
         "schedlab-first": (PAGE / "first.json").read_text(),
         "schedlab-lessons": json.dumps(
-            {name: read_lesson(name).json_object for name in ready()}, ensure_ascii=False
+            {name: read_lesson(name).json_object for name in built_in_lessons()}, ensure_ascii=False
         ),
         "schedlab-palette": json.dumps(list(workloads()), ensure_ascii=False),
     }
@@ -137,10 +141,10 @@ def page_of(module: bytes) -> str:
         "<head>\n": f"<head>\n{_policy(scripts)}\n"
         f'<meta name="module" content="{sources_hash()}">\n'
         f'<meta name="sources" content="{hash_of(sources())}">\n'
-        f'<meta name="compiler" content="{compiler().description()}">\n',
+        f'<meta name="compiler" content="{require_compiler().description()}">\n',
         '<link rel="icon" href="icon.svg" type="image/svg+xml">': _icon(),
         '<script src="app.js" type="module"></script>\n': _styles(PAGE / "page.css"),
-        "</body>": "".join([*_carried(carried), *map(_script, scripts), "</body>"]),
+        "</body>": "".join([*_data_elements(carried), *map(_script, scripts), "</body>"]),
     }
     for old, new in parts.items():
         if old not in page:
@@ -150,21 +154,21 @@ def page_of(module: bytes) -> str:
 
 
 def workloads() -> Iterator[dict[str, str | bool]]:
-    """Yields the palette's workloads as texts for the simulator."""
-    for entry in palette().values():
-        file = workload_files.read(entry.file)
-        text = text_of(file, SEED, TICK_NS)
+    """Yields the palette's workloads, converted to simulator text."""
+    for entry in read_palette().values():
+        file = workload_files.read_workload_file(entry.file)
+        text = format_workload(file, SEED, TICK_NS)
         yield {
             "name": entry.name,
             "title": entry.title,
             "kind": entry.kind,
             "text": text,
-            "tick_bound": text != text_of(file, SEED, 2 * TICK_NS),
+            "tick_bound": text != format_workload(file, SEED, 2 * TICK_NS),
         }
 
 
 def _policy(scripts: Iterable[str]) -> str:
-    """Returns a content security policy that allows only the page's scripts and WebAssembly."""
+    """Returns a content security policy that allows only these scripts, and WebAssembly."""
     hashes = [
         base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
     ]
@@ -182,7 +186,7 @@ def _icon() -> str:
 
 
 def _style(link: re.Match[str]) -> str:
-    """Returns the style sheet that replaces a link, with the link's attributes."""
+    """Returns a `<style>` element that replaces a link to a style sheet, with the link's attributes."""
     folder = TEMPLATES if link[2] in THEME else MONITOR
     return _styles(folder / link[2], link[1] + link[3])
 
@@ -195,8 +199,8 @@ def _script(text: str) -> str:
     return f"<script>{text}</script>\n"
 
 
-def _carried(texts: dict[str, str]) -> Iterator[str]:
-    """Yields the data of scripts, in elements of a type that browsers do not execute."""
+def _data_elements(texts: dict[str, str]) -> Iterator[str]:
+    """Yields HTML elements that hold the texts as data, which browsers do not execute."""
     for name, text in texts.items():
         safe = text.replace("</script", "<\\/script")
         yield f'<script type="text/plain" id="{name}">{safe}</script>\n'

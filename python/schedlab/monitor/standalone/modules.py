@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Bundles JavaScript modules into one script, because a page opened as a file cannot load modules.
 
-The bundler supports only the import and export forms that the page's modules use, and rejects other
-forms. An npm bundler would require Node.js for every change of the page.
+The bundler supports only the forms of `import` and `export` that the page uses, and rejects others.
+An npm bundler would require Node.js for every change of the page.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from schedlab.errors import BuildFailed
 
 _IMPORT = re.compile(r'^import (?:(\{[^}]*\}|\* as \w+) from )?"([^"]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTILINE)
-_HANDED_ON = re.compile(r'^export \{([^}]*)\} from "([^"]+)";\n', re.MULTILINE)
-_OTHER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
+_REEXPORT = re.compile(r'^export \{([^}]*)\} from "([^"]+)";\n', re.MULTILINE)
+_UNSUPPORTED = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 
 def bundled(entry: Path, replacements: Mapping[Path, Path]) -> str:
-    """Returns one script with a module and all its imports.
+    """Returns one script that contains a module and everything it imports.
 
     `replacements` maps modules to their substitutes. Raises BuildFailed for circular imports and
     unsupported forms.
@@ -38,7 +38,10 @@ class _Bundle:
         """Variable of each module's exports; empty while the module is being added."""
 
     def add(self, path: Path) -> str:
-        """Adds a module after its imports, once; returns the variable of its exports."""
+        """Adds a module after the modules that it imports; does nothing if it was added before.
+
+        Returns the JavaScript variable that holds the module's exports.
+        """
         path = self.replacements.get(path.resolve(), path.resolve())
         if path in self.names:
             if not self.names[path]:
@@ -61,7 +64,7 @@ class _Bundle:
                 return f"const {match[1].removeprefix('* as ')} = {name};\n"
             return f"const {match[1].replace(' as ', ': ')} = {name};\n"
 
-        def handed_on(match: re.Match[str]) -> str:
+        def reexport(match: re.Match[str]) -> str:
             name = self.add(path.parent / match[2])
             for export in match[1].split(","):
                 exported[export.strip()] = f"{name}.{export.strip()}"
@@ -74,12 +77,16 @@ class _Bundle:
         text = path.read_text()
         for form, change in (
             (_IMPORT, imported),
-            (_HANDED_ON, handed_on),
+            (_REEXPORT, reexport),
             (_EXPORT, declared),
         ):
             text = form.sub(change, text)
-        if other := _OTHER.search(text):
-            raise BuildFailed(f"{path}: the page's bundler does not support this form: {other[0]}")
+        if other := _UNSUPPORTED.search(text):
+            raise BuildFailed(
+                f"{path}: the page's bundler does not support this form: {other[0]}"
+                "; write import {a} from, import * as b from, export {a} from,"
+                " or export before a function, const or class"
+            )
         # the base of the module's relative addresses
         text = text.replace("import.meta.url", "document.baseURI")
         pairs = ", ".join(f"{name}: {value}" for name, value in exported.items())

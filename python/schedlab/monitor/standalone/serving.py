@@ -11,16 +11,16 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
-from schedlab.base.display.terminal import results, say
-from schedlab.errors import WrongUsage, parameter
+from schedlab.base.display.terminal import result_console, say
+from schedlab.errors import WrongUsage, format_parameter
 
-LOCAL = "127.0.0.1"
+LOCALHOST = "127.0.0.1"
 _TYPES = {".js": "text/javascript", ".wasm": "application/wasm"}
 
 
 class _Files(SimpleHTTPRequestHandler):
     def guess_type(self, path: str | os.PathLike[str]) -> str:
-        """Returns a file's media type, which does not depend on this system's table."""
+        """Returns a file's media type from _TYPES first, because the host's own table may be wrong."""
         return _TYPES.get(Path(path).suffix) or super().guess_type(path)
 
     def end_headers(self) -> None:
@@ -39,18 +39,18 @@ def server_of(folder: Path, port: int = 0) -> ThreadingHTTPServer:
 
     """
     try:
-        return ThreadingHTTPServer((LOCAL, port), partial(_Files, directory=str(folder)))
+        return ThreadingHTTPServer((LOCALHOST, port), partial(_Files, directory=str(folder)))
     except (OSError, OverflowError) as error:
         raise WrongUsage(
-            str(error), what=parameter("port", port), fix="choose another port, or omit it"
+            str(error), what=format_parameter("port", port), fix="choose another port, or omit it"
         ) from None
 
 
 def serve(folder: Path, port: int, browser: bool) -> None:
     """Serves a folder until Ctrl-C, and opens a browser on request."""
     with server_of(folder, port) as server:
-        address = f"http://{LOCAL}:{server.server_address[1]}/"
-        results().print(address, markup=False, soft_wrap=True)
+        address = f"http://{LOCALHOST}:{server.server_address[1]}/"
+        result_console().print(address, markup=False, soft_wrap=True)
         say("schedlab: the playground is at this address. Press Ctrl-C to end it.")
         if browser:
             Thread(target=webbrowser.open, args=(address,), daemon=True).start()

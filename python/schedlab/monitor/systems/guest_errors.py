@@ -13,7 +13,7 @@ ERANGE = 34
 EPOLICY = 160
 ETUNABLE = 161
 
-_WORDS = {
+_ERROR_TEXTS = {
     EPERM: "it is not permitted",
     ENOENT: "there is no such file",
     ESRCH: "there is no such process",
@@ -21,8 +21,8 @@ _WORDS = {
     5: "its disk failed",
     7: "there are too many arguments",
     8: "the file is not a program of this machine",
-    11: "its process table is full",
-    12: "it is out of memory",
+    11: "its process table is full; end a process first",
+    12: "it is out of memory; end a process first",
     EINVAL: "invalid argument",
     24: "the control program has too many open files",
     28: "its disk is full",
@@ -35,10 +35,10 @@ _WORDS = {
 
 
 class GuestError(Refused):
-    """The guest rejected a command; `number` is an error of abi/errors.h."""
+    """The guest rejected a command; `number` is an error number of abi/errors.h."""
 
     def __init__(self, what: str, number: int, words: str = "") -> None:
         self.number = number
-        self.words = _WORDS.get(number) or words or f"error {number}"
+        self.words = _ERROR_TEXTS.get(number) or words or f"error {number}"
         super().__init__(self.words, what=what)
-        self.args = (what, number, words)  # pickle calls the constructor with these
+        self.args = (what, number, words)  # pickle passes these to the constructor

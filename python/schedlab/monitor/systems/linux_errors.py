@@ -16,4 +16,4 @@ class LinuxError(GuestError):
         self.number = number
         self.words = words or os.strerror(number)
         Refused.__init__(self, self.words, what=what)
-        self.args = (what, number, words)  # pickle calls the constructor with these
+        self.args = (what, number, words)  # pickle passes these to the constructor

@@ -18,22 +18,23 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from schedlab.base.host.parent_death import tied
-from schedlab.base.host.supervision import to_the_end
-from schedlab.machines.linux.guest import Prepared, panic_lines
-from schedlab.machines.linux.live_guest import WORKLOADS, LiveJob, prepare_live
-from schedlab.machines.outcome import indent, tail_of
-from schedlab.monitor.system import Life, Records, Refused, Setup, Status, TunableNow
+from schedlab.base.host.parent_death import complete_prefix
+from schedlab.base.host.supervision import await_completely
+from schedlab.machines.linux.guest import PreparedGuest, panic_lines
+from schedlab.machines.linux.live_guest import WORKLOADS_FOLDER, LiveJob, prepare_live
+from schedlab.machines.outcome import describe_tail, indent
+from schedlab.monitor.system import Life, Records, Refused, Setup, Status
+from schedlab.monitor.systems.compiled_palette import CompiledPalette, compile_palette
 from schedlab.monitor.systems.console import Console
 from schedlab.monitor.systems.linux_errors import LinuxError
-from schedlab.monitor.systems.linux_palette import Compiled, compile_palette
-from schedlab.monitor.systems.monitor_processes import Family
+from schedlab.monitor.systems.monitor_processes import MonitorProcesses
 from schedlab.monitor.systems.qemu_control import QemuControl
 from schedlab.monitor.systems.real_system import GuestSystem
-from schedlab.monitor.systems.status_text import parse_status, parse_tunables
+from schedlab.monitor.systems.status_text import parse_status
 from schedlab.monitor.systems.steering import Steering
 from schedlab.monitor.systems.steering_cost import SteeringCost
 from schedlab.trace.format import AttributeKind
+from schedlab.workload.loading import check_channels
 
 TICK_NS = 4_000_000
 """Tick (ns) of the guest's kernel, whose HZ is 250."""
@@ -44,7 +45,7 @@ _READ_BYTES = 1 << 16
 
 
 class LinuxGuestSystem(GuestSystem):
-    """See System. `folder` must exist and be empty; for `objects`, see LiveJob."""
+    """See System. `folder` must exist and be empty. `objects`: as in LiveJob."""
 
     name = "guest"
     end_patience_s = 20.0
@@ -55,13 +56,13 @@ class LinuxGuestSystem(GuestSystem):
         self._control = QemuControl()
         self._port: asyncio.StreamWriter | None = None
         self._listening: asyncio.Task[None] | None = None
-        self._family = Family()
-        self._compiled = Compiled()
+        self._processes = MonitorProcesses()
+        self._compiled = CompiledPalette()
 
     @property
     def monitor_pids(self) -> frozenset[int]:
-        """All processes that the monitor did not start."""
-        return self._family.monitor_pids
+        """PIDs of all processes except the processes of workloads that the monitor started."""
+        return self._processes.monitor_pids
 
     # --- beginning and end
 
@@ -69,21 +70,23 @@ class LinuxGuestSystem(GuestSystem):
         assert self._control
         ours, theirs = socket.socketpair()
         with theirs:
-            ends = (theirs.fileno(), self._control.theirs.fileno())
+            inherited = (theirs.fileno(), self._control.qemu_socket.fileno())
             await self._listen(ours)
-            prepared = await to_the_end(asyncio.to_thread(self._prepare, *ends))
-            # MachineProcess adds the prefix that ties the machine to this process.
-            await self._start(prepared.command[len(tied()) :], ends)
+            prepared = await await_completely(asyncio.to_thread(self._prepare, *inherited))
+            # MachineProcess arranges that the machine dies together with this process.
+            await self._start(prepared.command[len(complete_prefix()) :], inherited)
         await self._await_ready(START_PATIENCE_S)
-        self._family.founder = self._steer_pid
-        await self._await_trace(START_PATIENCE_S, "the guest writes no trace")
+        self._processes.steer_pid = self._steer_pid
+        await self._await_trace(
+            START_PATIENCE_S, "the guest writes no trace; read its console, and try again"
+        )
         with suppress(Refused):  # the machine may have ended; its console then gives the reason
             await self._control.connect()
 
-    def _prepare(self, steering: int, control: int) -> Prepared:
+    def _prepare(self, steering: int, control: int) -> PreparedGuest:
         """Builds, fetches and writes the guest's files; runs in a thread."""
-        place = self.folder / WORKLOADS
-        self._compiled = compile_palette(self.setup, place, TICK_NS)
+        workload_folder = self.folder / WORKLOADS_FOLDER
+        self._compiled = compile_palette(self.setup, workload_folder, TICK_NS, check_channels)
         job = LiveJob(
             policy=str(self.setup.policy),
             settings=self.setup.settings,
@@ -99,7 +102,7 @@ class LinuxGuestSystem(GuestSystem):
         reader, self._port = await asyncio.open_connection(sock=ours)
         self._steering = Steering(Console(), self._port.write, LinuxError)
         self._steering.explain_silence = lambda: "its kernel hangs, or the host gives it no time"
-        self._listening = asyncio.create_task(_hear_answers(reader, self._steering))
+        self._listening = asyncio.create_task(_read_answers(reader, self._steering))
 
     async def _close(self) -> None:
         if self._listening and self._port:
@@ -108,19 +111,19 @@ class LinuxGuestSystem(GuestSystem):
             self._port.close()
         await super()._close()
 
-    def _last_words(self, status: int) -> tuple[Life, str]:
-        if self._ending:
+    def _final_state(self, status: int) -> tuple[Life, str]:
+        if self._end_requested:
             return Life.ENDED, "it was ended"
-        return Life.FAILED, _last_words(status, self._console.tail)
+        return Life.FAILED, _end_reason(status, self._console.tail)
 
     # --- output
 
-    def _hear(self, data: bytes) -> None:
+    def _receive_output(self, data: bytes) -> None:
         self._console.feed(data)
 
-    def _look_at(self, records: Records) -> None:
-        super()._look_at(records)
-        self._family.feed(records)
+    def _inspect_records(self, records: Records) -> None:
+        super()._inspect_records(records)
+        self._processes.feed(records)
 
     # --- commands
 
@@ -131,42 +134,43 @@ class LinuxGuestSystem(GuestSystem):
             self._costs |= {pid: SteeringCost(pid) for pid in servers}
         return status
 
-    async def read_tunables(self) -> tuple[TunableNow, ...]:
-        return parse_tunables(await self._commanded().read("sched_tunables"))
-
     async def set_policy(self, policy: str) -> None:
         """Sets the policy. The first call takes seconds, because the guest's kernel verifies it."""
-        await self._commanded().execute(f"write sched_status {policy}", f"policy {policy}")
+        await self._live_steering().execute(f"write sched_status {policy}", f"policy {policy}")
 
     async def set_tunable(self, name: str, value: int) -> None:
-        await self._commanded().execute(f"write sched_tunables {name}={value}", f"{name}={value}")
+        await self._live_steering().execute(
+            f"write sched_tunables {name}={value}", f"{name}={value}"
+        )
 
     async def set_attribute(self, pid: int, kind: AttributeKind, value: int) -> None:
         word = kind.name.lower()
-        await self._commanded().execute(
+        await self._live_steering().execute(
             f"set {pid} {word} {value}", f"{word} {value} of process {pid}"
         )
 
     async def start_workload(self, name: str) -> int:
-        return await self._started(f"play {WORKLOADS}/{self._compiled.file(name).name}", name)
+        return await self._start_workload_command(
+            f"play {WORKLOADS_FOLDER}/{self._compiled.file(name).name}", name
+        )
 
     async def kill(self, pid: int) -> None:
         if pid in self.monitor_pids:
             raise Refused(f"process {pid}: the guest needs it; choose another")
-        await self._commanded().execute(f"kill {pid}", f"kill {pid}")
+        await self._live_steering().execute(f"kill {pid}", f"kill {pid}")
 
 
-async def _hear_answers(reader: asyncio.StreamReader, steering: Steering) -> None:
+async def _read_answers(reader: asyncio.StreamReader, steering: Steering) -> None:
     with suppress(OSError):
         while data := await reader.read(_READ_BYTES):
-            steering.heard(data)
+            steering.receive(data)
 
 
-def _last_words(status: int, console: str) -> str:
+def _end_reason(status: int, console: str) -> str:
     """Returns why a machine ended without a request."""
     if "Kernel panic" in console:
         return "the guest's kernel panicked:\n" + indent(panic_lines(console))
     if status < 0:
         name = signal.Signals(-status).name
-        return f"the guest's QEMU was ended by {name}" + tail_of(console)
-    return "the guest was switched off" + tail_of(console)
+        return f"the guest's QEMU was ended by {name}" + describe_tail(console)
+    return "the guest was switched off" + describe_tail(console)

@@ -22,54 +22,55 @@ from dataclasses import replace
 from pathlib import Path
 
 from schedlab.base.files.trusted_path import open_trusted
-from schedlab.base.host.supervision import to_the_end
+from schedlab.base.host.supervision import await_completely
 from schedlab.errors import MachineUnfit, SchedlabError, WrongUsage
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.machines.linux.host_fitness import need_fit_host
-from schedlab.machines.linux.parts import LINUX, build_linux
-from schedlab.machines.outcome import tail_of
-from schedlab.monitor.system import Ability, Life, Records, Refused, Setup, Status, TunableNow
+from schedlab.machines.linux.host_fitness import require_fit_host
+from schedlab.machines.linux.parts import LINUX_BUILD, build_linux
+from schedlab.machines.outcome import describe_tail
+from schedlab.monitor.system import Ability, Life, Records, Refused, Setup, Status, TunableState
+from schedlab.monitor.systems.compiled_palette import CompiledPalette, compile_palette
 from schedlab.monitor.systems.linux_kernel_log import KernelLog
-from schedlab.monitor.systems.linux_palette import Compiled, compile_palette
 from schedlab.monitor.systems.linux_server import (
-    CONTROL,
+    CONTROL_FOLDER,
     PROGRAM,
     THIS_HOST,
     ControlFiles,
-    Places,
-    Server,
+    HostPaths,
+    PolicyServer,
     find_server,
-    threads_of,
+    thread_ids,
 )
 from schedlab.monitor.systems.machine_process import MachineProcess
-from schedlab.monitor.systems.real_system import OVER, RealSystem
+from schedlab.monitor.systems.real_system import ENDED_LIVES, RealSystem
 from schedlab.monitor.systems.status_text import parse_status, parse_tunables
 from schedlab.trace.follow import Follower
 from schedlab.trace.format import AttributeKind
+from schedlab.workload.loading import check_channels
 
 START_PATIENCE_S = 150.0
 """Seconds for a start: the kernel's verifier may take two minutes for a policy."""
-_REFUSED = 2
-"""The server's exit status if the machine or the request is unfit."""
+_UNFIT_STATUS = 2
+"""Exit status of `schedlab-linux serve` if the machine or the user cannot run policies."""
 _MONITOR_THREADS_PERIOD_S = 1.0
 
 
 class LinuxHostSystem(RealSystem):
-    """See System. `folder` must exist and be empty; tests pass other `places`."""
+    """See System. `folder` must exist and be empty. `places`: paths of the host; tests pass others."""
 
-    def __init__(self, setup: Setup, folder: Path, places: Places = THIS_HOST) -> None:
+    def __init__(self, setup: Setup, folder: Path, places: HostPaths = THIS_HOST) -> None:
         super().__init__(setup, folder)
         self.abilities = frozenset({Ability.POLICY, Ability.ATTRIBUTES, Ability.START})
-        self._places = places
+        self._host_paths = places
         self._log = KernelLog(places.kernel_log)
         self._process: MachineProcess | None = None
         """The server that this monitor started; None if another one was running."""
         self._refused = False
         """True if the server rejected the machine or the request."""
-        self._server = Server(0, None, CONTROL)
-        self._files = ControlFiles(CONTROL)
-        self._compiled = Compiled()
-        self._started: dict[int, subprocess.Popen[bytes]] = {}
+        self._server = PolicyServer(0, None, CONTROL_FOLDER)
+        self._files = ControlFiles(CONTROL_FOLDER)
+        self._compiled = CompiledPalette()
+        self._workload_processes: dict[int, subprocess.Popen[bytes]] = {}
         """Started workloads by PID, which is also their session ID."""
         self._monitor_threads: frozenset[int] = frozenset()
         self._monitor_threads_read_s = 0.0
@@ -77,21 +78,21 @@ class LinuxHostSystem(RealSystem):
 
     @property
     def monitor_pids(self) -> frozenset[int]:
-        """The threads of the server and of the monitor."""
+        """Thread IDs of the policy server and of the monitor."""
         if time.monotonic() - self._monitor_threads_read_s > _MONITOR_THREADS_PERIOD_S:
             self._monitor_threads_read_s = time.monotonic()
-            ours = (os.getpid(), self._server.pid)
+            process_ids = (os.getpid(), self._server.pid)
             self._monitor_threads = frozenset(
-                tid for pid in ours for tid in threads_of(pid, self._places.proc)
+                tid for pid in process_ids for tid in thread_ids(pid, self._host_paths.proc)
             )
         return self._monitor_threads
 
     # --- beginning and end
 
     async def _begin(self) -> None:
-        server = await asyncio.to_thread(find_server, self._places)
+        server = await asyncio.to_thread(find_server, self._host_paths)
         if server is None:
-            server = await self._serve()
+            server = await self._start_server()
         elif self.setup.ignore_limits:
             raise WrongUsage(
                 f"{PROGRAM} already serves (PID {server.pid}) with its own setting",
@@ -99,20 +100,23 @@ class LinuxHostSystem(RealSystem):
                 fix=f"leave it out, or end that server with `{PROGRAM} stop` first",
             )
         self._server = server
-        self._files = ControlFiles(server.control)
-        path = self._trace_of(server)
-        # The monitor's own folder is private; other users may write to another server's folder, so
-        # the path must be trusted.
+        self._files = ControlFiles(server.control_folder)
+        path = self._trace_path(server)
+        # The monitor's own folder is private. Another server's folder may be writable by others, so
+        # its path must be checked.
         self._follower = Follower(path, opener=os.open if self._process else open_trusted)
         try:
-            await self._await_trace(START_PATIENCE_S, f"there is no trace at {path}")
+            await self._await_trace(
+                START_PATIENCE_S,
+                f"there is no trace at {path}; end the server with `{PROGRAM} stop`, and try again",
+            )
         except SchedlabError:
             if self._refused:
-                raise WrongUsage(self._message) from None
+                raise WrongUsage(self.message) from None
             raise
-        await to_the_end(asyncio.to_thread(self._prepare))
+        await await_completely(asyncio.to_thread(self._prepare))
 
-    def _trace_of(self, server: Server) -> Path:
+    def _trace_path(self, server: PolicyServer) -> Path:
         path = self.setup.source or server.trace
         if path is None:
             raise MachineUnfit(
@@ -120,7 +124,7 @@ class LinuxHostSystem(RealSystem):
                 f" with `{PROGRAM} stop`, and start it with --trace FILE --trace-queues"
             )
         try:
-            os.close(open_trusted(server.control / "sched_status", os.O_RDWR))
+            os.close(open_trusted(server.control_folder / "sched_status", os.O_RDWR))
         except OSError:  # only root may open it
             self.abilities -= {Ability.POLICY, Ability.ATTRIBUTES}
         return path
@@ -130,11 +134,11 @@ class LinuxHostSystem(RealSystem):
         assert self.header
         self.setup = replace(self.setup, tick_ns=self.header.tick_ns, cpus=self.header.cpus)
         build_linux("linux-host", "linux-workloads")
-        place = self.folder / "workloads"
-        self._compiled = compile_palette(self.setup, place, self.header.tick_ns)
-        self._record_cost_ns = record_cost_ns()
+        path = self.folder / "workloads"
+        self._compiled = compile_palette(self.setup, path, self.header.tick_ns, check_channels)
+        self.record_cost_ns = record_cost_ns()
 
-    async def _serve(self) -> Server:
+    async def _start_server(self) -> PolicyServer:
         """Starts a server. Raises MachineUnfit if the machine or the user does not allow it."""
         if os.geteuid() != 0:
             raise MachineUnfit(
@@ -142,133 +146,141 @@ class LinuxHostSystem(RealSystem):
                 "monitor with sudo, or run `sudo build/linux/schedlab-linux serve --trace"
                 " FILE --trace-queues` in another terminal"
             )
-        need_fit_host(self._places.root)
-        await to_the_end(asyncio.to_thread(build_linux, "linux-host"))
+        require_fit_host(self._host_paths.root)
+        await await_completely(asyncio.to_thread(build_linux, "linux-host"))
         trace = self.folder / TRACE_FILE
         words = ["serve", "--policy", str(self.setup.policy), "--seed", str(self.setup.seed)]
         for name, value in self.setup.settings:
             words += ["--set", f"{name}={value}"]
         words += ["--trace", str(trace), "--trace-queues"]
         words += ["--ignore-limits"] if self.setup.ignore_limits else []
-        self._process = MachineProcess(self._hear)
-        await self._process.start([str(self._places.program), *words], self.folder, ())
+        self._process = MachineProcess(self._receive_output)
+        await self._process.start([str(self._host_paths.program), *words], self.folder, ())
         self._watching = asyncio.create_task(self._watch(self._process))
-        return Server(self._process.pid, trace, CONTROL)
+        return PolicyServer(self._process.pid, trace, CONTROL_FOLDER)
 
-    def _flows(self) -> bool:
+    def _trace_has_started(self) -> bool:
         """True if the trace has begun and the server accepts commands."""
-        serves = not self._process or (self._server.control / "sched_status").exists()
-        return self.header is not None and serves
+        is_serving = not self._process or (self._server.control_folder / "sched_status").exists()
+        return self.header is not None and is_serving
 
     async def _watch(self, process: MachineProcess) -> None:
         """Waits until the server that this monitor started has ended."""
         status = await process.wait()
         self._console.close()
-        if self._ending:
-            self._life, self._message = Life.ENDED, "it was ended"
+        if self._end_requested:
+            self.life, self.message = Life.ENDED, "it was ended"
             return
-        self._refused = status == _REFUSED
+        self._refused = status == _UNFIT_STATUS
         message = f"{PROGRAM} has ended with status {status}"
-        self._life, self._message = Life.FAILED, message + tail_of(self._console.tail)
+        self.life, self.message = Life.FAILED, message + describe_tail(self._console.tail)
 
     async def _end(self) -> None:
-        self._ending = True
-        for pid, process in self._started.items():
+        self._end_requested = True
+        for pid, process in self._workload_processes.items():
             with suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGTERM)
             await asyncio.to_thread(process.wait)
-        self._started.clear()
+        self._workload_processes.clear()
         if self._process and self._watching:
             await self._process.end()
             await self._watching
-        if self._life in (Life.STARTING, Life.RUNNING):
-            self._life = Life.ENDED
+        if self.life in (Life.STARTING, Life.RUNNING):
+            self.life = Life.ENDED
         self._log.close()
 
     # --- output
 
-    def _gives_back(self) -> bool:
-        """Returns whether the trace's disk space may be freed; another server's trace is kept."""
-        return super()._gives_back() and self._process is not None
+    def _frees_trace(self) -> bool:
+        """Returns whether disk blocks of the trace may be freed after reading; not if another
+        server owns it.
+        """
+        return super()._frees_trace() and self._process is not None
 
-    def _look_at(self, records: Records) -> None:
+    def _inspect_records(self, records: Records) -> None:
         assert self._follower
-        if self._follower.ended and not self._process and self._life not in OVER:
-            self._life = Life.ENDED
-            self._message = f"{PROGRAM} has ended: the machine is in the kernel's own class"
+        if self._follower.ended and not self._process and self.life not in ENDED_LIVES:
+            self.life = Life.ENDED
+            self.message = f"{PROGRAM} has ended: the machine is in the kernel's own class"
 
     def _kill(self) -> None:
-        """Does nothing: the server ends with the monitor and returns the machine to the fair class."""
+        """Does nothing: the server ends together with the monitor, and the fair class takes over."""
 
-    def _hear(self, data: bytes) -> None:
+    def _receive_output(self, data: bytes) -> None:
         self._console.feed(data)
 
     def take_log(self) -> list[str]:
-        return [*super().take_log(), *self._log.take()]
+        return [*super().take_log(), *self._log.take_lines()]
 
     # --- commands
 
     async def read_status(self) -> Status:
-        return parse_status(await asyncio.to_thread(self._control().read, "sched_status"))
+        return parse_status(
+            await asyncio.to_thread(self._live_control_files().read, "sched_status")
+        )
 
-    async def read_tunables(self) -> tuple[TunableNow, ...]:
-        return parse_tunables(await asyncio.to_thread(self._control().read, "sched_tunables"))
+    async def read_tunables(self) -> tuple[TunableState, ...]:
+        return parse_tunables(
+            await asyncio.to_thread(self._live_control_files().read, "sched_tunables")
+        )
 
     async def set_policy(self, policy: str) -> None:
-        await self._write("sched_status", policy, f"policy {policy}")
+        await self._write_command("sched_status", policy, f"policy {policy}")
 
     async def set_tunable(self, name: str, value: int) -> None:
-        await self._write("sched_tunables", f"{name}={value}", f"{name}={value}")
+        await self._write_command("sched_tunables", f"{name}={value}", f"{name}={value}")
 
     async def set_attribute(self, pid: int, kind: AttributeKind, value: int) -> None:
         word = kind.name.lower()
         what = f"{word} {value} of process {pid}"
-        await self._write("sched_status", f"{pid} {word} {value}", what)
+        await self._write_command("sched_status", f"{pid} {word} {value}", what)
 
-    async def _write(self, file: str, line: str, what: str) -> None:
-        await asyncio.to_thread(self._control().write, file, line, what)
+    async def _write_command(self, file: str, line: str, what: str) -> None:
+        await asyncio.to_thread(self._live_control_files().write, file, line, what)
 
-    def _control(self) -> ControlFiles:
+    def _live_control_files(self) -> ControlFiles:
         self._check_alive()
         return self._files
 
     async def start_workload(self, name: str) -> int:
         """Starts a workload with the monitor's user ID."""
-        self._control()
+        self._live_control_files()
         assert self.header
         environment = {
             **os.environ,
             "WORKLOAD_TICK_US": str(self.header.tick_ns // 1000),
             "WORKLOAD_SEED": str(self.setup.seed),
-            "WORKLOAD_CONTROL": str(self._server.control),
+            "WORKLOAD_CONTROL": str(self._server.control_folder),
         }
         process = subprocess.Popen(
-            [LINUX / "play", self._compiled.file(name)],
+            [LINUX_BUILD / "play", self._compiled.file(name)],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        self._forget_the_dead()
-        self._started[process.pid] = process
+        self._forget_ended_workloads()
+        self._workload_processes[process.pid] = process
         return process.pid
 
-    def _forget_the_dead(self) -> None:
-        for pid, process in list(self._started.items()):
+    def _forget_ended_workloads(self) -> None:
+        for pid, process in list(self._workload_processes.items()):
             if process.poll() is not None:
-                del self._started[pid]
+                del self._workload_processes[pid]
 
     async def kill(self, pid: int) -> None:
-        """Kills only processes started from the monitor, because others use this machine, too."""
-        self._control()
-        self._forget_the_dead()
+        """Kills only processes that the monitor started, because others use this machine, too."""
+        self._live_control_files()
+        self._forget_ended_workloads()
         try:
             session = os.getsid(pid)
         except ProcessLookupError:
-            raise Refused(f"kill {pid}: the process has ended") from None
-        if session not in self._started:
-            raise Refused(f"kill {pid}: the monitor ends only processes that it started")
+            raise Refused(f"kill {pid}: the process has ended; choose another") from None
+        if session not in self._workload_processes:
+            raise Refused(
+                f"kill {pid}: the monitor ends only processes that it started; end it in a terminal"
+            )
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM if pid == session else signal.SIGKILL)
 
@@ -282,6 +294,8 @@ class LinuxHostSystem(RealSystem):
 
 
 def record_cost_ns() -> float:
-    """Returns the CPU time (ns) of writing one trace record, or 0 if unknown."""
-    done = subprocess.run([LINUX / "steer", "--cost"], capture_output=True, text=True, check=False)
-    return int(done.stdout) / 1000 if done.returncode == 0 else 0.0
+    """Returns the CPU time (ns) that this host needs to write one trace record; 0 if unknown."""
+    result = subprocess.run(
+        [LINUX_BUILD / "steer", "--cost"], capture_output=True, text=True, check=False
+    )
+    return int(result.stdout) / 1000 if result.returncode == 0 else 0.0

@@ -21,18 +21,20 @@ class KernelLog:
             self._descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
             os.lseek(self._descriptor, 0, os.SEEK_END)
 
-    def take(self) -> list[str]:
+    def take_lines(self) -> list[str]:
         lines: list[str] = []
         for _ in range(_LINES_MAX if self._descriptor >= 0 else 0):
             try:
                 record = os.read(self._descriptor, _RECORD_BYTES)
             except BlockingIOError:
                 break
-            except OSError:  # the next message was overwritten; the following one is readable
+            except OSError:  # the next message was overwritten; the one after it can be read
                 continue
             if not record:
                 break
-            lines += (_readable(line) for line in record.decode(errors="replace").splitlines())
+            lines += (
+                _readable_message(line) for line in record.decode(errors="replace").splitlines()
+            )
         return [line for line in lines if line]
 
     def close(self) -> None:
@@ -42,10 +44,10 @@ class KernelLog:
             self._descriptor = -1
 
 
-def _readable(record: str) -> str:
+def _readable_message(record: str) -> str:
     """Converts "6,339,5140900,-;words" to the time in seconds and the words.
 
-    Returns "" for lines that begin with a blank: they hold details for programs.
+    Returns "" for lines that begin with a blank, which hold details for programs.
     """
     head, semicolon, words = record.partition(";")
     fields = head.split(",")

@@ -15,40 +15,40 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from schedlab.base.host.parent_death import tied
-from schedlab.base.host.supervision import end_group, signal_group, to_the_end
+from schedlab.base.host.parent_death import complete_prefix
+from schedlab.base.host.supervision import await_completely, end_group, signal_group
 
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 16
-_REST_S = 0.002
+_READ_PAUSE_S = 0.002
 """Pause between reads (s), because machines write single characters."""
 
 
 class MachineProcess:
-    """A machine's process. `heard` receives its output from `start` until it has ended."""
+    """The process of a machine. Calls `heard` with each piece of its output."""
 
     def __init__(self, heard: Callable[[bytes], object]) -> None:
-        self._heard = heard
+        self._on_output = heard
         self._loop = asyncio.get_running_loop()
         self._output = -1
-        self._resting: asyncio.TimerHandle | None = None
+        self._read_timer: asyncio.TimerHandle | None = None
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self, command: Sequence[str], folder: Path, inherited: Sequence[int]) -> None:
         """Starts the process. Raises OSError if that fails."""
-        self._output, theirs = os.pipe()
+        self._output, machine_end = os.pipe()
         os.set_blocking(self._output, False)
         with suppress(OSError):  # the default size suffices
             if hasattr(fcntl, "F_SETPIPE_SZ"):
                 fcntl.fcntl(self._output, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         try:
             self._process = await asyncio.create_subprocess_exec(
-                *tied(),
+                *complete_prefix(),
                 *command,
                 cwd=folder,
                 stdin=asyncio.subprocess.PIPE,
-                stdout=theirs,
-                stderr=theirs,
+                stdout=machine_end,
+                stderr=machine_end,
                 pass_fds=inherited,
                 start_new_session=True,
             )
@@ -56,8 +56,8 @@ class MachineProcess:
             os.close(self._output)
             raise
         finally:
-            os.close(theirs)
-        self._listen()
+            os.close(machine_end)
+        self._await_output()
 
     @property
     def pid(self) -> int:
@@ -82,26 +82,26 @@ class MachineProcess:
         assert self._process
         status = await self._process.wait()
         signal_group(self.pid, signal.SIGKILL)  # remaining children
-        self._hear_the_rest()
+        self._read_rest()
         return status
 
     async def end(self) -> None:
         """Ends the machine, by force if necessary, even if it is stopped."""
         assert self._process
         self.signal(signal.SIGCONT)
-        await to_the_end(end_group(self._process))
+        await await_completely(end_group(self._process))
 
     # --- output
 
-    def _listen(self) -> None:
-        self._resting = None
+    def _await_output(self) -> None:
+        self._read_timer = None
         if self._output >= 0:
             self._loop.add_reader(self._output, self._read)
 
     def _read(self) -> None:
         self._loop.remove_reader(self._output)
         if self._read_once():
-            self._resting = self._loop.call_later(_REST_S, self._listen)
+            self._read_timer = self._loop.call_later(_READ_PAUSE_S, self._await_output)
 
     def _read_once(self) -> bool:
         """Returns False at the end of the output."""
@@ -110,18 +110,18 @@ class MachineProcess:
         except BlockingIOError:
             return True
         if data:
-            self._heard(data)
+            self._on_output(data)
         return bool(data)
 
-    def _hear_the_rest(self) -> None:
-        """Reads the remaining output; the machine's end of the pipe is closed."""
+    def _read_rest(self) -> None:
+        """Reads output that is still in the pipe after the machine has closed its end."""
         if self._output < 0:
             return
         self._loop.remove_reader(self._output)
-        if self._resting:
-            self._resting.cancel()
+        if self._read_timer:
+            self._read_timer.cancel()
         with suppress(BlockingIOError):
             while data := os.read(self._output, _READ_BYTES):
-                self._heard(data)
+                self._on_output(data)
         os.close(self._output)
         self._output = -1

@@ -7,17 +7,18 @@ from schedlab.monitor.system import Records
 from schedlab.trace.format import Kind
 
 
-class Family:
-    """Separates the descendants of processes started by `steer` from all other processes.
+class MonitorProcesses:
+    """Separates workload processes from the monitor's, by the forks in a guest's trace.
 
-    The others belong to the monitor: kernel threads, init, the policy server, `steer` itself. An
-    ended process stays known until its PID is reused, because later records may refer to it.
+    Workload processes are the descendants of processes that `steer` started. All others belong to
+    the monitor: kernel threads, init, the policy server, `steer` itself. An ended process stays
+    known until its PID is reused, because later records may refer to it.
     """
 
     def __init__(self) -> None:
-        self.founder = 0
+        self.steer_pid = 0
         """PID of `steer`; 0 before it can start processes."""
-        self._started: set[int] = set()
+        self._workload_pids: set[int] = set()
         self._monitor_pids: set[int] = set()
         self._monitor_pids_snapshot: frozenset[int] | None = frozenset()
 
@@ -30,24 +31,29 @@ class Family:
     def feed(self, records: Records) -> None:
         """Processes the next records in sequence order."""
         kinds = records["kind"]
-        comers = records[(kinds == Kind.FORK) | (kinds == Kind.FOUND)]
-        rows = zip(*(comers[name].tolist() for name in _FIELDS), strict=True)
+        new_processes = records[(kinds == Kind.FORK) | (kinds == Kind.FOUND)]
+        rows = zip(*(new_processes[name].tolist() for name in _FIELDS), strict=True)
         for kind, process, first, second in rows:
             if kind == Kind.FOUND:
-                self._add(process, started=False)
+                self._add(process, is_workload=False)
             else:
-                self._add(first, self._is_start(process, second) or process in self._started)
+                self._add(
+                    first,
+                    self._is_workload_start(process, second) or process in self._workload_pids,
+                )
 
-    def _is_start(self, parent: int, thread_of: int) -> bool:
-        """Returns whether `steer` forked a process, not a thread."""
-        return self.founder != 0 and parent == self.founder and thread_of != self.founder
+    def _is_workload_start(self, parent: int, thread_of: int) -> bool:
+        """Returns whether a fork is the start of a workload: `steer` forked a process, not a thread."""
+        return self.steer_pid != 0 and parent == self.steer_pid and thread_of != self.steer_pid
 
-    def _add(self, pid: int, started: bool) -> None:
-        current, other = (
-            (self._started, self._monitor_pids) if started else (self._monitor_pids, self._started)
+    def _add(self, pid: int, is_workload: bool) -> None:
+        joined_set, left_set = (
+            (self._workload_pids, self._monitor_pids)
+            if is_workload
+            else (self._monitor_pids, self._workload_pids)
         )
-        current.add(pid)
-        other.discard(pid)
+        joined_set.add(pid)
+        left_set.discard(pid)
         self._monitor_pids_snapshot = None
 
 

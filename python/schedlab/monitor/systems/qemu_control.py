@@ -22,25 +22,30 @@ class QemuControl:
     """QEMU's machine protocol (QMP) over a socket pair that no other process can open."""
 
     def __init__(self) -> None:
-        self._ours, self.theirs = socket.socketpair()
-        """QEMU inherits `theirs`."""
+        self._monitor_socket, self.qemu_socket = socket.socketpair()
+        """QEMU inherits `qemu_socket`."""
         self._client = QMPClient("schedlab")
 
     async def connect(self) -> None:
         """Connects once the guest runs. Raises Refused if QEMU does not answer."""
-        self.theirs.close()
-        self._pass_over_greetings()
+        self.qemu_socket.close()
+        self._drop_earlier_greetings()
         try:
-            await asyncio.wait_for(self._client.connect(self._ours), _ANSWER_SECONDS)
+            await asyncio.wait_for(self._client.connect(self._monitor_socket), _ANSWER_SECONDS)
         except _FAILURES as error:
-            raise Refused(f"QEMU does not answer: {error}") from None
+            raise Refused(
+                f"QEMU does not answer: {error or 'time is over'}",
+                fix="restart this system; if that fails, update QEMU",
+            ) from None
 
-    def _pass_over_greetings(self) -> None:
-        """Drops all greetings but the last one; earlier ones come from a QEMU that ended before a restart."""
+    def _drop_earlier_greetings(self) -> None:
+        """Drops all greetings except the last; earlier ones come from a QEMU that exited before a restart."""
         with suppress(BlockingIOError):
-            greeting = self._ours.recv(_GREETINGS_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-            earlier = greeting.rstrip().rfind(b"\n") + 1
-            self._ours.recv(earlier, socket.MSG_DONTWAIT)
+            greeting = self._monitor_socket.recv(
+                _GREETINGS_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT
+            )
+            earlier_bytes = greeting.rstrip().rfind(b"\n") + 1
+            self._monitor_socket.recv(earlier_bytes, socket.MSG_DONTWAIT)
 
     async def pause(self) -> None:
         """Raises Refused if QEMU does not pause."""
@@ -53,11 +58,13 @@ class QemuControl:
         """Closes the connection in any state."""
         with suppress(QMPError, OSError, EOFError):
             await self._client.disconnect()
-        self._ours.close()
-        self.theirs.close()
+        self._monitor_socket.close()
+        self.qemu_socket.close()
 
     async def _execute(self, command: str) -> None:
         try:
             await asyncio.wait_for(self._client.execute(command), _ANSWER_SECONDS)
         except _FAILURES as error:
-            raise Refused(f"QEMU rejects `{command}`: {error or 'no answer'}") from None
+            raise Refused(
+                f"QEMU rejects `{command}`: {error or 'no answer'}", fix="restart this system"
+            ) from None

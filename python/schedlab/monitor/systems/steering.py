@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Sends commands to the program `steer` (user/programs/steer.c) of a machine, over its console.
+"""Sends commands over a guest's console to its program `steer` (user/programs/steer.c).
 
-Only one command is pending at a time, so that a timeout can be attributed to it.
+Only one command is pending at a time, so that a timeout belongs to a known command.
 """
 
 from __future__ import annotations
@@ -12,22 +12,29 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from schedlab.monitor.system import Refused
-from schedlab.monitor.systems.console import Answer, Console, Done, Failed, Line, Ready
+from schedlab.monitor.systems.console import (
+    Answer,
+    CommandDone,
+    CommandFailed,
+    Console,
+    SteerReady,
+    TextLine,
+)
 from schedlab.monitor.systems.guest_errors import GuestError
 
-PATIENCE_S = 20.0
-"""Host seconds without an answer while the machine runs."""
-PAUSED_PATIENCE_S = 2.0
-"""Host seconds without an answer while the machine is paused."""
-COMMAND_MAX = 120
+ANSWER_TIMEOUT_S = 20.0
+"""Host seconds to wait for an answer while the machine runs."""
+PAUSED_ANSWER_TIMEOUT_S = 2.0
+"""Host seconds to wait for an answer while the machine is paused."""
+COMMAND_CHARACTERS_MAX = 120
 """Characters of a command; the kernel accepts lines of 127."""
-UNANSWERED_MAX = 8
-"""Maximum number of unanswered commands, which together must fit the console's buffer of 4,096 characters."""
-_LOOK_S = 0.25
+UNANSWERED_COMMANDS_MAX = 8
+"""Maximum number of unanswered commands; together they must fit the console's 4,096 characters."""
+_POLL_S = 0.25
 
 
 class Stopwatch:
-    """Measures the host time during which the machine ran."""
+    """Measures for how long (host seconds) the machine has run, without its pauses."""
 
     def __init__(self) -> None:
         self._begin = time.monotonic()
@@ -35,7 +42,7 @@ class Stopwatch:
         self._paused_since: float | None = None
 
     @property
-    def ran_s(self) -> float:
+    def run_time_s(self) -> float:
         return time.monotonic() - self._begin - self._paused_s - self.paused_s
 
     @property
@@ -53,21 +60,21 @@ class Stopwatch:
 
 
 @dataclass
-class _Pending:
-    """A pending command."""
+class _PendingCommand:
+    """A command that was sent but not answered."""
 
     number: int
-    done: asyncio.Future[Done]
-    heard_s: float
+    answer: asyncio.Future[CommandDone]
+    last_answer_s: float
     """Stopwatch time of the last sign of life: an answer line, or the command itself."""
     lines: list[str] = field(default_factory=list)
 
 
 class Steering:
-    """The commands of one machine.
+    """Sends commands to one machine and matches their answers.
 
-    `write` passes bytes to its console without waiting; `refusal` translates its kernel's error
-    numbers.
+    `write` passes bytes to the machine's console without waiting. `refusal` is the exception class
+    that translates its kernel's error numbers.
     """
 
     def __init__(
@@ -79,134 +86,144 @@ class Steering:
         self._console = console
         self._write = write
         self._refusal = refusal
-        self._turn = asyncio.Lock()
-        self._pending: _Pending | None = None
-        self._typed = 0
+        self._command_lock = asyncio.Lock()
+        self._pending: _PendingCommand | None = None
+        self._sent_commands = 0
         """Number of the last command."""
-        self._answered = 0
+        self._answered_commands = 0
         """Number of the last answered command."""
-        self._over = ""
+        self._end_reason = ""
         self.stopwatch = Stopwatch()
         self.explain_silence: Callable[[], str] = lambda: ""
         """Returns why a machine does not answer, for error messages."""
-        self._ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
+        self._ready: asyncio.Future[SteerReady] = asyncio.get_running_loop().create_future()
 
-    def heard(self, data: bytes) -> None:
+    def receive(self, data: bytes) -> None:
         """Receives console output."""
         for answer in self._console.feed(data):
-            self._take(answer)
+            self._receive_answer(answer)
 
     def fail(self, why: str) -> None:
-        """Fails the pending command and all later ones, because the machine has ended."""
-        self._over = self._over or why
-        if self._pending and not self._pending.done.done():
-            self._pending.done.set_exception(Refused(why))
+        """Fails the pending command, and all later ones, with the reason `why`."""
+        self._end_reason = self._end_reason or why
+        if self._pending and not self._pending.answer.done():
+            self._pending.answer.set_exception(Refused(why))
         if not self._ready.done():
             self._ready.set_exception(Refused(why))
-            self._ready.exception()  # avoids a warning if no task waits
+            self._ready.exception()  # prevents Python's warning about an exception that no task awaits
 
-    async def wait_ready(self, timeout_s: float) -> Ready:
+    async def wait_ready(self, timeout_s: float) -> SteerReady:
         """Waits until `steer` accepts commands.
 
         Raises Refused if the machine ends or after `timeout_s` seconds.
         """
         await asyncio.wait([self._ready], timeout=timeout_s)
         if not self._ready.done():
-            raise Refused(f"its program `steer` did not start within {timeout_s:.0f} s")
+            raise Refused(
+                f"its program `steer` did not start within {timeout_s:.0f} s; restart this system"
+            )
         return self._ready.result()
 
     async def read(self, file: str) -> str:
         """Returns the text of sched_status or sched_tunables."""
-        pending = await self._ask(f"read {file}", f"{file} cannot be read")
+        pending = await self._execute(f"read {file}", f"{file} cannot be read")
         return "".join(f"{line}\n" for line in pending.lines)
 
     async def execute(self, command: str, what: str) -> int | None:
-        """Executes a command and returns the number in its answer, if any.
+        """Executes a command, and returns the number in its answer, if any.
 
         Raises GuestError if the guest rejects the command, and Refused if the command cannot be
-        sent or is not answered. The message begins with `what`.
+        sent or is not answered. `what` describes the action at the start of error messages.
         """
-        pending = await self._ask(command, what)
-        return pending.done.result().value
+        pending = await self._execute(command, what)
+        return pending.answer.result().value
 
-    def type_end(self) -> None:
-        """Requests the machine's end; no answer follows."""
-        if not self._over:
-            self._type("end")
+    def request_end(self) -> None:
+        """Asks `steer` to end the machine; there is no answer."""
+        if not self._end_reason:
+            self._send("end")
 
     # --- sending a command
 
-    async def _ask(self, command: str, what: str) -> _Pending:
-        if len(command) > COMMAND_MAX or not (command.isascii() and command.isprintable()):
+    async def _execute(self, command: str, what: str) -> _PendingCommand:
+        if len(command) > COMMAND_CHARACTERS_MAX or not (
+            command.isascii() and command.isprintable()
+        ):
             raise Refused(
-                f"{what}: {command[:COMMAND_MAX]!r} cannot be sent: it is too long or has "
-                "characters that are not printable"
+                f"{what}: {command[:COMMAND_CHARACTERS_MAX]!r} cannot be sent; use at most {COMMAND_CHARACTERS_MAX} "
+                "printable ASCII characters"
             )
         try:
-            await asyncio.wait_for(self._turn.acquire(), PATIENCE_S)
+            await asyncio.wait_for(self._command_lock.acquire(), ANSWER_TIMEOUT_S)
         except (TimeoutError, asyncio.TimeoutError):
             raise Refused(f"{what}: earlier commands are not answered yet; try again") from None
         try:
-            return await self._ask_in_turn(command, what)
+            return await self._execute_in_turn(command, what)
         finally:
-            self._turn.release()
+            self._command_lock.release()
 
-    async def _ask_in_turn(self, command: str, what: str) -> _Pending:
-        if self._over:
-            raise Refused(f"{what}: {self._over}")
-        if self._typed - self._answered >= UNANSWERED_MAX:
-            raise Refused(f"{what}: the last {UNANSWERED_MAX} commands are not answered")
-        done: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
-        pending = _Pending(self._type(command), done, self.stopwatch.ran_s)
+    async def _execute_in_turn(self, command: str, what: str) -> _PendingCommand:
+        if self._end_reason:
+            raise Refused(f"{what}: {self._end_reason}")
+        if self._sent_commands - self._answered_commands >= UNANSWERED_COMMANDS_MAX:
+            raise Refused(
+                f"{what}: the last {UNANSWERED_COMMANDS_MAX} commands are not answered; restart this system"
+            )
+        done: asyncio.Future[CommandDone] = asyncio.get_running_loop().create_future()
+        pending = _PendingCommand(self._send(command), done, self.stopwatch.run_time_s)
         self._pending = pending
         try:
-            await self._await(pending, what)
+            await self._await_answer(pending, what)
         except GuestError as error:
             raise self._refusal(what, error.number, error.words) from None
         finally:
             self._pending = None
         return pending
 
-    def _type(self, command: str) -> int:
-        self._typed += 1
-        self._write(f"@@ {self._typed} {command}\n".encode())
-        return self._typed
+    def _send(self, command: str) -> int:
+        self._sent_commands += 1
+        self._write(f"@@ {self._sent_commands} {command}\n".encode())
+        return self._sent_commands
 
-    async def _await(self, pending: _Pending, what: str) -> None:
-        while not pending.done.done():
-            await asyncio.wait([pending.done], timeout=_LOOK_S)
-            if pending.done.done():
+    async def _await_answer(self, pending: _PendingCommand, what: str) -> None:
+        while not pending.answer.done():
+            await asyncio.wait([pending.answer], timeout=_POLL_S)
+            if pending.answer.done():
                 break
-            if self.stopwatch.paused_s > PAUSED_PATIENCE_S:
+            if self.stopwatch.paused_s > PAUSED_ANSWER_TIMEOUT_S:
                 raise Refused(
-                    f"{what}: the machine is paused and will execute the command when it resumes"
+                    f"{what}: the machine is paused; resume it, and it will execute the command"
                 )
-            if self.stopwatch.ran_s - pending.heard_s > PATIENCE_S:
-                silence = f"it has not answered for {PATIENCE_S:.0f} s, and may do it later"
+            if self.stopwatch.run_time_s - pending.last_answer_s > ANSWER_TIMEOUT_S:
+                silence = f"no answer for {ANSWER_TIMEOUT_S:.0f} s; wait, or restart this system"
                 raise Refused(
                     "; ".join(filter(None, (f"{what}: {silence}", self.explain_silence())))
                 )
-        pending.done.result()
+        pending.answer.result()
 
     # --- receiving the answer
 
-    def _take(self, answer: Answer) -> None:
-        """Handles an answer; answers to abandoned commands are dropped."""
-        if isinstance(answer, Ready):
+    def _receive_answer(self, answer: Answer) -> None:
+        """Passes an answer to the pending command; drops answers to commands that timed out."""
+        if isinstance(answer, SteerReady):
             if not self._ready.done():
                 self._ready.set_result(answer)
             return
-        if not isinstance(answer, Line):
-            self._answered = max(self._answered, min(answer.number, self._typed))
+        if not isinstance(answer, TextLine):
+            self._answered_commands = max(
+                self._answered_commands, min(answer.number, self._sent_commands)
+            )
         pending = self._pending
-        if pending and pending.number == answer.number and not pending.done.done():
-            pending.heard_s = self.stopwatch.ran_s
-            self._complete(pending, answer)
+        if pending and pending.number == answer.number and not pending.answer.done():
+            pending.last_answer_s = self.stopwatch.run_time_s
+            self._complete_command(pending, answer)
 
-    def _complete(self, pending: _Pending, answer: Line | Done | Failed) -> None:
-        if isinstance(answer, Line):
+    def _complete_command(
+        self, pending: _PendingCommand, answer: TextLine | CommandDone | CommandFailed
+    ) -> None:
+        if isinstance(answer, TextLine):
             pending.lines.append(answer.text)
-        elif isinstance(answer, Done):
-            pending.done.set_result(answer)
+        elif isinstance(answer, CommandDone):
+            pending.answer.set_result(answer)
         else:
-            pending.done.set_exception(self._refusal("", answer.error, answer.words))
+            pending.answer.set_exception(self._refusal("", answer.error, answer.words))

@@ -11,11 +11,11 @@ import numpy as np
 from schedlab.monitor.system import Records
 from schedlab.trace.format import Kind
 
-SHARE_MAX = 0.02
+CPU_SHARE_MAX = 0.02
 """Fraction of one CPU that `steer` may use."""
-BUSY_MAX = 0.25
-"""Fraction of the host's time that may be spent on status requests, which block other commands."""
-PERIOD_S = (1.0, 60.0)
+REQUEST_TIME_SHARE_MAX = 0.25
+"""Fraction of the host's time that may be spent on status requests, because they delay commands."""
+PERIOD_RANGE_S = (1.0, 60.0)
 """Minimum and maximum interval (host seconds) between status requests."""
 
 
@@ -28,7 +28,7 @@ class SteeringCost:
         """Sum of its leaving times minus the sum of its entering times on CPUs (ns)."""
         self._running = False
         self._now_ns = 0
-        self._last_request: _Moment | None = None
+        self._last_request: _StatusRequest | None = None
         self._period_s = 0.0
         """The interval (s) that follows from SHARE_MAX alone."""
         self._answer_s = 0.0
@@ -49,38 +49,39 @@ class SteeringCost:
             self._running = bool(enters[rows[-1]])
 
     @property
-    def ran_ns(self) -> int:
+    def run_time_ns(self) -> int:
         return self._left_ns + (self._now_ns if self._running else 0)
 
     @property
     def period_s(self) -> float:
-        """Interval (host seconds) between status requests that satisfies SHARE_MAX and BUSY_MAX."""
-        needed_s = max(self._period_s, self._answer_s / BUSY_MAX)
-        return min(max(needed_s, PERIOD_S[0]), PERIOD_S[1])
+        """Minimum interval (host seconds) between status requests, which observes SHARE_MAX and BUSY_MAX."""
+        needed_s = max(self._period_s, self._answer_s / REQUEST_TIME_SHARE_MAX)
+        return min(max(needed_s, PERIOD_RANGE_S[0]), PERIOD_RANGE_S[1])
 
     def note_request(self) -> None:
-        """Notes a status request, and computes the interval from the cost of the previous one.
+        """Notes a status request, and computes `period_s` from the cost of the previous request.
 
-        An answer costs the same at any rate, so half the requests use half the share.
+        The cost of an answer does not depend on the rate. So twice the interval costs half the
+        share.
         """
-        now = _Moment(time.monotonic(), self._now_ns, self.ran_ns)
+        now = _StatusRequest(time.monotonic(), self._now_ns, self.run_time_ns)
         last, self._last_request = self._last_request, now
-        if last and now.theirs_ns > last.theirs_ns:
-            share = (now.ran_ns - last.ran_ns) / (now.theirs_ns - last.theirs_ns)
-            needed_s = (now.ours_s - last.ours_s) * share / SHARE_MAX
-            self._period_s = min(max(needed_s, self._period_s / 2), PERIOD_S[1])
+        if last and now.guest_ns > last.guest_ns:
+            share = (now.run_time_ns - last.run_time_ns) / (now.guest_ns - last.guest_ns)
+            needed_s = (now.host_s - last.host_s) * share / CPU_SHARE_MAX
+            self._period_s = min(max(needed_s, self._period_s / 2), PERIOD_RANGE_S[1])
 
-    def answered(self) -> None:
+    def note_answer(self) -> None:
         """Notes the arrival of the answer."""
         if self._last_request:
-            self._answer_s = time.monotonic() - self._last_request.ours_s
+            self._answer_s = time.monotonic() - self._last_request.host_s
 
 
 @dataclass(frozen=True)
-class _Moment:
-    """The moment of a status request."""
+class _StatusRequest:
+    """Host and guest times at a status request."""
 
-    ours_s: float
-    theirs_ns: int
-    ran_ns: int
-    """Running time (ns) of the process."""
+    host_s: float
+    guest_ns: int
+    run_time_ns: int
+    """CPU time (ns) that `steer` has used."""

@@ -17,31 +17,31 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Footer, RichLog, Static, TabbedContent, TabPane
 
-from schedlab.analysis.explanation.waits import QUEUED
+from schedlab.analysis.explanation.waits import QUEUED_KINDS
 from schedlab.base.display.activity import begin_display
 from schedlab.base.display.names import visible
 from schedlab.errors import SchedlabError
-from schedlab.monitor.commands import perform
+from schedlab.monitor.commands import perform_command
 from schedlab.monitor.frames import Explanation, Frame
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Refused
 from schedlab.monitor.terminal import pictures
-from schedlab.monitor.terminal.dialogs import Ask, Choose, TextDialog
+from schedlab.monitor.terminal.dialogs import ChoiceDialog, TextDialog, TextEntryDialog
 from schedlab.monitor.terminal.process_table import ProcessTable
 from schedlab.monitor.terminal.views import SystemView
-from schedlab.monitor.terminal_feed import Screen
+from schedlab.monitor.terminal_feed import TerminalScreen
 
-_SPANS_NS = tuple(step * 10**power for power in range(4, 11) for step in (1, 2, 5))
-"""Lengths of the timeline (ns), from 10 µs to 50 s."""
+_TIMELINE_SPANS_NS = tuple(step * 10**power for power in range(4, 11) for step in (1, 2, 5))
+"""Selectable lengths (ns) of the timeline, from 10 µs to 50 s."""
 _SPEEDS = (0.001, 0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0, 0.0)
-"""0 means as fast as possible."""
+"""Selectable speeds; 0 means as fast as possible."""
 _ATTRIBUTES = (
     ("priority", "0, the highest, to 10"),
     ("tickets", "1 to 1,000,000"),
     ("weight", "1 to 10"),
 )
 
-HELP = """\
+HELP_TEXT = """\
 space  pause, continue         p  policy            1-4  select a system
 [ ]    slower, faster          t  tunable           F2-F8 select a view
 + -    zoom the time line      a  attribute         < >  sort by another column
@@ -99,12 +99,12 @@ class MonitorApp(App[None]):
         self.session = session
         self.views = {letter: SystemView(letter) for letter in session.systems}
         self.current = next(iter(self.views))
-        self.span = _SPANS_NS.index(1_000_000_000)
+        self.span_index = _TIMELINE_SPANS_NS.index(1_000_000_000)
         self.explanation: Explanation | None = None
-        self.blamed: dict[str, Any] | None = None
+        self.wait_breakdown: dict[str, Any] | None = None
         """The breakdown of the chosen process's longest waits."""
-        self._logged = dict.fromkeys(self.views, 0)
-        self._frames: Screen | None = None
+        self._logged_lines = dict.fromkeys(self.views, 0)
+        self._screen: TerminalScreen | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(id="heads")
@@ -126,19 +126,19 @@ class MonitorApp(App[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        self._frames = Screen(self.session, self.show)
+        self._screen = TerminalScreen(self.session, self.show)
         self.query_one(ProcessTable).focus()
 
     def on_unmount(self) -> None:
-        if self._frames:
-            self._frames.close()
+        if self._screen:
+            self._screen.close()
 
     # --- input
 
     def show(self, frames: Sequence[Frame]) -> None:
         """Takes the next frames and redraws."""
         for frame in frames:
-            self.views[frame["system"]].take(frame)
+            self.views[frame["system"]].add_frame(frame)
         if self.is_running:
             self.draw()
 
@@ -152,34 +152,37 @@ class MonitorApp(App[None]):
     def draw(self) -> None:
         """Draws heads, meters and the open tab."""
         heads = [
-            pictures.head(system, system is self.current_view) for system in self.views.values()
+            pictures.draw_head(system, system is self.current_view)
+            for system in self.views.values()
         ]
         picture = heads[0]
         for head in heads[1:]:
             picture.append("\n").append_text(head)
         self.query_one("#heads", Static).update(picture)
         width = self.size.width - 4
-        self.query_one("#meters", Static).update(pictures.meters(self.current_view, width))
+        self.query_one("#meters", Static).update(pictures.draw_meters(self.current_view, width))
         tab = self.query_one(TabbedContent).active
         if tab == "processes" and self.current_view.frame is not None:
             self.query_one(ProcessTable).show(self.current_view.frame["processes"])
         elif tab == "console":
             self.draw_log()
-        elif tab in self.pictures:
-            drawn = self.pictures[tab](width - 2)
+        elif tab in self.tab_pictures:
+            drawn = self.tab_pictures[tab](width - 2)
             self.query_one(f"#{tab}-picture", Static).update(drawn)
 
     @property
-    def pictures(self) -> dict[str, Callable[[int], RenderableType]]:
-        """Functions that draw each tab for a width in columns."""
+    def tab_pictures(self) -> dict[str, Callable[[int], RenderableType]]:
+        """Functions that draw each tab, given a width in columns."""
         return {
-            "timeline": lambda width: pictures.time_line(
-                self.current_view, width, _SPANS_NS[self.span]
+            "timeline": lambda width: pictures.draw_timeline(
+                self.current_view, width, _TIMELINE_SPANS_NS[self.span_index]
             ),
-            "queues": lambda width: pictures.queues(self.current_view),
-            "metrics": lambda width: pictures.figures(list(self.views.values())),
-            "waits": lambda width: pictures.waits(self.explanation, self.blamed, width),
-            "decisions": lambda width: pictures.decisions(
+            "queues": lambda width: pictures.draw_queues(self.current_view),
+            "metrics": lambda width: pictures.metrics_table(list(self.views.values())),
+            "waits": lambda width: pictures.draw_waits(
+                self.explanation, self.wait_breakdown, width
+            ),
+            "decisions": lambda width: pictures.decisions_table(
                 self.current_view, max(self.size.height - 8, 5)
             ),
         }
@@ -187,20 +190,22 @@ class MonitorApp(App[None]):
     def draw_log(self) -> None:
         """Appends new log lines."""
         log = self.query_one("#log", RichLog)
-        new = self.current_view.lines - self._logged[self.current]
+        new = self.current_view.line_count - self._logged_lines[self.current]
         for line in list(self.current_view.log)[-new:] if new else []:
             log.write(line)
-        self._logged[self.current] = self.current_view.lines
+        self._logged_lines[self.current] = self.current_view.line_count
 
     # --- commands
 
-    async def ask(self, do: str, system: str = "", **what: Any) -> Any:
-        """Sends a command to `system` or the current system.
+    async def perform(self, do: str, system: str = "", **what: Any) -> Any:
+        """Sends a command to a system (by default, the current one) and returns the result.
 
-        Returns None, and shows the error, if it fails.
+        If the command fails, shows the error and returns None.
         """
         try:
-            return await perform(self.session, {"do": do, "system": system or self.current, **what})
+            return await perform_command(
+                self.session, {"do": do, "system": system or self.current, **what}
+            )
         except SchedlabError as error:
             self.notify(visible(str(error)), severity="error", timeout=10, markup=False)
             return None
@@ -211,18 +216,18 @@ class MonitorApp(App[None]):
 
     async def action_pause(self) -> None:
         frame = self.current_view.frame
-        await self.ask("resume" if frame is not None and frame["paused"] else "pause", "*")
+        await self.perform("resume" if frame is not None and frame["paused"] else "pause", "*")
 
     async def action_speed(self, by: int) -> None:
         speeds = [*_SPEEDS]
         nearest = min(range(len(speeds)), key=lambda at: abs(speeds[at] - self.session.pace))
         speed = speeds[min(max(nearest + by, 0), len(speeds) - 1)]
-        await self.ask("pace", "*", speed=speed)
+        await self.perform("pace", "*", speed=speed)
         if self.session.pace == speed:
             self.show_message("as fast as it goes" if speed == 0 else f"speed {speed:g}")
 
     def action_zoom(self, by: int) -> None:
-        self.span = min(max(self.span + by, 0), len(_SPANS_NS) - 1)
+        self.span_index = min(max(self.span_index + by, 0), len(_TIMELINE_SPANS_NS) - 1)
         self.draw()
 
     def action_policy(self, system: str) -> None:
@@ -232,15 +237,17 @@ class MonitorApp(App[None]):
             for name, preset in policy["presets"].items():
                 options.append((f"{policy['name']}:{name}", preset["meaning"]))
         frame = self.current_view.frame
-        screen = Choose("policy", options, frame["policy"] if frame is not None else "")
-        self.push_screen(screen, lambda chosen: self.soon(self.set_policy(chosen, system)))
+        screen = ChoiceDialog("policy", options, frame["policy"] if frame is not None else "")
+        self.push_screen(
+            screen, lambda chosen: self.run_in_background(self.set_policy(chosen, system))
+        )
 
-    async def set_policy(self, chosen: str | None, system: str) -> None:
-        if chosen:
-            await self.ask("policy", system, policy=chosen)
+    async def set_policy(self, policy: str | None, system: str) -> None:
+        if policy:
+            await self.perform("policy", system, policy=policy)
 
     async def action_tunable(self, system: str) -> None:
-        tunables = await self.ask("tunables")
+        tunables = await self.perform("tunables")
         if not tunables:
             self.show_message("the policy has no tunables")
             return
@@ -251,22 +258,24 @@ class MonitorApp(App[None]):
             )
             for tunable in tunables
         ]
-        self.push_screen(Choose("tunable", options), lambda chosen: self.ask_value(chosen, system))
+        self.push_screen(
+            ChoiceDialog("tunable", options), lambda chosen: self.ask_value(chosen, system)
+        )
 
     def ask_value(self, chosen: str | None, system: str) -> None:
         if chosen:
             name, _, value = chosen.partition("=")
             self.push_screen(
-                Ask(f"{name}: the value", value),
-                lambda text: self.soon(self.set_tunable(name, text, system)),
+                TextEntryDialog(f"{name}: the value", value),
+                lambda text: self.run_in_background(self.set_tunable(name, text, system)),
             )
 
     async def set_tunable(self, name: str, text: str | None, system: str) -> None:
-        number = self.number(text)
+        number = self.parse_number(text)
         if number is not None:
-            await self.ask("tunable", system, name=name, value=number)
+            await self.perform("tunable", system, name=name, value=number)
 
-    def number(self, text: str | None) -> int | None:
+    def parse_number(self, text: str | None) -> int | None:
         """Parses an integer; returns None for an empty or invalid text, and reports the latter."""
         if not text:
             return None
@@ -277,12 +286,12 @@ class MonitorApp(App[None]):
             return None
 
     def action_attribute(self) -> None:
-        pid = self.query_one(ProcessTable).chosen
+        pid = self.query_one(ProcessTable).chosen_pid
         if not pid:
             self.show_message("choose a process in the table first")
             return
         self.push_screen(
-            Choose(f"attribute of process {pid}", _ATTRIBUTES),
+            ChoiceDialog(f"attribute of process {pid}", _ATTRIBUTES),
             lambda kind: self.ask_attribute(pid, kind),
         )
 
@@ -290,20 +299,20 @@ class MonitorApp(App[None]):
         if kind:
             value = self.query_one(ProcessTable).value_of(pid, kind)
             self.push_screen(
-                Ask(f"{kind} of process {pid}", "" if value is None else str(value)),
-                lambda text: self.soon(self.set_attribute(pid, kind, text)),
+                TextEntryDialog(f"{kind} of process {pid}", "" if value is None else str(value)),
+                lambda text: self.run_in_background(self.set_attribute(pid, kind, text)),
             )
 
     async def set_attribute(self, pid: int, kind: str, text: str | None) -> None:
-        number = self.number(text)
+        number = self.parse_number(text)
         if number is not None:
-            await self.ask("attribute", pid=pid, kind=kind, value=number)
+            await self.perform("attribute", pid=pid, kind=kind, value=number)
 
     async def action_kill(self) -> None:
-        pid = self.query_one(ProcessTable).chosen
+        pid = self.query_one(ProcessTable).chosen_pid
         if not pid:
             self.show_message("choose a process in the table first")
-        elif await self.ask("kill", pid=pid):
+        elif await self.perform("kill", pid=pid):
             self.show_message(f"process {pid} was killed")
 
     def action_workload(self, system: str) -> None:
@@ -311,29 +320,29 @@ class MonitorApp(App[None]):
             (workload.name, workload.title) for workload in self.session.choices.palette.values()
         ]
         self.push_screen(
-            Choose("start a workload", options),
-            lambda chosen: self.soon(self.start_workload(chosen, system)),
+            ChoiceDialog("start a workload", options),
+            lambda chosen: self.run_in_background(self.start_workload(chosen, system)),
         )
 
     async def start_workload(self, name: str | None, system: str) -> None:
-        if name and (pid := await self.ask("start", system, workload=name)):
+        if name and (pid := await self.perform("start", system, workload=name)):
             self.show_message(f"{name} was started: process {pid}")
 
     def action_cpus(self) -> None:
         cpus = str(self.session.systems[self.current].setup.cpus)
         self.push_screen(
-            Ask("restart with this number of CPUs", cpus),
-            lambda text: self.soon(self.restart(text)),
+            TextEntryDialog("restart with this number of CPUs", cpus),
+            lambda text: self.run_in_background(self.restart(text)),
         )
 
     async def restart(self, text: str | None) -> None:
-        number = self.number(text)
+        number = self.parse_number(text)
         if number is not None:
-            await self.ask("restart", "*", cpus=number)
+            await self.perform("restart", "*", cpus=number)
 
     async def action_record(self) -> None:
         recording = any(system.recorder for system in self.session.systems.values())
-        result = await self.ask("record", "*", on=not recording)
+        result = await self.perform("record", "*", on=not recording)
         if result:
             self.show_message(f"kept in {result}")
 
@@ -341,7 +350,7 @@ class MonitorApp(App[None]):
 
     def action_filter(self) -> None:
         table = self.query_one(ProcessTable)
-        self.push_screen(Ask("filter processes", table.filter), self.filter_by)
+        self.push_screen(TextEntryDialog("filter processes", table.filter), self.filter_by)
 
     def filter_by(self, text: str | None) -> None:
         if text is not None:
@@ -357,10 +366,10 @@ class MonitorApp(App[None]):
     def action_system(self, number: int) -> None:
         if number < len(self.views):
             self.current = list(self.views)[number]
-            self.explanation = self.blamed = None
+            self.explanation = self.wait_breakdown = None
             self.query_one("#log", RichLog).clear()
-            self._logged[self.current] = max(
-                self.current_view.lines - len(self.current_view.log), 0
+            self._logged_lines[self.current] = max(
+                self.current_view.line_count - len(self.current_view.log), 0
             )
             self.draw()
 
@@ -372,32 +381,34 @@ class MonitorApp(App[None]):
         self.draw()
 
     def action_help(self) -> None:
-        self.push_screen(TextDialog(HELP))
+        self.push_screen(TextDialog(HELP_TEXT))
 
     async def on_process_table_selected(self, event: ProcessTable.Selected) -> None:
         await self.explain(event.pid)
 
     async def explain(self, pid: int = 0) -> None:
-        """Shows what ran while the chosen process waited, and breaks down its longest waits.
+        """Shows what ran while a process waited, and breaks down its longest waits.
 
-        Repeated whenever the tab is opened.
+        PID 0 means the selected process. Called again whenever the tab is opened.
         """
-        pid = pid or self.query_one(ProcessTable).chosen
-        if pid and self._frames:
+        pid = pid or self.query_one(ProcessTable).chosen_pid
+        if pid and self._screen:
             with suppress(Refused):
-                self.explanation = self._frames.picture(self.current).explain(pid)
+                self.explanation = self._screen.frame_maker(self.current).explain(pid)
         if pid and self.current_view.frame and self.query_one(TabbedContent).active == "waits":
-            self.blamed = None
-            self.soon(self.break_down_waits(pid, self.current_view.frame["now_ns"]))
+            self.wait_breakdown = None
+            self.run_in_background(self.break_down_waits(pid, self.current_view.frame["now_ns"]))
 
     async def break_down_waits(self, pid: int, now_ns: int) -> None:
         """Breaks down the waits up to `now_ns` and draws them."""
         request = {"do": "blame", "system": self.current, "pid": pid, "time_ns": now_ns}
         with suppress(SchedlabError):
-            self.blamed = await perform(self.session, {**request, "kinds": list(QUEUED)})
+            self.wait_breakdown = await perform_command(
+                self.session, {**request, "kinds": list(QUEUED_KINDS)}
+            )
             self.draw()
 
-    def soon(self, work: Any) -> None:
+    def run_in_background(self, work: Any) -> None:
         """Runs a task in the background."""
         self.run_worker(work, exit_on_error=False)
 

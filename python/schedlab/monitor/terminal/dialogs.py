@@ -26,21 +26,21 @@ _STYLE = """
 """
 
 
-class Choose(ModalScreen[str | None]):
-    """Returns the chosen entry, or None; typing filters the entries."""
+class ChoiceDialog(ModalScreen[str | None]):
+    """Lets the user choose an entry; returns its name, or None if cancelled. Typing filters the entries."""
 
-    DEFAULT_CSS = _STYLE.format(name="Choose")
+    DEFAULT_CSS = _STYLE.format(name="ChoiceDialog")
     BINDINGS: ClassVar[list[BindingType]] = [
         ("escape", "dismiss(None)", "leave"),
         ("down", "app.focus_next", "to the list"),
     ]
 
     def __init__(self, title: str, options: Sequence[tuple[str, str]], present: str = "") -> None:
-        """`options` has names and meanings; `present` is the active name."""
+        """`options`: pairs of name and meaning. `current`: the name that is selected first."""
         super().__init__()
         self.heading = title
         self.options = options
-        self.present = present
+        self.current = present
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -49,21 +49,21 @@ class Choose(ModalScreen[str | None]):
             yield OptionList()
 
     def on_mount(self) -> None:
-        self.narrow("")
+        self.filter_options("")
 
-    def narrow(self, text: str) -> None:
+    def filter_options(self, text: str) -> None:
         """Shows only entries that contain the text."""
         matches = [option for option in self.options if text.lower() in " ".join(option).lower()]
         choices = self.query_one(OptionList)
         choices.clear_options()
         for name, meaning in matches:
-            mark = "●" if name == self.present else " "
+            mark = "●" if name == self.current else " "
             choices.add_option(Option(Text(visible_line(f"{mark} {name:<28} {meaning}")), id=name))
         if matches:
             choices.highlighted = 0
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        self.narrow(event.value)
+        self.filter_options(event.value)
 
     def on_input_submitted(self, _event: Input.Submitted) -> None:
         choices = self.query_one(OptionList)
@@ -74,10 +74,10 @@ class Choose(ModalScreen[str | None]):
         self.dismiss(event.option.id)
 
 
-class Ask(ModalScreen[str | None]):
-    """Returns the entered text, or None if the dialog was cancelled."""
+class TextEntryDialog(ModalScreen[str | None]):
+    """Lets the user enter a text; returns it, or None if the dialog was cancelled."""
 
-    DEFAULT_CSS = _STYLE.format(name="Ask")
+    DEFAULT_CSS = _STYLE.format(name="TextEntryDialog")
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "leave")]
 
     def __init__(self, question: str, value: str = "") -> None:

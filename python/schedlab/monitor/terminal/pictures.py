@@ -9,36 +9,44 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from schedlab.base.display.numbers import NOTHING, duration, index, moment, percent, rate, times
+from schedlab.base.display.numbers import (
+    NO_VALUE,
+    duration,
+    format_index,
+    format_speed,
+    moment,
+    percent,
+    rate,
+)
 from schedlab.monitor.frames import CpuFrame, Explanation, Frame, Metrics
 from schedlab.monitor.terminal.views import SystemView
 
 _COLOURS = ("bright_blue", "bright_red", "cyan", "magenta", "yellow", "green", "bright_magenta")
-"""Colours of processes by PID; a letter distinguishes processes of the same colour."""
+"""Colours of processes, chosen by PID; letters distinguish processes with the same colour."""
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _LEVELS_MAX = 16
-_QUEUE_MAX = 24
+_QUEUE_PROCESSES_MAX = 24
 """Processes drawn per queue."""
-_MARKS_SHOWN = 3
-_EXPLAINED_WAITS, _PARTS = 3, 6
-"""Waits that are broken down, and parts named in each."""
+_MARKS_MAX = 3
+_EXPLAINED_WAITS_MAX, _PARTS_MAX = 3, 6
+"""Number of waits that are broken down, and number of parts named per wait."""
 
 
-def style_of(pid: int) -> str:
-    """Returns the colour of a process."""
+def process_colour(pid: int) -> str:
+    """Returns the colour of a process in all drawings."""
     return _COLOURS[pid % len(_COLOURS)] if pid else "bright_black"
 
 
-def letter_of(pid: int) -> str:
-    """Returns the letter of a process."""
+def process_letter(pid: int) -> str:
+    """Returns the letter that represents a process in timelines."""
     return _LETTERS[pid % len(_LETTERS)] if pid else "·"
 
 
-def head(system: SystemView, current: bool) -> Text:
+def draw_head(system: SystemView, is_current: bool) -> Text:
     """Returns the head line of a system: letter, policy, life, time and cost."""
     frame = system.frame
     text = Text(no_wrap=True, overflow="ellipsis")
-    text.append(f" {system.letter} ", "bold reverse" if current else "bold")
+    text.append(f" {system.letter} ", "bold reverse" if is_current else "bold")
     if frame is None:
         return text.append(" starting", "yellow")
     life = "paused" if frame["paused"] else frame["life"]
@@ -46,7 +54,7 @@ def head(system: SystemView, current: bool) -> Text:
     text.append(
         f" {life} ", "green" if life == "running" else "bold red" if life == "failed" else "yellow"
     )
-    text.append(f" {moment(frame['now_ns'])}  {times(frame['speed'])}")
+    text.append(f" {moment(frame['now_ns'])}  {format_speed(frame['speed'])}")
     text.append(f"  {frame['events_per_s']:,.0f} events/s", "dim")
     cost = frame["cost"]["total"]
     text.append(f"  watching takes {percent(cost)}", "bold red" if cost > 0.05 else "dim")
@@ -61,38 +69,40 @@ def head(system: SystemView, current: bool) -> Text:
     return text
 
 
-def meters(system: SystemView, width: int) -> Text:
+def draw_meters(system: SystemView, width: int) -> Text:
     """Draws a bar per CPU, several in a row: utilisation, running process, queue length."""
     frame = system.frame
     text = Text()
     if frame is None or not frame["cpus"]:
         return text
-    across = max(1, min(4, width // 44))
-    bar_width = width // across
+    meters_per_row = max(1, min(4, width // 44))
+    bar_width = width // meters_per_row
     names = system.names()
     for number, cpu in enumerate(frame["cpus"]):
-        text.append_text(_meter(number, cpu, bar_width, names))
-        if number % across == across - 1:
+        text.append_text(_draw_meter(number, cpu, bar_width, names))
+        if number % meters_per_row == meters_per_row - 1:
             text.append("\n")
     text.rstrip()
     return text
 
 
-def _meter(number: int, cpu: CpuFrame, width: int, names: dict[int, str]) -> Text:
+def _draw_meter(number: int, cpu: CpuFrame, width: int, names: dict[int, str]) -> Text:
     size = max(width - 34, 6)
     filled = round(cpu["busy"] * size)
     pid = cpu["running"]
     text = Text(f"{number:>3} ")
     text.append("█" * filled, "green").append("░" * (size - filled), "bright_black")
     text.append(f" {100 * cpu['busy']:3.0f} % ")
-    text.append(f"{names.get(pid, 'idle' if pid == 0 else str(pid))[:12]:<12} ", style_of(pid))
+    text.append(
+        f"{names.get(pid, 'idle' if pid == 0 else str(pid))[:12]:<12} ", process_colour(pid)
+    )
     text.append(f"+{len(cpu['queue']):<4}", "yellow" if cpu["queue"] else "dim")
     text.truncate(width, pad=True)
     return text
 
 
-def time_line(system: SystemView, width: int, span_ns: int) -> Text:
-    """Draws the last `span_ns` with a line per CPU, or per level if the policy has levels."""
+def draw_timeline(system: SystemView, width: int, span_ns: int) -> Text:
+    """Draws the last `span_ns` of a system: a line per CPU, or per level if the policy has levels."""
     frame = system.frame
     text = Text(no_wrap=True)
     size = width - 8
@@ -102,49 +112,53 @@ def time_line(system: SystemView, width: int, span_ns: int) -> Text:
     cell_ns = max(span_ns / size, 1.0)
     for cpu in range(len(frame["cpus"])):
         runs = [run for run in system.runs.get(cpu, ()) if run[2] > begin]
-        seen = {run[3] for run in runs}
-        levels = sorted(seen, reverse=frame["levels_rise"])[:_LEVELS_MAX] or [-1]
+        levels_seen = {run[3] for run in runs}
+        levels = sorted(levels_seen, reverse=frame["levels_rise"])[:_LEVELS_MAX] or [-1]
         for level in levels:
             label = f"{cpu:>3}" if level == levels[0] else "   "
             text.append(f"{label} {f'L{level}' if level >= 0 else '':<4}", "bold")
             runs_at_level = [run for run in runs if run[3] == level]
-            text.append_text(_lane(runs_at_level, system.idle.get(cpu, ()), begin, cell_ns, size))
+            text.append_text(
+                _draw_lane(runs_at_level, system.idle_intervals.get(cpu, ()), begin, cell_ns, size)
+            )
             text.append("\n")
-    text.append_text(_axis(begin, span_ns, size))
-    return text.append_text(_legend(system, begin))
+    text.append_text(_draw_axis(begin, span_ns, size))
+    return text.append_text(_draw_legend(system, begin))
 
 
-def _lane(
+def _draw_lane(
     runs: Sequence[tuple[int, int, int, int]],
     idle: Iterable[tuple[int, int]],
     begin: int,
     cell_ns: float,
     size: int,
 ) -> Text:
-    """Draws one line; each cell shows the process that ran longest in it."""
+    """Draws one line of a timeline; each character shows the process that ran longest in its interval."""
     longest = [0.0] * size
-    who = [0] * size
+    longest_pids = [0] * size
     for pid, start, end, _ in runs:
         first = max(int((start - begin) / cell_ns), 0)
         last = min(int((end - begin) / cell_ns), size - 1)
         for cell in range(first, last + 1):
             edge = begin + cell * cell_ns
-            ran = min(end, edge + cell_ns) - max(start, edge)
-            if ran > longest[cell]:
-                longest[cell], who[cell] = ran, pid
-    warned = _cells_of(idle, begin, cell_ns, size)
+            run_ns = min(end, edge + cell_ns) - max(start, edge)
+            if run_ns > longest[cell]:
+                longest[cell], longest_pids[cell] = run_ns, pid
+    warning_cells = _covered_cells(idle, begin, cell_ns, size)
     text = Text()
-    for cell, pid in enumerate(who):
+    for cell, pid in enumerate(longest_pids):
         if pid:
-            text.append(letter_of(pid), f"black on {style_of(pid)}")
-        elif cell in warned:
+            text.append(process_letter(pid), f"black on {process_colour(pid)}")
+        elif cell in warning_cells:
             text.append("!", "bold red")
         else:
             text.append("·", "bright_black")
     return text
 
 
-def _cells_of(spans: Iterable[tuple[int, int]], begin: int, cell_ns: float, size: int) -> set[int]:
+def _covered_cells(
+    spans: Iterable[tuple[int, int]], begin: int, cell_ns: float, size: int
+) -> set[int]:
     cells: set[int] = set()
     for start, end in spans:
         if end > begin:
@@ -153,31 +167,31 @@ def _cells_of(spans: Iterable[tuple[int, int]], begin: int, cell_ns: float, size
     return cells
 
 
-def _axis(begin: int, span_ns: int, size: int) -> Text:
+def _draw_axis(begin: int, span_ns: int, size: int) -> Text:
     left, right = moment(begin), moment(begin + span_ns)
     gap = max(size - len(left) - len(right), 1)
     return Text(f"{'':8}{left}{' ' * gap}{right}\n", "dim")
 
 
-def _legend(system: SystemView, begin: int) -> Text:
+def _draw_legend(system: SystemView, begin: int) -> Text:
     """Returns the legend: processes, symbols and recent control actions."""
-    ran: dict[int, int] = {}
+    run_times: dict[int, int] = {}
     for runs in system.runs.values():
         for pid, start, end, _ in runs:
             if end > begin:
-                ran[pid] = ran.get(pid, 0) + end - start
+                run_times[pid] = run_times.get(pid, 0) + end - start
     names = system.names()
     text = Text("\n")
-    for pid in sorted(ran, key=lambda pid: -ran[pid])[:12]:
-        text.append(f" {letter_of(pid)} ", f"black on {style_of(pid)}")
+    for pid in sorted(run_times, key=lambda pid: -run_times[pid])[:12]:
+        text.append(f" {process_letter(pid)} ", f"black on {process_colour(pid)}")
         text.append(f" {names.get(pid, '')} {pid}   ")
     text.append("\n · idle    ! idle while a process waits on another CPU\n", "dim")
-    for mark in list(system.marks)[-_MARKS_SHOWN:]:
+    for mark in list(system.marks)[-_MARKS_MAX:]:
         text.append(f" {moment(mark['time_ns'])}  {mark['kind']}: {mark['text']}\n", "cyan")
     return text
 
 
-def queues(system: SystemView) -> Text:
+def draw_queues(system: SystemView) -> Text:
     """Draws each CPU's run queue, with one line per level."""
     frame = system.frame
     text = Text()
@@ -189,22 +203,24 @@ def queues(system: SystemView) -> Text:
         if frame["shared_queue"] and number:
             break
         text.append(f"{title}: {len(cpu['queue'])} waiting\n", "bold")
-        text.append_text(_running(frame, number, names))
-        text.append_text(_waiting(cpu, frame, names))
+        text.append_text(_draw_running(frame, number, names))
+        text.append_text(_draw_waiting(cpu, frame, names))
     return text
 
 
-def _running(frame: Frame, number: int, names: dict[int, str]) -> Text:
+def _draw_running(frame: Frame, number: int, names: dict[int, str]) -> Text:
     cpus = frame["cpus"] if frame["shared_queue"] else [frame["cpus"][number]]
     text = Text("  runs  ")
     for cpu in cpus:
         pid = cpu["running"]
         level = f" at level {cpu['level']}" if pid and cpu["level"] >= 0 else ""
-        text.append(f"[{names.get(pid, 'idle')} {pid or ''}{level}]", style_of(pid)).append(" ")
+        text.append(f"[{names.get(pid, 'idle')} {pid or ''}{level}]", process_colour(pid)).append(
+            " "
+        )
     return text.append("\n")
 
 
-def _waiting(cpu: CpuFrame, frame: Frame, names: dict[int, str]) -> Text:
+def _draw_waiting(cpu: CpuFrame, frame: Frame, names: dict[int, str]) -> Text:
     """Draws waiting processes in order of arrival, grouped by level."""
     text = Text()
     by_level: dict[int, list[int]] = {}
@@ -214,14 +230,14 @@ def _waiting(cpu: CpuFrame, frame: Frame, names: dict[int, str]) -> Text:
         label = f"level {level}" if level >= 0 else "waits"
         text.append(f"  {label:<9}", "bold")
         pids = by_level[level]
-        for pid in pids[:_QUEUE_MAX]:
-            text.append(f"{names.get(pid, '')} {pid}", style_of(pid)).append("  ")
-        more = len(pids) - _QUEUE_MAX
+        for pid in pids[:_QUEUE_PROCESSES_MAX]:
+            text.append(f"{names.get(pid, '')} {pid}", process_colour(pid)).append("  ")
+        more = len(pids) - _QUEUE_PROCESSES_MAX
         text.append(f"and {more} more\n" if more > 0 else "\n")
     return text
 
 
-_ROWS: tuple[tuple[str, str, str], ...] = (
+_METRIC_ROWS: tuple[tuple[str, str, str], ...] = (
     ("response", "response_ns", "ns"),
     ("turnaround", "turnaround_ns", "ns"),
     ("waiting", "waiting_ns", "ns"),
@@ -245,31 +261,33 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
     "ns": duration,
     "part": percent,
     "rate": rate,
-    "index": index,
+    "index": format_index,
 }
 
 
-def _figure(metrics: Metrics, key: str, unit: str) -> str:
+def _metric_text(metrics: Metrics, key: str, unit: str) -> str:
     value = metrics[key]  # type: ignore[literal-required]
     if value is None:
-        return NOTHING
+        return NO_VALUE
     return f"{value:,}" if unit == "count" else _FORMATS[unit](value)
 
 
-def figures(systems: Sequence[SystemView]) -> Table:
+def metrics_table(systems: Sequence[SystemView]) -> Table:
     """Returns a table with the metrics of all systems."""
-    shown = [(system, system.frame) for system in systems if system.frame is not None]
-    window = duration(shown[0][1]["metrics"]["window_ns"]) if shown else ""
+    shown_systems = [(system, system.frame) for system in systems if system.frame is not None]
+    window = duration(shown_systems[0][1]["metrics"]["window_ns"]) if shown_systems else ""
     table = Table(title=f"the last {window}", title_justify="left", box=None, padding=(0, 2))
     table.add_column("")
-    for system, frame in shown:
+    for system, frame in shown_systems:
         table.add_column(Text(f"{system.letter}: {frame['policy']}"), justify="right")
-    for title, key, unit in _ROWS:
-        table.add_row(title, *(_figure(frame["metrics"], key, unit) for _, frame in shown))
+    for title, key, unit in _METRIC_ROWS:
+        table.add_row(
+            title, *(_metric_text(frame["metrics"], key, unit) for _, frame in shown_systems)
+        )
     return table
 
 
-def decisions(system: SystemView, lines: int) -> Table:
+def decisions_table(system: SystemView, lines: int) -> Table:
     """Returns a table of the policy's last decisions, the newest first."""
     table = Table(box=None, padding=(0, 1))
     for title, justify in (("TIME", "right"), ("CPU", "right"), ("PICKED", "left")):
@@ -277,7 +295,7 @@ def decisions(system: SystemView, lines: int) -> Table:
     table.add_column("WAITED", justify="right")
     table.add_column("WHY")
     for decision in list(system.decisions)[: -lines - 1 : -1]:
-        picked = Text(f"{decision['name']} {decision['pid']}", style_of(decision["pid"]))
+        picked = Text(f"{decision['name']} {decision['pid']}", process_colour(decision["pid"]))
         table.add_row(
             moment(decision["time_ns"]),
             str(decision["cpu"]),
@@ -288,8 +306,13 @@ def decisions(system: SystemView, lines: int) -> Table:
     return table
 
 
-def waits(explanation: Explanation | None, blamed: Mapping[str, Any] | None, width: int) -> Text:
-    """Shows what ran while a process waited, and the longest waits in `blamed` (schedlab.monitor.wait_breakdown)."""
+def draw_waits(
+    explanation: Explanation | None, breakdown: Mapping[str, Any] | None, width: int
+) -> Text:
+    """Shows what ran while a process waited, and breaks down its longest waits.
+
+    `breakdown` is the result of schedlab.monitor.wait_breakdown.
+    """
     text = Text()
     if explanation is None:
         return text.append("Choose a process in the table to see what ran while it waited.")
@@ -303,31 +326,33 @@ def waits(explanation: Explanation | None, blamed: Mapping[str, Any] | None, wid
     for part in explanation["parts"][:12]:
         share = part["duration_ns"] / total if total else 0.0
         name = f"{part['name']} {part['pid'] or ''} on CPU {part['cpu']}"
-        text.append(f"{name:<32}", style_of(part["pid"]))
-        text.append("█" * round(share * size), style_of(part["pid"]))
+        text.append(f"{name:<32}", process_colour(part["pid"]))
+        text.append("█" * round(share * size), process_colour(part["pid"]))
         text.append(f" {duration(part['duration_ns'])}, {part['times']} times\n")
-    if blamed and blamed["pid"] == explanation["pid"]:
-        for wait in blamed["longest"][:_EXPLAINED_WAITS]:
-            text.append_text(_part_by_part(wait, size))
+    if breakdown and breakdown["pid"] == explanation["pid"]:
+        for wait in breakdown["longest"][:_EXPLAINED_WAITS_MAX]:
+            text.append_text(_draw_wait(wait, size))
     text.append("\nlast waits\n", "bold")
     for wait in explanation["waits"][:-13:-1]:
-        took = duration(wait["end_ns"] - wait["begin_ns"])
+        length = duration(wait["end_ns"] - wait["begin_ns"])
         text.append(
-            f"{moment(wait['begin_ns']):>14}  {took:>9}  CPU {wait['cpu']}  {wait['why']}\n"
+            f"{moment(wait['begin_ns']):>14}  {length:>9}  CPU {wait['cpu']}  {wait['why']}\n"
         )
     return text
 
 
-def _part_by_part(wait: Mapping[str, Any], size: int) -> Text:
+def _draw_wait(wait: Mapping[str, Any], size: int) -> Text:
     """Draws a wait and its parts, which add up to it."""
     total_ns = wait["duration_ns"]
     text = Text(f"\n{wait['kind']} at {moment(wait['begin_ns'])}: {duration(total_ns)}\n", "bold")
-    shown, rest = wait["parts"][:_PARTS], wait["parts"][_PARTS:]
-    for part in shown:
-        text.append(f"{part['words'][:40]:<42}", style_of(part["pid"]))
-        text.append("█" * round(part["duration_ns"] / total_ns * size), style_of(part["pid"]))
+    shown_parts, hidden_parts = wait["parts"][:_PARTS_MAX], wait["parts"][_PARTS_MAX:]
+    for part in shown_parts:
+        text.append(f"{part['words'][:40]:<42}", process_colour(part["pid"]))
+        text.append("█" * round(part["duration_ns"] / total_ns * size), process_colour(part["pid"]))
         times = f", {part['times']} times" if part["times"] > 1 else ""
         text.append(f" {duration(part['duration_ns'])}{times}\n")
-    if rest:
-        text.append(f"{len(rest)} more: {duration(sum(part['duration_ns'] for part in rest))}\n")
+    if hidden_parts:
+        text.append(
+            f"{len(hidden_parts)} more: {duration(sum(part['duration_ns'] for part in hidden_parts))}\n"
+        )
     return text

@@ -32,73 +32,77 @@ class Column:
 
     title: str
     key: str
-    """The column of ProcessColumns that sorts it."""
+    """Key of the ProcessColumns entry that this column shows and sorts by."""
     width: int
-    show: Callable[[Columns, int], str]
-    """Returns the text of the process in a row."""
-    left: bool = False
+    format_cell: Callable[[Columns, int], str]
+    """Returns the cell's text, from all columns and a row's index."""
+    is_left_aligned: bool = False
 
 
-def _state(number: int, reason: int) -> str:
+def _state_text(number: int, reason: int) -> str:
     """Returns the state's name, or the reason of a blocked process."""
     if number == 2 and 0 < reason < len(BlockReason):
         return BlockReason(reason).name.lower()
     return _STATES[number] if 0 <= number < len(_STATES) else "?"
 
 
-def _number(key: str) -> Callable[[Columns, int], str]:
+def _show_number(key: str) -> Callable[[Columns, int], str]:
     return lambda columns, row: f"{int(columns[key][row]):,}"
 
 
-def _time(key: str) -> Callable[[Columns, int], str]:
-    return lambda columns, row: duration(_known(columns[key][row]))
+def _show_time(key: str) -> Callable[[Columns, int], str]:
+    return lambda columns, row: duration(_known_value(columns[key][row]))
 
 
-def _part(key: str) -> Callable[[Columns, int], str]:
-    return lambda columns, row: percent(_known(columns[key][row]))
+def _show_fraction(key: str) -> Callable[[Columns, int], str]:
+    return lambda columns, row: percent(_known_value(columns[key][row]))
 
 
-def _known(value: float) -> float | None:
-    """Returns a value of the frame, or None if it is negative, which means unknown."""
+def _known_value(value: float) -> float | None:
+    """Returns the value, or None for negative values, which mean "unknown" in frames."""
     return None if value < 0 else float(value)
 
 
-def _signed(key: str) -> Callable[[Columns, int], str]:
+def _show_if_known(key: str) -> Callable[[Columns, int], str]:
     return lambda columns, row: str(columns[key][row]) if columns[key][row] >= 0 else "–"
 
 
 COLUMNS = (
-    Column("PID", "pid", 6, _number("pid")),
-    Column("NAME", "name", 15, lambda columns, row: str(columns["name"][row]), left=True),
-    Column("GROUP", "group", 8, lambda columns, row: str(columns["group"][row]), left=True),
+    Column("PID", "pid", 6, _show_number("pid")),
+    Column(
+        "NAME", "name", 15, lambda columns, row: str(columns["name"][row]), is_left_aligned=True
+    ),
+    Column(
+        "GROUP", "group", 8, lambda columns, row: str(columns["group"][row]), is_left_aligned=True
+    ),
     Column(
         "STATE",
         "state",
         8,
-        lambda columns, row: _state(int(columns["state"][row]), int(columns["reason"][row])),
-        left=True,
+        lambda columns, row: _state_text(int(columns["state"][row]), int(columns["reason"][row])),
+        is_left_aligned=True,
     ),
-    Column("CPU", "cpu", 3, _signed("cpu")),
-    Column("PRIO", "priority", 4, _number("priority")),
-    Column("LEVEL", "level", 5, _signed("level")),
-    Column("SLICE", "slice_left_ns", 8, _time("slice_left_ns")),
-    Column("TICKETS", "tickets", 9, _number("tickets")),
-    Column("WEIGHT", "weight", 6, _number("weight")),
-    Column("SHARE", "share", 7, _part("share")),
-    Column("IDEAL", "ideal", 7, _part("ideal")),
-    Column("WAITS", "wait_now_ns", 8, _time("wait_now_ns")),
-    Column("WAITED", "waiting_ns", 8, _time("waiting_ns")),
-    Column("RAN", "run_ns", 8, _time("run_ns")),
-    Column("PICKED", "selections", 9, _number("selections")),
+    Column("CPU", "cpu", 3, _show_if_known("cpu")),
+    Column("PRIO", "priority", 4, _show_number("priority")),
+    Column("LEVEL", "level", 5, _show_if_known("level")),
+    Column("SLICE", "slice_left_ns", 8, _show_time("slice_left_ns")),
+    Column("TICKETS", "tickets", 9, _show_number("tickets")),
+    Column("WEIGHT", "weight", 6, _show_number("weight")),
+    Column("SHARE", "share", 7, _show_fraction("share")),
+    Column("IDEAL", "ideal", 7, _show_fraction("ideal")),
+    Column("WAITS", "wait_now_ns", 8, _show_time("wait_now_ns")),
+    Column("WAITED", "waiting_ns", 8, _show_time("waiting_ns")),
+    Column("RAN", "run_ns", 8, _show_time("run_ns")),
+    Column("PICKED", "selections", 9, _show_number("selections")),
 )
 
-_HEAD = Style(bold=True, reverse=True)
-_CHOSEN = Style(reverse=True)
-_BY_STATE = (Style(color="yellow"), Style(color="green", bold=True), Style(dim=True))
+_HEAD_STYLE = Style(bold=True, reverse=True)
+_SELECTED_STYLE = Style(reverse=True)
+_STATE_STYLES = (Style(color="yellow"), Style(color="green", bold=True), Style(dim=True))
 
 
 class ProcessTable(ScrollView, can_focus=True):
-    """A table sorted by one column; a filter keeps processes with a text in their name, group or PID."""
+    """Shows processes, sorted by one column and filtered by a text in their name, group or PID."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("up", "move(-1)", "up"),
@@ -127,7 +131,7 @@ class ProcessTable(ScrollView, can_focus=True):
         self.descending = False
         self.filter = ""
         self.shows_monitor = False
-        self.chosen = 0
+        self.chosen_pid = 0
         """PID."""
 
     def show(self, columns: ProcessColumns) -> None:
@@ -137,7 +141,7 @@ class ProcessTable(ScrollView, can_focus=True):
 
     def rearrange(self) -> None:
         """Sorts and filters the rows."""
-        rows = self._shown_rows()
+        rows = self._filtered_rows()
         values = self.columns.get(COLUMNS[self.sort_by].key, ())
         keys = np.asarray([values[row] for row in rows.tolist()])
         order = np.argsort(keys, kind="stable") if len(keys) else np.empty(0, np.int64)
@@ -145,7 +149,7 @@ class ProcessTable(ScrollView, can_focus=True):
         self.virtual_size = Size(sum(column.width + 1 for column in COLUMNS), len(self.order) + 1)
         self.refresh()
 
-    def _shown_rows(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def _filtered_rows(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         if not self.columns:
             return np.empty(0, np.int64)
         rows = [
@@ -164,7 +168,7 @@ class ProcessTable(ScrollView, can_focus=True):
         return [int(self.columns["pid"][row]) for row in self.order.tolist()]
 
     def value_of(self, pid: int, key: str) -> Any:
-        """Returns a value of a process, or None if the process is not shown."""
+        """Returns a process's value in the column `key`, or None if the process is not in the table."""
         for row in self.order.tolist():
             if int(self.columns["pid"][row]) == pid:
                 return self.columns[key][row]
@@ -173,54 +177,54 @@ class ProcessTable(ScrollView, can_focus=True):
     # --- drawing
 
     def render_line(self, y: int) -> Strip:
-        """Draws a line; the head does not scroll."""
-        across, down = self.scroll_offset
-        at = y - 1 + down
+        """Draws line `y`. The titles (line 0) do not scroll vertically."""
+        scroll_x, scroll_y = self.scroll_offset
+        row_index = y - 1 + scroll_y
         if y == 0:
-            strip = self._head()
-        elif at < len(self.order):
-            strip = self._row(int(self.order[at]))
+            strip = self._draw_head()
+        elif row_index < len(self.order):
+            strip = self._draw_row(int(self.order[row_index]))
         else:
             strip = Strip([])
-        return strip.crop_extend(across, across + self.size.width, self.rich_style)
+        return strip.crop_extend(scroll_x, scroll_x + self.size.width, self.rich_style)
 
-    def _head(self) -> Strip:
+    def _draw_head(self) -> Strip:
         arrow = "▼" if self.descending else "▲"
         titles = [
             f"{column.title}{arrow if number == self.sort_by else ''}"
             for number, column in enumerate(COLUMNS)
         ]
-        return Strip([Segment(_joined(titles), _HEAD)])
+        return Strip([Segment(_join_cells(titles), _HEAD_STYLE)])
 
-    def _row(self, row: int) -> Strip:
-        text = _joined([column.show(self.columns, row) for column in COLUMNS])
+    def _draw_row(self, row: int) -> Strip:
+        text = _join_cells([column.format_cell(self.columns, row) for column in COLUMNS])
         number = int(self.columns["state"][row])
-        style = _BY_STATE[number] if 0 <= number < len(_BY_STATE) else Style.null()
-        if int(self.columns["pid"][row]) == self.chosen:
-            style += _CHOSEN
+        style = _STATE_STYLES[number] if 0 <= number < len(_STATE_STYLES) else Style.null()
+        if int(self.columns["pid"][row]) == self.chosen_pid:
+            style += _SELECTED_STYLE
         return Strip([Segment(text, style)])
 
     # --- keys
 
-    def _place(self) -> int:
+    def _selected_line(self) -> int:
         pids = self.pids()
-        return pids.index(self.chosen) if self.chosen in pids else -1
+        return pids.index(self.chosen_pid) if self.chosen_pid in pids else -1
 
-    def choose(self, place: int) -> None:
-        """Chooses the process in a line."""
+    def choose(self, line: int) -> None:
+        """Selects the process in a line."""
         if not len(self.order):
             return
-        place = min(max(place, 0), len(self.order) - 1)
-        self.chosen = int(self.columns["pid"][self.order[place]])
-        self.scroll_to_region(Region(self.scroll_offset.x, place, 1, 2), animate=False)
+        line = min(max(line, 0), len(self.order) - 1)
+        self.chosen_pid = int(self.columns["pid"][self.order[line]])
+        self.scroll_to_region(Region(self.scroll_offset.x, line, 1, 2), animate=False)
         self.refresh()
-        self.post_message(self.Selected(self.chosen))
+        self.post_message(self.Selected(self.chosen_pid))
 
     def action_move(self, by: int) -> None:
-        self.choose(max(self._place(), 0 if by > 1 else -1) + by)
+        self.choose(max(self._selected_line(), 0 if by > 1 else -1) + by)
 
     def action_page(self, by: int) -> None:
-        self.choose(max(self._place(), 0) + by * max(self.size.height - 2, 1))
+        self.choose(max(self._selected_line(), 0) + by * max(self.size.height - 2, 1))
 
     def action_sort(self, by: int) -> None:
         self.sort_by = (self.sort_by + by) % len(COLUMNS)
@@ -244,11 +248,11 @@ class ProcessTable(ScrollView, can_focus=True):
                 return
 
 
-def _joined(texts: Sequence[str]) -> str:
-    """Joins texts to a line, each with its column's width."""
+def _join_cells(texts: Sequence[str]) -> str:
+    """Joins the cells of a row to a line, each padded to its column's width."""
     cells = []
     for column, text in zip(COLUMNS, texts, strict=True):
         cell = Text(text, end="")
-        cell.truncate(column.width, overflow="ellipsis", pad=column.left)
-        cells.append(cell.plain if column.left else cell.plain.rjust(column.width))
+        cell.truncate(column.width, overflow="ellipsis", pad=column.is_left_aligned)
+        cells.append(cell.plain if column.is_left_aligned else cell.plain.rjust(column.width))
     return " ".join(cells) + " "

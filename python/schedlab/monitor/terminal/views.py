@@ -16,40 +16,40 @@ Run = tuple[int, int, int, int]
 
 
 class SystemView:
-    """The last frame and the history of one system."""
+    """The last frame of one system, and its history for the timeline and the log."""
 
     def __init__(self, letter: str) -> None:
         self.letter = letter
         self.frame: Frame | None = None
         self.runs: dict[int, deque[Run]] = {}
-        self.idle: dict[int, deque[tuple[int, int]]] = {}
+        self.idle_intervals: dict[int, deque[tuple[int, int]]] = {}
         self.decisions: deque[Decision] = deque(maxlen=200)
         self.marks: deque[Mark] = deque(maxlen=200)
         self.log: deque[str] = deque(maxlen=LOG_MAX)
-        self.lines = 0
+        self.line_count = 0
         """Number of lines that the log ever had."""
 
-    def take(self, frame: Frame) -> None:
+    def add_frame(self, frame: Frame) -> None:
         """Adds the next frame.
 
         If its time is earlier than the last frame's, the system was restarted.
         """
         if self.frame is not None and frame["now_ns"] < self.frame["now_ns"]:
-            self.forget()
+            self.clear_history()
         self.frame = frame
         for cpu, pid, begin, end, level, *_ in frame["timeline"]["runs"]:
             self._add_run(cpu, (pid, begin, end, level))
         for cpu, begin, end in frame["timeline"]["idle_while_queued"]:
-            self.idle.setdefault(cpu, deque(maxlen=RUNS_MAX)).append((begin, end))
+            self.idle_intervals.setdefault(cpu, deque(maxlen=RUNS_MAX)).append((begin, end))
         self.decisions.extend(frame["decisions"])
         self.marks.extend(frame["marks"])
         self.log.extend(frame["log"])
-        self.lines += len(frame["log"])
+        self.line_count += len(frame["log"])
 
-    def forget(self) -> None:
+    def clear_history(self) -> None:
         """Clears the history, after a restart or a step back."""
         self.runs.clear()
-        self.idle.clear()
+        self.idle_intervals.clear()
         self.decisions.clear()
         self.marks.clear()
 

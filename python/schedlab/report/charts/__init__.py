@@ -16,7 +16,7 @@ from schedlab.report.charts.lags import lag_over_time
 from schedlab.report.charts.lanes import lanes, readable_length_ns
 from schedlab.report.charts.levels import levels
 from schedlab.report.charts.lines import lines
-from schedlab.report.charts.parts import drawn
+from schedlab.report.charts.parts import draw_if_possible
 from schedlab.report.charts.schedules import schedules
 from schedlab.report.charts.shares import shares_over_time
 from schedlab.report.charts.states import one_wait, states
@@ -33,7 +33,7 @@ __all__ = [
     "boxes",
     "causes",
     "dots",
-    "drawn",
+    "draw_if_possible",
     "ecdf",
     "gantt",
     "heat",

@@ -11,19 +11,19 @@ import polars as pl
 
 from schedlab.base.display.numbers import three_digits
 from schedlab.report.charts.parts import (
-    NUMBERS,
+    NUMBER_FORMAT,
     NothingToDraw,
-    chart_of,
-    ordered,
-    reach_of,
-    sentences,
+    axis_range,
+    chart_with_data,
+    join_sentences,
+    order_series,
 )
-from schedlab.report.charts.processes import rows_of
+from schedlab.report.charts.processes import row_axis
 from schedlab.report.charts.theme import PALETTE, WIDTH
 from schedlab.report.model import Chart
 
 ROW_HEIGHT = 30
-_FIGURES = {
+_QUANTILES = {
     "least": 0.0,
     "first quartile": 0.25,
     "median": 0.5,
@@ -56,13 +56,13 @@ def boxes(
     published_words = published or {}
     titles = {
         name: f"{name}, published: {published_words[name]}" if name in published_words else name
-        for name in ordered(rows["series"], order, policies=False)
+        for name in order_series(rows["series"], order, policies=False)
     }
-    behind = pl.DataFrame(
+    summaries = pl.DataFrame(
         [
             {
                 "series": title,
-                **{name: values.quantile(part, "linear") for name, part in _FIGURES.items()},
+                **{name: values.quantile(part, "linear") for name, part in _QUANTILES.items()},
             }
             for name, title in titles.items()
             for values in (rows.filter(pl.col("series") == name)["value"],)
@@ -71,46 +71,52 @@ def boxes(
     return Chart(
         name,
         title,
-        _chart(behind, x_title),
-        behind,
-        sentences(
+        _draw(summaries, x_title),
+        summaries,
+        join_sentences(
             caption,
             "Boxes: first to third quartile, with the median; lines: minimum and maximum.",
         ),
-        _words(behind, x_title),
+        _describe(summaries, x_title),
     )
 
 
-def _chart(behind: pl.DataFrame, x_title: str) -> Any:
-    reach = reach_of(behind["most"].to_list(), log=False, zero=True)
-    drawn = chart_of(behind)
-    y = rows_of("series", behind["series"].to_list(), 0.3)
-    axis = alt.Axis(format=NUMBERS, tickCount=6)
+def _draw(summaries: pl.DataFrame, x_title: str) -> Any:
+    """Draws the boxes. `summaries`: a row for each series, with a column for each of _QUANTILES."""
+    reach = axis_range(summaries["most"].to_list(), log=False, zero=True)
+    data_chart = chart_with_data(summaries)
+    y = row_axis("series", summaries["series"].to_list(), 0.3)
+    axis = alt.Axis(format=NUMBER_FORMAT, tickCount=6)
     tooltip = [
         alt.Tooltip("series:N"),
-        *(alt.Tooltip(f"{figure}:Q", format=NUMBERS) for figure in _FIGURES),
+        *(alt.Tooltip(f"{figure}:Q", format=NUMBER_FORMAT) for figure in _QUANTILES),
     ]
 
-    def from_to(low: str, high: str) -> dict[str, Any]:
+    def box_channels(low: str, high: str) -> dict[str, Any]:
         return {
             "x": alt.X(f"{low}:Q", title=x_title, scale=reach.scale(), axis=axis),
             "x2": alt.X2(f"{high}:Q"),
             "y": y,
         }
 
-    line = drawn.mark_rule(strokeWidth=1.5, color=PALETTE[0]).encode(**from_to("least", "most"))
-    box = drawn.mark_bar(height={"band": 0.7}, color=PALETTE[0]).encode(
-        **from_to("first quartile", "third quartile"), tooltip=tooltip
+    line = data_chart.mark_rule(strokeWidth=1.5, color=PALETTE[0]).encode(
+        **box_channels("least", "most")
     )
-    middle = drawn.mark_tick(color="white", thickness=2, bandSize=ROW_HEIGHT * 0.5).encode(
+    box = data_chart.mark_bar(height={"band": 0.7}, color=PALETTE[0]).encode(
+        **box_channels("first quartile", "third quartile"), tooltip=tooltip
+    )
+    middle = data_chart.mark_tick(color="white", thickness=2, bandSize=ROW_HEIGHT * 0.5).encode(
         alt.X("median:Q", scale=reach.scale(), title=x_title, axis=axis), y
     )
-    return alt.layer(line, box, middle).properties(width=WIDTH, height=ROW_HEIGHT * len(behind) + 4)
+    return alt.layer(line, box, middle).properties(
+        width=WIDTH, height=ROW_HEIGHT * len(summaries) + 4
+    )
 
 
-def _words(behind: pl.DataFrame, x_title: str) -> str:
+def _describe(summaries: pl.DataFrame, x_title: str) -> str:
+    """Returns the chart's description for readers who cannot see it."""
     texts = [
         f"{row['series']}: {three_digits(row['first quartile'])} to {three_digits(row['third quartile'])}"
-        for row in behind.iter_rows(named=True)
+        for row in summaries.iter_rows(named=True)
     ]
     return f"Quartiles of {x_title}. " + "; ".join(texts) + "."

@@ -12,25 +12,25 @@ import polars as pl
 
 from schedlab.base.display.numbers import three_digits
 from schedlab.report.charts.parts import (
-    CUT,
-    NUMBERS,
-    Reach,
-    chart_of,
-    means,
-    ordered,
-    reach_of,
-    sentences,
-    values_of,
+    CUT_NOTE,
+    NUMBER_FORMAT,
+    AxisRange,
+    axis_range,
+    chart_with_data,
+    compute_means,
+    join_sentences,
+    order_series,
+    plotted_values,
 )
 from schedlab.report.charts.theme import PALETTE, WIDTH
 from schedlab.report.model import Chart
 
 ROW_HEIGHT = 24
-_CLOSE = 0.2
+_CLOSE_SPREAD = 0.2
 """If all values lie within this fraction of the largest, the axis does
 not begin at 0, to separate them.
 """
-_NOT_FROM_0 = "The axis does not begin at 0."
+_AXIS_NOTE = "The axis does not begin at 0."
 
 
 def dots(
@@ -52,50 +52,56 @@ def dots(
     """
     names = {value: "value", category: "category"}
     rows = data.select(*names).rename(names).with_columns(pl.col("category").cast(pl.String))
-    mean_rows = means(rows, ["category"], "value")
+    mean_rows = compute_means(rows, ["category"], "value")
     parts = [mean_rows.with_columns(kind=pl.lit("measured"))]
     if published is not None:
-        printed = published.select(*names).rename({**names, value: "mean"}).drop_nulls("mean")
-        parts.append(printed.with_columns(kind=pl.lit("published")))
-    behind = pl.concat(parts, how="diagonal_relaxed")
-    categories = ordered(behind["category"], category_order, policies=False)
-    from_0 = not _are_close(values_of(behind))
-    reach = reach_of(values_of(behind), log=False, zero=from_0)
+        published_rows = (
+            published.select(*names).rename({**names, value: "mean"}).drop_nulls("mean")
+        )
+        parts.append(published_rows.with_columns(kind=pl.lit("published")))
+    means_of_rows = pl.concat(parts, how="diagonal_relaxed")
+    categories = order_series(means_of_rows["category"], category_order, policies=False)
+    starts_at_zero = not _are_close(plotted_values(means_of_rows))
+    reach = axis_range(plotted_values(means_of_rows), log=False, zero=starts_at_zero)
     return Chart(
         name,
         title,
-        _chart(behind, categories, x_title, reach),
-        behind,
-        sentences(
+        _draw(means_of_rows, categories, x_title, reach),
+        means_of_rows,
+        join_sentences(
             caption,
-            *_remarks(behind),
-            "" if from_0 else _NOT_FROM_0,
-            CUT if reach.cuts(behind) else "",
+            *_caption_notes(means_of_rows),
+            "" if starts_at_zero else _AXIS_NOTE,
+            CUT_NOTE if reach.cuts_interval(means_of_rows) else "",
         ),
-        _words(behind, x_title),
+        _describe(means_of_rows, x_title),
     )
 
 
 def _are_close(values: Iterable[float | None]) -> bool:
+    """Returns whether the values are so close that an axis from 0 would hide their differences."""
     known = [value for value in values if value is not None and math.isfinite(value)]
-    return len(known) > 1 and 0 < max(known) - min(known) < _CLOSE * max(known, default=0)
+    return len(known) > 1 and 0 < max(known) - min(known) < _CLOSE_SPREAD * max(known, default=0)
 
 
-def _chart(behind: pl.DataFrame, categories: list[str], x_title: str, reach: Reach) -> Any:
+def _draw(
+    means_of_rows: pl.DataFrame, categories: list[str], x_title: str, reach: AxisRange
+) -> Any:
+    """Draws the points and intervals of all categories."""
     x = alt.X("mean:Q", title=x_title, scale=reach.scale(),
-              axis=alt.Axis(format=NUMBERS, tickCount=8))  # fmt: skip
+              axis=alt.Axis(format=NUMBER_FORMAT, tickCount=8))  # fmt: skip
     y = alt.Y("category:N", title=None, sort=categories, scale=alt.Scale(domain=categories),
               axis=alt.Axis(ticks=False, domain=False, grid=False))  # fmt: skip
     colour = alt.value(PALETTE[0])
-    measured = behind.filter(pl.col("kind") == "measured")
-    drawn = _without_empty(measured.filter(pl.col("failed") == 0))
+    measured = means_of_rows.filter(pl.col("kind") == "measured")
+    drawn = _chart_without_empty_columns(measured.filter(pl.col("failed") == 0))
     low = x.copy()
     low["shorthand"] = "low:Q"
     layers = [
         drawn.mark_rule(strokeWidth=1.5, clip=True, strokeOpacity=0.6).encode(
             low, alt.X2("high:Q"), y, color=colour
         ),
-        *_hollow(behind, x, y),
+        *_draw_published(means_of_rows, x, y),
         drawn.mark_point(filled=True, size=55).encode(
             x,
             y,
@@ -111,7 +117,9 @@ def _chart(behind: pl.DataFrame, categories: list[str], x_title: str, reach: Rea
     ]
     failed = measured.filter(pl.col("failed") > 0)
     if len(failed):
-        cross = _without_empty(failed).mark_point(shape="cross", angle=45, size=90, filled=True)
+        cross = _chart_without_empty_columns(failed).mark_point(
+            shape="cross", angle=45, size=90, filled=True
+        )
         tooltip = [
             alt.Tooltip("failed:Q", title="runs without a value"),
             alt.Tooltip("runs:Q", title="of"),
@@ -120,17 +128,19 @@ def _chart(behind: pl.DataFrame, categories: list[str], x_title: str, reach: Rea
     return alt.layer(*layers).properties(width=WIDTH, height=ROW_HEIGHT * len(categories))
 
 
-def _without_empty(frame: pl.DataFrame) -> Any:
+def _chart_without_empty_columns(frame: pl.DataFrame) -> Any:
     empty = [column.name for column in frame if column.null_count() == len(frame)]
-    return chart_of(frame.drop("kind", *empty))
+    return chart_with_data(frame.drop("kind", *empty))
 
 
-def _hollow(behind: pl.DataFrame, x: alt.X, y: alt.Y) -> list[Any]:
+def _draw_published(means_of_rows: pl.DataFrame, x: alt.X, y: alt.Y) -> list[Any]:
     """Draws the published values."""
-    published = behind.filter(pl.col("kind") == "published")
+    published = means_of_rows.filter(pl.col("kind") == "published")
     if published.is_empty():
         return []
-    points = _without_empty(published).mark_point(filled=False, size=60, strokeWidth=1.6)
+    points = _chart_without_empty_columns(published).mark_point(
+        filled=False, size=60, strokeWidth=1.6
+    )
     tooltip = [
         alt.Tooltip("category:N", title="of"),
         alt.Tooltip("mean:Q", title="published", format=",.4~g"),
@@ -138,21 +148,23 @@ def _hollow(behind: pl.DataFrame, x: alt.X, y: alt.Y) -> list[Any]:
     return [points.encode(x, y, color=alt.value(PALETTE[0]), tooltip=tooltip)]
 
 
-def _remarks(behind: pl.DataFrame) -> list[str]:
-    measured = behind.filter(pl.col("kind") == "measured")
+def _caption_notes(means_of_rows: pl.DataFrame) -> list[str]:
+    """Returns the sentences that explain the points in the caption; "" where none is needed."""
+    measured = means_of_rows.filter(pl.col("kind") == "measured")
     several = bool((measured["runs"] > 1).any())
     return [
         f"Filled: measured{', the mean with its 95 % interval' if several else ''}.",
-        "Hollow: published." if (behind["kind"] == "published").any() else "",
+        "Hollow: published." if (means_of_rows["kind"] == "published").any() else "",
         "A cross at the left edge: a run failed or has no such value, so there is no mean."
         if (measured["failed"] > 0).any()
         else "",
     ]
 
 
-def _words(behind: pl.DataFrame, x_title: str) -> str:
+def _describe(means_of_rows: pl.DataFrame, x_title: str) -> str:
+    """Returns the chart's description for readers who cannot see it."""
     texts = (
         f"{row['category']} ({row['kind']}) {three_digits(row['mean'])}"
-        for row in behind.to_dicts()
+        for row in means_of_rows.to_dicts()
     )
     return f"Points of {x_title}. " + "; ".join(texts) + "."

@@ -13,37 +13,36 @@ import numpy.typing as npt
 import polars as pl
 
 from schedlab.base.display.numbers import three_digits
-from schedlab.base.toolchain.policies import in_policy_order
+from schedlab.base.toolchain.policies import sort_policies
 from schedlab.metrics import wakeup_latencies
 from schedlab.report.charts.parts import (
-    NUMBERS,
+    NUMBER_FORMAT,
     STROKE_SIZE,
+    AxisRange,
     NothingToDraw,
-    Reach,
     Styles,
-    chart_of,
-    chosen_in_legend,
+    axis_range,
+    chart_with_data,
+    join_sentences,
+    legend_selection,
     opacity_if,
-    ordered,
-    panels_of,
-    reach_of,
-    sentences,
-    stacked,
-    thinned,
+    panel_order,
+    stack_charts,
+    thin_curve,
 )
-from schedlab.report.charts.processes import processes_of
+from schedlab.report.charts.processes import chart_processes
 from schedlab.report.charts.theme import WIDTH
 from schedlab.report.model import HREF, Chart
 from schedlab.trace import Trace
 
 HEIGHT, PANEL_HEIGHT = 300, 190
-WIDE = 50
+LOG_AXIS_RATIO = 50
 """Ratio of the 90th percentile to the 10th above which an axis is logarithmic."""
-POINTS_MOST = 8000
+POINTS_MAX = 8000
 """Maximum number of points in a chart. More points make a page slow."""
-ALL = -1
+ALL_RUNS = -1
 """The `run` of a curve of all runs together."""
-_GAPS = {True: (1 / 600, 1 / 400), False: (1 / 250, 1 / 150)}
+_MERGE_DISTANCES = {True: (1 / 600, 1 / 400), False: (1 / 250, 1 / 150)}
 """Minimum distance of a curve's points as fractions of width and
 height; True: of all runs together.
 """
@@ -51,7 +50,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Mark:
+class WaitMark:
     """A single wait on a curve, and the chart of that wait, to which a click leads."""
 
     panel: str
@@ -70,12 +69,10 @@ def ecdf(
     x_title: str,
     y_title: str,
     series: str = "policy",
-    policies: bool = True,
-    order: Sequence[str] | None = None,
     run: str | None = None,
     panel: str | None = None,
     least: float | None = None,
-    marks: Sequence[Mark] = (),
+    marks: Sequence[WaitMark] = (),
 ) -> Chart:
     """Draws a curve for each series: the fraction of values up to each value.
 
@@ -87,13 +84,13 @@ def ecdf(
     are then drawn on the left. The default of `least` is the smallest value above 0.
     """
     names = {value: "value", series: "series"}
-    more = [pl.col(run).alias("run") if run else pl.lit(0).alias("run")]
-    more += [pl.col(panel).alias("panel") if panel else pl.lit("").alias("panel")]
-    rows = data.select(*names, *more).rename(names).drop_nulls("value")
+    extra_columns = [pl.col(run).alias("run") if run else pl.lit(0).alias("run")]
+    extra_columns += [pl.col(panel).alias("panel") if panel else pl.lit("").alias("panel")]
+    rows = data.select(*names, *extra_columns).rename(names).drop_nulls("value")
     if rows.is_empty():
         raise NothingToDraw(f"chart {name}: there is no value to draw a distribution of")
     axis = _Axis(rows["value"].cast(pl.Float64), least)
-    styles = Styles(ordered(rows["series"], order, policies=policies), policies=policies)
+    styles = Styles(sort_policies(rows["series"]), policies=True)
     remarks = [
         "Thick: all runs together; thin: each run." if rows["run"].n_unique() > 1 else "",
         axis.remark,
@@ -102,21 +99,21 @@ def ecdf(
     return Chart(
         name,
         title,
-        _chart(rows, styles, axis, (x_title, y_title), _rings(rows, marks)),
+        _draw(rows, styles, axis, (x_title, y_title), _mark_points(rows, marks)),
         data,
-        sentences(caption, *remarks),
-        _words(rows, x_title),
+        join_sentences(caption, *remarks),
+        _describe(rows, x_title),
     )
 
 
-def is_wide(values: pl.Series) -> bool:
+def needs_log_axis(values: pl.Series) -> bool:
     """Returns whether an axis for these values is logarithmic."""
-    above = values.filter(values > 0)
-    low, high = above.quantile(0.1), above.quantile(0.9)
-    return bool(low and high and high / low > WIDE)
+    positive_values = values.filter(values > 0)
+    low, high = positive_values.quantile(0.1), positive_values.quantile(0.9)
+    return bool(low and high and high / low > LOG_AXIS_RATIO)
 
 
-def cumulative(values: npt.ArrayLike) -> tuple[Floats, Floats]:
+def cumulative_distribution(values: npt.ArrayLike) -> tuple[Floats, Floats]:
     """Returns the empirical distribution: the distinct values, and the
     fraction of values up to each.
     """
@@ -128,23 +125,29 @@ class _Axis:
     """The horizontal axis: its scale, range and labels."""
 
     def __init__(self, values: pl.Series, least: float | None) -> None:
-        self.log = is_wide(values)
+        """Chooses the scale and range for these values.
+
+        `smallest_drawn`: smaller values are drawn at the left edge.
+        """
+        self.log = needs_log_axis(values)
         above = values.filter(values > 0)
-        self.least = least if least is not None else float(above.to_numpy().min(initial=np.inf))
-        self.separates_low = self.log and bool((values < self.least).any())
-        self.reach = reach_of(values.to_list(), log=self.log, zero=True)
+        self.smallest_drawn = (
+            least if least is not None else float(above.to_numpy().min(initial=np.inf))
+        )
+        self.separates_low = self.log and bool((values < self.smallest_drawn).any())
+        self.reach = axis_range(values.to_list(), log=self.log, zero=True)
         if self.separates_low:
-            self.reach = Reach(self.least / 2, self.reach.high, log=True)
+            self.reach = AxisRange(self.smallest_drawn / 2, self.reach.high, log=True)
 
     @property
     def remark(self) -> str:
         return (
-            f"Values below {self.least:,.3g} are drawn at the left edge."
+            f"Values below {self.smallest_drawn:,.3g} are drawn at the left edge."
             if self.separates_low
             else ""
         )
 
-    def place(self, values: Floats) -> Floats:
+    def positions(self, values: Floats) -> Floats:
         """Returns the position of each value, from 0 on the left to 1 on the right."""
         low, high = self.reach.low, self.reach.high
         if self.log:
@@ -152,18 +155,19 @@ class _Axis:
         fractions: Floats = (values - low) / (high - low)
         return fractions
 
-    def at(self) -> str:
+    def value_expression(self) -> str:
         """Returns a Vega expression for the drawn value."""
         return f"max(datum.value, {self.reach.low})" if self.separates_low else "datum.value"
 
-    def x(self, title: str) -> alt.X:
-        number = f"format(datum.value, '{NUMBERS}')"
-        less = f"datum.value < {self.least} ? '< {self.least:,.3g}' : {number}"
-        axis = alt.Axis(format=NUMBERS, tickCount=8, grid=True)
+    def altair_channel(self, title: str) -> alt.X:
+        """Returns the Altair channel of the axis."""
+        number = f"format(datum.value, '{NUMBER_FORMAT}')"
+        less = f"datum.value < {self.smallest_drawn} ? '< {self.smallest_drawn:,.3g}' : {number}"
+        axis = alt.Axis(format=NUMBER_FORMAT, tickCount=8, grid=True)
         if self.log:
             powers = 10.0 ** np.arange(-9, 10)
             within = powers[(powers >= self.reach.low) & (powers <= self.reach.high)]
-            within = within[within >= self.least] if self.separates_low else within
+            within = within[within >= self.smallest_drawn] if self.separates_low else within
             ticks = [*([self.reach.low] if self.separates_low else []), *within.tolist()]
             axis = alt.Axis(
                 labelExpr=less if self.separates_low else number,
@@ -173,7 +177,7 @@ class _Axis:
         return alt.X("at:Q", title=title, scale=self.reach.scale(), axis=axis)
 
 
-def _rings(rows: pl.DataFrame, marks: Sequence[Mark]) -> pl.DataFrame:
+def _mark_points(rows: pl.DataFrame, marks: Sequence[WaitMark]) -> pl.DataFrame:
     """Returns the marks on the curves of all runs together: panel, series, value, percent, href."""
     rings = []
     for mark in marks:
@@ -185,72 +189,83 @@ def _rings(rows: pl.DataFrame, marks: Sequence[Mark]) -> pl.DataFrame:
     return pl.DataFrame(rings, schema={**names, HREF: pl.String}, orient="row")
 
 
-def _chart(
+def _draw(
     rows: pl.DataFrame, styles: Styles, axis: _Axis, titles: tuple[str, str], rings: pl.DataFrame
 ) -> Any:
-    panels = panels_of(rows["panel"])
-    curves = _curves(rows, axis)
+    """Draws all panels with their curves and marks."""
+    panels = panel_order(rows["panel"])
+    curves = _curve_points(rows, axis)
     height = HEIGHT if len(panels) == 1 else PANEL_HEIGHT
-    chosen = chosen_in_legend()
+    chosen = legend_selection()
     pictures: list[tuple[str, Any]] = []
     for panel, last in panels:
         panel_curves = curves.filter(pl.col("panel") == panel).drop("panel")
-        layers = _layers(panel_curves, styles, axis, (titles[0] if last else "", titles[1]), chosen)
+        layers = _panel_layers(
+            panel_curves, styles, axis, (titles[0] if last else "", titles[1]), chosen
+        )
         if not pictures:  # all panels follow the legend, which belongs to one of them
             layers[-1] = layers[-1].add_params(chosen)
         marked = rings.filter(pl.col("panel") == panel)
         if len(marked):
-            layers.append(_ringed(marked, styles, axis, layers[-1].encoding, chosen))
+            layers.append(_draw_marks(marked, styles, axis, layers[-1].encoding, chosen))
         picture = alt.layer(*layers) if len(layers) > 1 else layers[0]
         pictures.append((panel, picture.properties(width=WIDTH, height=height)))
-    return stacked(pictures)
+    return stack_charts(pictures)
 
 
-def _curves(rows: pl.DataFrame, axis: _Axis) -> pl.DataFrame:
+def _curve_points(rows: pl.DataFrame, axis: _Axis) -> pl.DataFrame:
     """Returns the points of all curves: panel, series, run (ALL: all runs), value, percent."""
-    several = rows["run"].n_unique() > 1
-    every = rows.with_columns(run=pl.lit(ALL, pl.Int64))
+    has_several_runs = rows["run"].n_unique() > 1
+    all_runs = rows.with_columns(run=pl.lit(ALL_RUNS, pl.Int64))
     pooled = (
-        pl.concat([every, rows.with_columns(pl.col("run").cast(pl.Int64))]) if several else every
+        pl.concat([all_runs, rows.with_columns(pl.col("run").cast(pl.Int64))])
+        if has_several_runs
+        else all_runs
     )
     groups = pooled.group_by("panel", "series", "run", maintain_order=True)
-    known = [(keys, *cumulative(group_rows["value"].to_numpy())) for keys, group_rows in groups]
-    coarse = 1.0
+    distributions = [
+        (keys, *cumulative_distribution(group_rows["value"].to_numpy()))
+        for keys, group_rows in groups
+    ]
+    distance_factor = 1.0
     while True:
         points = [
             (*keys, value[at], part[at] * 100)
-            for keys, value, part in known
-            for at in thinned(
-                axis.place(value), part, *(coarse * gap for gap in _GAPS[keys[2] == ALL])
+            for keys, value, part in distributions
+            for at in thin_curve(
+                axis.positions(value),
+                part,
+                *(distance_factor * gap for gap in _MERGE_DISTANCES[keys[2] == ALL_RUNS]),
             )
         ]
-        if len(points) <= POINTS_MOST:
+        if len(points) <= POINTS_MAX:
             break
-        coarse *= 2
-    feet = [(*keys, value[0], 0.0) for keys, value, _ in known]
+        distance_factor *= 2
+    start_points = [(*keys, value[0], 0.0) for keys, value, _ in distributions]
     names = ("panel", "series", "run", "value", "percent")
     # A curve starts at 0 at its first value.
-    return pl.DataFrame([*feet, *points], schema=names, orient="row").sort(
+    return pl.DataFrame([*start_points, *points], schema=names, orient="row").sort(
         "panel", "series", "run", "value", "percent", maintain_order=True
     )
 
 
-def _layers(
+def _panel_layers(
     curves: pl.DataFrame,
     styles: Styles,
     axis: _Axis,
     titles: tuple[str, str],
     chosen: alt.Parameter,
 ) -> list[Any]:
-    x = axis.x(titles[0])
+    """Returns the layers of one panel: curves of all runs, and of each run."""
+    x = axis.altair_channel(titles[0])
     y = alt.Y(
         "percent:Q", title=titles[1], scale=alt.Scale(domain=[0, 100]), axis=alt.Axis(tickCount=5)
     )
     layers = []
-    thin = curves.filter(pl.col("run") != ALL)
+    thin = curves.filter(pl.col("run") != ALL_RUNS)
     if len(thin):
         layers.append(
-            _lines(thin, axis, strokeWidth=0.8).encode(
+            _draw_curves(thin, axis, strokeWidth=0.8).encode(
                 x,
                 y,
                 styles.colour(symbolSize=STROKE_SIZE),
@@ -259,7 +274,7 @@ def _layers(
             )
         )
     layers.append(
-        _lines(curves.filter(pl.col("run") == ALL), axis, strokeWidth=2.2).encode(
+        _draw_curves(curves.filter(pl.col("run") == ALL_RUNS), axis, strokeWidth=2.2).encode(
             x,
             y,
             styles.colour(symbolSize=STROKE_SIZE),
@@ -267,7 +282,7 @@ def _layers(
             opacity=opacity_if(chosen),
             tooltip=[
                 alt.Tooltip("series:N", title="series"),
-                alt.Tooltip("value:Q", title="up to", format=NUMBERS),
+                alt.Tooltip("value:Q", title="up to", format=NUMBER_FORMAT),
                 alt.Tooltip("percent:Q", title="of all (%)", format=".4~g"),
             ],
         )
@@ -275,17 +290,18 @@ def _layers(
     return layers
 
 
-def _lines(curves: pl.DataFrame, axis: _Axis, **look: Any) -> Any:
-    drawn = chart_of(curves, digits=4).transform_calculate(at=axis.at())
+def _draw_curves(curves: pl.DataFrame, axis: _Axis, **look: Any) -> Any:
+    """Draws curves as steps. `look`: properties of the lines."""
+    drawn = chart_with_data(curves, digits=4).transform_calculate(at=axis.value_expression())
     return drawn.mark_line(interpolate="step-after", clip=True, **look)
 
 
-def _ringed(
+def _draw_marks(
     rings: pl.DataFrame, styles: Styles, axis: _Axis, of: Any, chosen: alt.Parameter
 ) -> Any:
     """Draws marks on curves with this encoding."""
     data = alt.InlineData(values=rings.to_dicts())
-    drawn = alt.Chart(data).transform_calculate(at=axis.at())
+    drawn = alt.Chart(data).transform_calculate(at=axis.value_expression())
     return drawn.mark_point(size=90, strokeWidth=2, filled=False, cursor="pointer").encode(
         of.x,
         of.y,
@@ -294,12 +310,13 @@ def _ringed(
         opacity=opacity_if(chosen),
         tooltip=[
             alt.Tooltip("series:N", title="a wait under"),
-            alt.Tooltip("value:Q", title="took", format=NUMBERS),
+            alt.Tooltip("value:Q", title="took", format=NUMBER_FORMAT),
         ],
     )
 
 
-def _words(rows: pl.DataFrame, x_title: str) -> str:
+def _describe(rows: pl.DataFrame, x_title: str) -> str:
+    """Returns the chart's description for readers who cannot see it."""
     texts = []
     for (panel, series), series_rows in rows.group_by("panel", "series", maintain_order=True):
         middle, high = (series_rows["value"].quantile(part, "linear") for part in (0.5, 0.99))
@@ -310,16 +327,16 @@ def _words(rows: pl.DataFrame, x_title: str) -> str:
     return f"Cumulative distribution of {x_title}. " + "; ".join(texts) + "."
 
 
-FINEST_NS = 1000
+CLOCK_STEP_NS = 1000
 """No axis starts below one microsecond, however fine the clock is."""
 
 
-Series = Mapping[str, Sequence[Trace]]
+RunsBySeries = Mapping[str, Sequence[Trace]]
 """The runs of each series."""
 
 
 def latencies(
-    name: str, traces: Series, *, title: str, caption: str, group: str | None = None
+    name: str, traces: RunsBySeries, *, title: str, caption: str, group: str | None = None
 ) -> Chart:
     """Draws the distribution of wake-up latencies for each series of runs.
 
@@ -331,7 +348,7 @@ def latencies(
 
 def latencies_in_panels(
     name: str,
-    panels: Mapping[str, Series],
+    panels: Mapping[str, RunsBySeries],
     *,
     title: str,
     caption: str,
@@ -348,18 +365,21 @@ def latencies_in_panels(
         for panel, traces in panels.items()
         for policy, run_traces in traces.items()
     ]
-    latencies = pl.concat([_of_series(*run, group) for run in runs])
+    latencies = pl.concat([_series_latencies(*run, group) for run in runs])
     if latencies.is_empty():
         raise NothingToDraw(f"chart {name}: no process was woken and ran in the time measured")
     woken = set(latencies["series"])
-    without = in_policy_order(series for _, series, _ in runs if series not in woken)
+    policies_without_wakeups = sort_policies(series for _, series, _ in runs if series not in woken)
     steps = [trace.clock_step_ns for _, _, run_traces in runs for trace in run_traces]
     return ecdf(
         name,
         latencies,
         title=title,
-        caption=sentences(
-            caption, f"No process was woken under {', '.join(without)}." if without else ""
+        caption=join_sentences(
+            caption,
+            f"No process was woken under {', '.join(policies_without_wakeups)}."
+            if policies_without_wakeups
+            else "",
         ),
         value="ms",
         x_title="wake-up latency (ms)",
@@ -367,21 +387,23 @@ def latencies_in_panels(
         series="series",
         run="run",
         panel="panel",
-        least=max([FINEST_NS, *steps]) / 1e6,
+        least=max([CLOCK_STEP_NS, *steps]) / 1e6,
         marks=[
-            Mark(panel, series, float(_in_ms(pl.Series([latency_ns]))[0]), chart)
+            WaitMark(panel, series, float(_convert_to_ms(pl.Series([latency_ns]))[0]), chart)
             for (panel, series, latency_ns), chart in (waits or {}).items()
         ],
     )
 
 
-def _of_series(panel: str, series: str, runs: Sequence[Trace], group: str | None) -> pl.DataFrame:
+def _series_latencies(
+    panel: str, series: str, runs: Sequence[Trace], group: str | None
+) -> pl.DataFrame:
     """Returns the latencies of the workload's tasks: panel, series, run,
     seed, pid, group, latency_ns, ms.
     """
     return pl.concat(
         [
-            _of_run(trace, group).select(
+            _run_latencies(trace, group).select(
                 pl.lit(panel).alias("panel"),
                 pl.lit(series).alias("series"),
                 pl.lit(run, pl.Int64).alias("run"),
@@ -389,22 +411,25 @@ def _of_series(panel: str, series: str, runs: Sequence[Trace], group: str | None
                 "pid",
                 "group",
                 "latency_ns",
-                ms=pl.col("latency_ns").map_batches(_in_ms, pl.Float64),
+                ms=pl.col("latency_ns").map_batches(_convert_to_ms, pl.Float64),
             )
             for run, trace in enumerate(runs)
         ]
     )
 
 
-def _in_ms(latency_ns: pl.Series) -> pl.Series:
+def _convert_to_ms(latency_ns: pl.Series) -> pl.Series:
     """Converts ns to ms with the rounding of the whole chart, since
     Polars and Python round differently.
     """
     return latency_ns / 1e6
 
 
-def _of_run(trace: Trace, group: str | None) -> pl.DataFrame:
-    processes = processes_of(trace)
+def _run_latencies(trace: Trace, group: str | None) -> pl.DataFrame:
+    """Returns the wake-up latencies of a run's workload, or of one group: life, latency_ns, and the
+    task's names.
+    """
+    processes = chart_processes(trace)
     workload = processes.names.filter(pl.col("role") == "workload")
     if group is not None:
         workload = workload.filter(pl.col("group") == group)

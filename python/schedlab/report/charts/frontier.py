@@ -11,21 +11,21 @@ import polars as pl
 
 from schedlab.base.display.numbers import three_digits
 from schedlab.report.charts.parts import (
-    CUT,
-    NUMBERS,
-    Reach,
+    CUT_NOTE,
+    NUMBER_FORMAT,
+    AxisRange,
     Styles,
-    chart_of,
-    ordered,
-    reach_of,
-    sentences,
+    axis_range,
+    chart_with_data,
+    join_sentences,
+    order_series,
 )
 from schedlab.report.charts.theme import ANNOTATION, IDEAL, WIDTH
 from schedlab.report.model import Chart
-from schedlab.report.wording import ranges
+from schedlab.report.wording import ranges_text
 
 HEIGHT = 420
-_NEAR = 0.01
+_LABEL_DISTANCE = 0.01
 """Points that are closer than this fraction of an axis share one label."""
 
 
@@ -48,12 +48,12 @@ def frontier(
 
     """
     ordered_rows = data.sort("place", "x", nulls_last=False)
-    series = ordered(ordered_rows["policy"], None, policies=True)
+    series = order_series(ordered_rows["policy"], None, policies=True)
     styles = Styles(series, policies=True)
     reaches = {
-        axis: reach_of(ordered_rows[axis].to_list(), log=False, zero=False) for axis in ("x", "y")
+        axis: axis_range(ordered_rows[axis].to_list(), log=False, zero=False) for axis in ("x", "y")
     }
-    chart = _chart(ordered_rows, styles, reaches, x_title, y_title)
+    chart = _draw(ordered_rows, styles, reaches, x_title, y_title)
     cut = any(
         reach.low > data[f"{axis}_low"].min() or reach.high < data[f"{axis}_high"].max()  # type: ignore[operator]
         for axis, reach in reaches.items()
@@ -64,25 +64,26 @@ def frontier(
         title,
         chart,
         data,
-        sentences(
+        join_sentences(
             caption,
             f"On the line: the {len(members)} of {len(data)} configurations that no other"
             " surpasses in both metrics, with their 95 % intervals and their ranks in the table."
             " Faint: the others.",
-            CUT if cut else "",
+            CUT_NOTE if cut else "",
         ),
-        _words(members, x_title, y_title),
+        _describe(members, x_title, y_title),
     )
 
 
-def _chart(
+def _draw(
     data: pl.DataFrame,
     styles: Styles,
-    reaches: dict[str, Reach],
+    reaches: dict[str, AxisRange],
     x_title: str,
     y_title: str,
 ) -> Any:
-    numbers = alt.Axis(format=NUMBERS)
+    """Draws the points, the frontier, the intervals and the numbers."""
+    numbers = alt.Axis(format=NUMBER_FORMAT)
     x = alt.X("x:Q", title=x_title, scale=reaches["x"].scale(), axis=numbers)
     y = alt.Y("y:Q", title=y_title, scale=reaches["y"].scale(), axis=numbers)
     drawn = data.rename({"policy": "series"})
@@ -91,55 +92,61 @@ def _chart(
     layers: list[Any] = []
     if len(others):
         layers.append(
-            chart_of(others)
+            chart_with_data(others)
             .mark_point(filled=True, size=28, opacity=0.25)
             .encode(x, y, styles.colour(), styles.shape(), tooltip=_tooltip(x_title, y_title))
         )
     layers += [
-        chart_of(members).mark_line(style=IDEAL, interpolate="step-after").encode(x, y),
-        *_intervals(members, styles, x, y),
-        chart_of(members)
+        chart_with_data(members).mark_line(style=IDEAL, interpolate="step-after").encode(x, y),
+        *_draw_intervals(members, styles, x, y),
+        chart_with_data(members)
         .mark_point(filled=True, size=70, opacity=1)
         .encode(x, y, styles.colour(), styles.shape(), tooltip=_tooltip(x_title, y_title)),
-        _numbers(members, reaches, x, y),
+        _draw_numbers(members, reaches, x, y),
     ]
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
 
 
-def _intervals(members: pl.DataFrame, styles: Styles, x: alt.X, y: alt.Y) -> list[Any]:
-    across, up = x.copy(), y.copy()
-    across["shorthand"], up["shorthand"] = "x_low:Q", "y_low:Q"
-    bars = chart_of(members).mark_rule(strokeWidth=1.2, clip=True, strokeOpacity=0.6)
+def _draw_intervals(members: pl.DataFrame, styles: Styles, x: alt.X, y: alt.Y) -> list[Any]:
+    """Draws both intervals of each member of the frontier."""
+    x_interval, y_interval = x.copy(), y.copy()
+    x_interval["shorthand"], y_interval["shorthand"] = "x_low:Q", "y_low:Q"
+    bars = chart_with_data(members).mark_rule(strokeWidth=1.2, clip=True, strokeOpacity=0.6)
     colour = styles.colour()
     return [
-        bars.encode(across, alt.X2("x_high:Q"), y, colour),
-        bars.encode(x, up, alt.Y2("y_high:Q"), colour),
+        bars.encode(x_interval, alt.X2("x_high:Q"), y, colour),
+        bars.encode(x, y_interval, alt.Y2("y_high:Q"), colour),
     ]
 
 
-def _numbers(members: pl.DataFrame, reaches: dict[str, Reach], x: alt.X, y: alt.Y) -> Any:
+def _draw_numbers(members: pl.DataFrame, reaches: dict[str, AxisRange], x: alt.X, y: alt.Y) -> Any:
     """Draws the numbers of the points.
 
     Points that are close to each other share the label above the first.
     """
     labels: list[dict[str, Any]] = []
-    near = {axis: _NEAR * (reach.high - reach.low) for axis, reach in reaches.items()}
+    label_distances = {
+        axis: _LABEL_DISTANCE * (reach.high - reach.low) for axis, reach in reaches.items()
+    }
     for row in members.sort("place").to_dicts():
         neighbours = [
             label
             for label in labels
-            if all(abs(label[axis] - row[axis]) < near[axis] for axis in near)
+            if all(abs(label[axis] - row[axis]) < label_distances[axis] for axis in label_distances)
         ]
         if neighbours:
             neighbours[0]["places"].append(row["place"])
         else:
             labels.append({"x": row["x"], "y": row["y"], "places": [row["place"]]})
-    table = pl.DataFrame([{**label, "places": ranges(label["places"])} for label in labels])
-    words = chart_of(table).mark_text(style=ANNOTATION, align="right", baseline="top", dx=-6, dy=5)
+    table = pl.DataFrame([{**label, "places": ranges_text(label["places"])} for label in labels])
+    words = chart_with_data(table).mark_text(
+        style=ANNOTATION, align="right", baseline="top", dx=-6, dy=5
+    )
     return words.encode(x, y, alt.Text("places:N"))
 
 
 def _tooltip(x_title: str, y_title: str) -> list[alt.Tooltip]:
+    """Returns the tooltip of a point: setup, and both metrics with their bounds."""
     return [
         alt.Tooltip("setup:N", title="configuration"),
         alt.Tooltip("x:Q", title=x_title, format=",.4~g"),
@@ -147,7 +154,8 @@ def _tooltip(x_title: str, y_title: str) -> list[alt.Tooltip]:
     ]
 
 
-def _words(members: pl.DataFrame, x_title: str, y_title: str) -> str:
+def _describe(members: pl.DataFrame, x_title: str, y_title: str) -> str:
+    """Returns the chart's description for readers who cannot see it."""
     texts: Sequence[str] = [
         f"{row['place']}, {row['setup']}: {three_digits(row['x'])}, {three_digits(row['y'])}"
         for row in members.to_dicts()

@@ -12,25 +12,24 @@ from schedlab.base.display.numbers import duration, percent
 from schedlab.metrics import scheduler_intervals
 from schedlab.report.charts.parts import (
     Styles,
-    chosen_in_legend,
+    join_sentences,
+    legend_selection,
     opacity_if,
-    sentences,
     zoom_along_time,
 )
 from schedlab.report.charts.processes import (
     IDLE,
-    OTHER,
+    OUTSIDE,
     ROOT,
     ChartProcesses,
     Colouring,
     Span,
     TimeAxis,
-    Unit,
-    drawable,
-    processes_of,
-    readable,
-    rows_of,
-    span_of,
+    chart_processes,
+    chart_span,
+    merge_for_page,
+    readable_span,
+    row_axis,
 )
 from schedlab.report.charts.theme import FAINT, WIDTH
 from schedlab.report.model import Chart
@@ -38,11 +37,9 @@ from schedlab.trace import Trace
 
 ROW_HEIGHT = 38
 READABLE_PER_CPU = 200
-"""Number of intervals per CPU that are drawn if no end is given: a few pixels each."""
-PROCESSES_MOST = 7
-"""Maximum number of tasks with a colour each. With more tasks, colours are groups."""
+"""Number of intervals per CPU that are drawn: a few pixels each."""
 SCHEDULER_CELLS = 240
-_CPU = pl.format("CPU {}", "cpu").alias("cpu")
+_CPU_LABEL = pl.format("CPU {}", "cpu").alias("cpu")
 
 
 def gantt(
@@ -51,36 +48,31 @@ def gantt(
     *,
     title: str,
     caption: str,
-    begin_ns: int | None = None,
-    end_ns: int | None = None,
-    colour: Colouring | None = None,
-    unit: Unit = "ms",
+    colour: Colouring,
 ) -> Chart:
     """Draws a row for each CPU: the running task, idle time, and below it the scheduler's load.
 
-    Without `end_ns`, the readable part of the measured window is drawn. `colour`: whether
-    colours are tasks or groups; default: tasks, if they are few. `data`: all intervals of the
-    drawn part, unrounded and unmerged.
+    The readable part of the measured window is drawn. `colour`: whether colours are tasks or
+    groups. `data`: all intervals of the drawn part, unrounded and unmerged.
     """
-    processes = processes_of(trace)
-    span = span_of(processes.window, begin_ns, end_ns)
-    span = readable(processes, span, READABLE_PER_CPU) if end_ns is None else span
-    intervals = _intervals(processes, span)
-    by: Colouring = colour or _colouring(intervals)
-    axis = TimeAxis(span, processes.window.begin_ns, unit, trace.header.tick_ns)
-    drawn, merged = _drawn(intervals, span, by)
-    visits = _scheduler(trace, span)
+    processes = chart_processes(trace)
+    span = readable_span(processes, chart_span(processes.window, None, None), READABLE_PER_CPU)
+    intervals = _visible_intervals(processes, span)
+    axis = TimeAxis(span, processes.window.begin_ns, "ticks", trace.header.tick_ns)
+    drawn, merged = _add_series(intervals, span, colour)
+    visits = _scheduler_load(trace, span)
     return Chart(
         name,
         title,
-        _chart(drawn, visits, axis, by, trace.header.cpus),
+        _draw(drawn, visits, axis, trace.header.cpus),
         intervals,
-        sentences(caption, *_remarks(processes, span, visits), merged),
-        _words(intervals, span, trace.header.cpus),
+        join_sentences(caption, *_caption_notes(processes, span, visits), merged),
+        _describe(intervals, span, trace.header.cpus),
     )
 
 
-def _intervals(processes: ChartProcesses, span: Span) -> pl.DataFrame:
+def _visible_intervals(processes: ChartProcesses, span: Span) -> pl.DataFrame:
+    """Returns the running and idle intervals within the span."""
     running = processes.running().select(
         "cpu", "pid", "name", "group", "label", "begin_ns", "end_ns", "why"
     )
@@ -91,25 +83,17 @@ def _intervals(processes: ChartProcesses, span: Span) -> pl.DataFrame:
     return span.clip(both).sort("cpu", "begin_ns")
 
 
-def _colouring(intervals: pl.DataFrame) -> Colouring:
-    return "process" if _workload(intervals)["pid"].n_unique() <= PROCESSES_MOST else "group"
-
-
-def _workload(intervals: pl.DataFrame) -> pl.DataFrame:
-    return intervals.filter(~pl.col("group").is_in([IDLE, ROOT, OTHER]))
-
-
-def _drawn(intervals: pl.DataFrame, span: Span, by: Colouring) -> tuple[pl.DataFrame, str]:
+def _add_series(intervals: pl.DataFrame, span: Span, by: Colouring) -> tuple[pl.DataFrame, str]:
     """Returns the drawn intervals with their colour's series, and a note
     for the caption on merged ones.
     """
     series = pl.col("label") if by == "process" else pl.col("group")
-    outside = pl.col("group").is_in([IDLE, ROOT, OTHER])
+    outside = pl.col("group").is_in([IDLE, ROOT, OUTSIDE])
     shown = intervals.with_columns(series=pl.when(outside).then("group").otherwise(series))
-    return drawable(shown, ["cpu", "series"], span)
+    return merge_for_page(shown, ["cpu", "series"], span)
 
 
-def _scheduler(trace: Trace, span: Span) -> pl.DataFrame:
+def _scheduler_load(trace: Trace, span: Span) -> pl.DataFrame:
     """Returns the scheduler's load per CPU and time cell: cpu,
     begin_ns, end_ns, fraction of cycles.
     """
@@ -119,9 +103,9 @@ def _scheduler(trace: Trace, span: Span) -> pl.DataFrame:
     )
     cell = span.length_ns / SCHEDULER_CELLS
     cycles = cell * trace.header.cycles_per_second / 1e9
-    place = ((pl.col("begin_ns") - span.begin_ns) / cell).floor()
+    cell_index = ((pl.col("begin_ns") - span.begin_ns) / cell).floor()
     return (
-        visits.group_by("cpu", place.alias("cell"), maintain_order=True)
+        visits.group_by("cpu", cell_index.alias("cell"), maintain_order=True)
         .agg(part=(pl.col("cycles").sum() / cycles).clip(0, 1), visits=pl.len())
         .with_columns(
             begin_ns=(span.begin_ns + pl.col("cell") * cell).cast(pl.Int64),
@@ -132,33 +116,34 @@ def _scheduler(trace: Trace, span: Span) -> pl.DataFrame:
     )
 
 
-def _chart(
-    drawn: pl.DataFrame, visits: pl.DataFrame, axis: TimeAxis, by: Colouring, cpus: int
-) -> Any:
+def _draw(drawn: pl.DataFrame, visits: pl.DataFrame, axis: TimeAxis, cpus: int) -> Any:
+    """Draws the running tasks, the idle time and the scheduler's load."""
     rows = [f"CPU {cpu}" for cpu in range(cpus)]
-    y = rows_of("cpu", rows, 0.3)
-    chosen = chosen_in_legend()
+    y = row_axis("cpu", rows, 0.3)
+    chosen = legend_selection()
     layers = [
-        _idle(drawn, axis, y),
-        _running(drawn, axis, y, chosen).add_params(chosen, zoom_along_time()),
-        *_visits(visits, axis, y),
+        _draw_idle(drawn, axis, y),
+        _draw_running(drawn, axis, y, chosen).add_params(chosen, zoom_along_time()),
+        *_draw_scheduler_load(visits, axis, y),
     ]
     return alt.layer(*layers).properties(width=WIDTH, height=ROW_HEIGHT * cpus + 4)
 
 
-def _idle(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y) -> Any:
+def _draw_idle(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y) -> Any:
+    """Draws the intervals when a CPU was idle."""
     idle = drawn.filter(pl.col("series") == IDLE)
     tooltip = [alt.Tooltip("cpu:N", title="idle"), *axis.tooltips()]
-    return axis.bars(idle, [_CPU], y, style=FAINT, height=2, tooltip=tooltip)
+    return axis.bars(idle, [_CPU_LABEL], y, style=FAINT, height=2, tooltip=tooltip)
 
 
-def _running(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y, chosen: alt.Parameter) -> Any:
+def _draw_running(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y, chosen: alt.Parameter) -> Any:
+    """Draws the intervals of running tasks, with a colour for each series."""
     running = drawn.filter(pl.col("series") != IDLE)
     series = _legend_order(running)
-    styles = Styles(series, policies=False, muted=[ROOT, OTHER])
+    styles = Styles(series, policies=False, muted=[ROOT, OUTSIDE])
     return axis.bars(
         running,
-        [_CPU, "series", "pid", "name", "group", "why", "merged"],
+        [_CPU_LABEL, "series", "pid", "name", "group", "why", "merged"],
         y,
         styles.colour(symbolType="square"),
         height={"band": 0.72},
@@ -176,22 +161,23 @@ def _running(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y, chosen: alt.Paramete
 
 
 def _legend_order(running: pl.DataFrame) -> list[str]:
-    outside = [ROOT, OTHER]
+    """Returns the series in the legend's order: by PID, and last the tasks outside the workload."""
+    outside = [ROOT, OUTSIDE]
     names = running.group_by("series").agg(pl.col("pid").min()).sort("pid")["series"].to_list()
     return [name for name in names if name not in outside] + [
         name for name in outside if name in names
     ]
 
 
-def _visits(visits: pl.DataFrame, axis: TimeAxis, y: alt.Y) -> list[alt.Chart]:
+def _draw_scheduler_load(visits: pl.DataFrame, axis: TimeAxis, y: alt.Y) -> list[alt.Chart]:
     """Draws a strip below each CPU, darker where the scheduler used more of the time."""
     if visits.is_empty():
         return []
     shown = visits.with_columns(percent=pl.col("part") * 100)
-    scale = alt.Scale(domain=[0, _most(visits) * 100], range=[0, 0.9])
+    scale = alt.Scale(domain=[0, _largest_load(visits) * 100], range=[0, 0.9])
     strip = axis.bars(
         shown,
-        [_CPU, "percent", "visits"],
+        [_CPU_LABEL, "percent", "visits"],
         y,
         style=FAINT,
         height=5,
@@ -207,29 +193,26 @@ def _visits(visits: pl.DataFrame, axis: TimeAxis, y: alt.Y) -> list[alt.Chart]:
     return [strip]
 
 
-def _most(visits: pl.DataFrame) -> float:
+def _largest_load(visits: pl.DataFrame) -> float:
+    """Returns the largest load of a time cell; 1 if there is none."""
     most: Any = visits["part"].max()
     return float(most or 0) or 1.0
 
 
-def _remarks(processes: ChartProcesses, span: Span, visits: pl.DataFrame) -> list[str]:
-    begin, end = (
-        duration(time - processes.window.begin_ns) for time in (span.begin_ns, span.end_ns)
-    )
-    total_ns = processes.window.elapsed_ns
+def _caption_notes(processes: ChartProcesses, span: Span, visits: pl.DataFrame) -> list[str]:
+    """Returns the sentences of the caption on the drawn part and on the scheduler's load."""
     return [
-        f"The chart shows {begin} to {end} of {duration(total_ns)}."
-        if span.length_ns < total_ns
-        else "",
+        processes.drawn_part_text(span),
         "A thin line: idle.",
         "The strip below each CPU: the scheduler's share of the time; the darkest is"
-        f" {percent(_most(visits))}."
+        f" {percent(_largest_load(visits))}."
         if len(visits)
         else "",
     ]
 
 
-def _words(intervals: pl.DataFrame, span: Span, cpus: int) -> str:
+def _describe(intervals: pl.DataFrame, span: Span, cpus: int) -> str:
+    """Returns the chart's description for readers who cannot see it."""
     length = pl.col("end_ns") - pl.col("begin_ns")
     sums = (
         intervals.group_by("group")

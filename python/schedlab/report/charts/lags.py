@@ -12,22 +12,22 @@ import polars as pl
 from schedlab.base.display.numbers import duration
 from schedlab.metrics import lags
 from schedlab.report.charts.parts import (
-    NUMBERS,
+    NUMBER_FORMAT,
     STROKE_SIZE,
     NothingToDraw,
     Styles,
-    chart_of,
-    chosen_in_legend,
+    chart_with_data,
+    join_sentences,
+    legend_selection,
     opacity_if,
-    sentences,
 )
-from schedlab.report.charts.processes import TimeAxis, Unit, processes_of, span_of
+from schedlab.report.charts.processes import TimeAxis, chart_processes, chart_span
 from schedlab.report.charts.theme import WIDTH
 from schedlab.report.model import Chart
 from schedlab.trace import Trace
 
-PROCESSES_MOST = 7
-PLACES = 600
+DRAWN_TASKS_MAX = 7
+TIME_CELLS = 600
 """Maximum number of points per task. With more, the extremes of each time cell are drawn."""
 
 
@@ -38,65 +38,65 @@ def lag_over_time(
     title: str,
     caption: str,
     length_ns: int | None = None,
-    unit: Unit = "ms",
 ) -> Chart:
     """Draws the lag of each task of the workload (docs/metrics.md), from the start of the window.
 
     With more than PROCESSES_MOST tasks, those with the largest absolute lag are drawn. `length_ns`:
     length of the drawn part. Raises NothingToDraw if fewer than two tasks wanted a CPU in it.
     """
-    processes = processes_of(trace)
+    processes = chart_processes(trace)
     begin = processes.window.begin_ns
-    span = span_of(processes.window, None, None if length_ns is None else begin + length_ns)
-    axis = TimeAxis(span, begin, unit, trace.header.tick_ns)
-    owed = (
+    span = chart_span(processes.window, None, None if length_ns is None else begin + length_ns)
+    axis = TimeAxis(span, begin, "ms", trace.header.tick_ns)
+    workload_lags = (
         lags(trace)
         .filter(pl.col("time_ns").is_between(span.begin_ns, span.end_ns))
         .join(processes.names.select("life", "label"), on="life", maintain_order="left")
     )
-    if owed["life"].n_unique() < 2:
+    if workload_lags["life"].n_unique() < 2:
         raise NothingToDraw(f"chart {name}: no two processes wanted a CPU in that time")
-    far = owed.group_by("life", "label").agg(most=pl.col("lag_ns").abs().max())
-    order = far.sort("most", "life", descending=[True, False])["life"].to_list()
-    shown = far.filter(pl.col("life").is_in(order[:PROCESSES_MOST])).sort("life")
-    data = owed.select("label", "life", "time_ns", "lag_ns")
+    largest_lags = workload_lags.group_by("life", "label").agg(most=pl.col("lag_ns").abs().max())
+    order = largest_lags.sort("most", "life", descending=[True, False])["life"].to_list()
+    drawn_tasks = largest_lags.filter(pl.col("life").is_in(order[:DRAWN_TASKS_MAX])).sort("life")
+    data = workload_lags.select("label", "life", "time_ns", "lag_ns")
     return Chart(
         name,
         title,
-        _chart(data.filter(pl.col("life").is_in(shown["life"].implode())), axis, shown),
+        _draw(data.filter(pl.col("life").is_in(drawn_tasks["life"].implode())), axis, drawn_tasks),
         data.drop("life"),
-        sentences(caption, *_remarks(len(far), len(shown))),
-        _words(data),
+        join_sentences(caption, *_caption_notes(len(largest_lags), len(drawn_tasks))),
+        _describe(data),
     )
 
 
-def _chart(data: pl.DataFrame, axis: TimeAxis, shown: pl.DataFrame) -> Any:
-    parts = [_thinned(part) for part in data.partition_by("life", maintain_order=True)]
+def _draw(data: pl.DataFrame, axis: TimeAxis, shown: pl.DataFrame) -> Any:
+    """Draws a curve of the lag for each task in `data`."""
+    parts = [_thin_rows(part) for part in data.partition_by("life", maintain_order=True)]
     drawn = pl.concat(parts).with_columns(lag_ms=pl.col("lag_ns") / 1e6)
     styles = Styles(shown["label"].to_list(), policies=False)
-    chosen = chosen_in_legend()
+    chosen = legend_selection()
     rows = drawn.select(*axis.embed("time_ns"), "lag_ms", series="label")
-    picture = chart_of(rows, digits=4).transform_calculate(at=axis.in_units("time"))
+    picture = chart_with_data(rows, digits=4).transform_calculate(at=axis.in_units("time"))
     x = axis.x("at")
     line = picture.mark_line(strokeWidth=1.8).encode(
         x,
-        alt.Y("lag_ms:Q", title="lag (ms)", axis=alt.Axis(format=NUMBERS)),
+        alt.Y("lag_ms:Q", title="lag (ms)", axis=alt.Axis(format=NUMBER_FORMAT)),
         styles.colour(symbolSize=STROKE_SIZE),
         opacity=opacity_if(chosen),
         tooltip=[
             alt.Tooltip("series:N", title="process"),
-            alt.Tooltip("at:Q", title=f"at ({axis.unit})", format=NUMBERS),
-            alt.Tooltip("lag_ms:Q", title="lag (ms)", format=NUMBERS),
+            alt.Tooltip("at:Q", title=f"at ({axis.unit})", format=NUMBER_FORMAT),
+            alt.Tooltip("lag_ms:Q", title="lag (ms)", format=NUMBER_FORMAT),
         ],
     )
     return line.add_params(chosen).properties(width=WIDTH, height=260)
 
 
-def _thinned(part: pl.DataFrame) -> pl.DataFrame:
+def _thin_rows(part: pl.DataFrame) -> pl.DataFrame:
     """Returns one task's rows: all of them, or the minimum and maximum lag of each time cell."""
-    if len(part) <= PLACES:
+    if len(part) <= TIME_CELLS:
         return part
-    place = np.arange(len(part)) * (PLACES // 2) // len(part)
+    place = np.arange(len(part)) * (TIME_CELLS // 2) // len(part)
     grouped = part.with_columns(place=pl.Series(place)).group_by("place", maintain_order=True)
     ends = (pl.all().get(pl.col("lag_ns").arg_min()), pl.all().get(pl.col("lag_ns").arg_max()))
     return (
@@ -107,7 +107,8 @@ def _thinned(part: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _remarks(processes: int, shown: int) -> list[str]:
+def _caption_notes(processes: int, shown: int) -> list[str]:
+    """Returns the sentences of the caption on the sign of the lag and on omitted tasks."""
     return [
         "Above 0: the process received less than its part; below 0: more.",
         f"The {shown} of {processes} processes whose lag was farthest from 0."
@@ -116,7 +117,8 @@ def _remarks(processes: int, shown: int) -> list[str]:
     ]
 
 
-def _words(data: pl.DataFrame) -> str:
+def _describe(data: pl.DataFrame) -> str:
+    """Returns the chart's description for readers who cannot see it."""
     least, most = (
         data.sort("lag_ns", "time_ns").row(place, named=True) for place in (0, len(data) - 1)
     )

@@ -9,46 +9,45 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from schedlab.base.display.numbers import counted, duration, percent
-from schedlab.report.charts.levels import levels_rise, stays_of
+from schedlab.base.display.numbers import duration, format_count, percent
+from schedlab.report.charts.levels import find_stays, serves_highest_first
 from schedlab.report.charts.parts import (
     NothingToDraw,
     Styles,
-    chosen_in_legend,
+    join_sentences,
+    legend_selection,
     opacity_if,
-    sentences,
     zoom_along_time,
 )
 from schedlab.report.charts.processes import (
     ChartProcesses,
     Span,
     TimeAxis,
-    Unit,
-    drawable,
-    processes_of,
-    readable,
-    rows_of,
-    span_of,
+    chart_processes,
+    chart_span,
+    merge_for_page,
+    readable_span,
+    row_axis,
 )
 from schedlab.report.charts.theme import ANNOTATION, PALETTE, WIDTH
 from schedlab.report.charts.waits import (
-    READY_LEAST,
+    READY_MIN,
     STARVING_TICKS,
     Activity,
-    activity_of,
-    inversions,
-    starvation,
+    find_activity,
+    find_inversions,
+    find_starvation,
 )
 from schedlab.report.model import Chart
 from schedlab.trace import Trace
 
-LANES_MOST = 40
+LANES_MAX = 40
 LANE_HEIGHT = 14
 READABLE_PER_CPU = 800
 """Number of run intervals per CPU that are drawn if no end is given."""
-PALE = 0.28
+WAIT_OPACITY = 0.28
 """The opacity of a wait."""
-OTHERS = "other groups"
+OTHERS_LABEL = "other groups"
 _GROUPS_NAMED = 7
 
 
@@ -59,68 +58,70 @@ def lanes(
     title: str,
     caption: str,
     length_ns: int | None = None,
-    lanes_most: int = LANES_MOST,
-    unit: Unit = "ms",
 ) -> Chart:
     """Draws a lane for each task of the workload: runs in full colour, waits for a CPU pale.
 
     The colour is the level at the pick if the policy annotates levels; otherwise it is the group.
-    Starvation and priority inversions are marked. If there are more than `lanes_most` tasks, the
+    Starvation and priority inversions are marked. If there are more than LANES_MAX tasks, the
     marked ones are drawn, then the longest waiters of each group in turn.
 
     The first `length_ns` of the measured window are drawn; by default, the readable part. `data`:
     all intervals of the drawn part, of all tasks, with their marks.
     """
-    processes = processes_of(trace)
-    activity = activity_of(processes)
+    processes = chart_processes(trace)
+    activity = find_activity(processes)
     begin, end = processes.window.begin_ns, processes.window.end_ns
-    span = span_of(processes.window, begin, min(end, begin + (length_ns or end - begin)))
-    span = span if length_ns else readable(processes, span, READABLE_PER_CPU)
+    span = chart_span(processes.window, begin, min(end, begin + (length_ns or end - begin)))
+    span = span if length_ns else readable_span(processes, span, READABLE_PER_CPU)
     shown = span.clip(activity.intervals)
     if shown.is_empty():
         raise NothingToDraw(f"chart {name}: the workload had no process in that time")
-    series, colours = _series(activity, processes)
+    series, colours = _lane_series(activity, processes)
     shown = shown.with_columns(series=series)
-    marks = {"starves": starvation(processes), "inversion": inversions(processes, activity)}
-    order, left_out = _lanes(shown, marks, lanes_most)
-    drawn, merged = drawable(
+    marks = {
+        "starves": find_starvation(processes),
+        "inversion": find_inversions(processes, activity),
+    }
+    order, left_out = _choose_lanes(shown, marks)
+    drawn, merged = merge_for_page(
         shown.filter(pl.col("label").is_in(order) & (pl.col("state") != "blocked")),
         ["label", "state", "series"],
         span,
     )
-    axis = TimeAxis(span, processes.window.begin_ns, unit, trace.header.tick_ns)
+    axis = TimeAxis(span, processes.window.begin_ns, "ms", trace.header.tick_ns)
     remarks = [
-        _drawn_part(processes, span),
+        processes.drawn_part_text(span),
         "Full colour: it runs; pale: it waits for a CPU; nothing: it is blocked.",
-        _colours(activity),
-        *_marked(processes, activity, marks),
+        _colour_note(activity),
+        *_mark_notes(processes, activity, marks),
         left_out,
         merged,
     ]
     return Chart(
         name,
         title,
-        _chart(drawn, _placed(marks, processes, span, order), order, colours, axis),
-        _data(shown, marks),
-        sentences(caption, *remarks),
-        _words(shown, marks, span),
+        _draw(drawn, _marks_in_lanes(marks, processes, span, order), order, colours, axis),
+        _mark_intervals(shown, marks),
+        join_sentences(caption, *remarks),
+        _describe(shown, marks, span),
     )
 
 
 def readable_length_ns(traces: Iterable[Trace]) -> int | None:
-    """Returns the length in ns that is readable in all charts of these
-    traces; None for whole windows.
+    """Returns how many ns of each trace a chart can show without becoming unreadable.
+
+    The length is the same for all traces. None: every window can be shown whole.
     """
     lengths = []
     for trace in traces:
-        processes = processes_of(trace)
+        processes = chart_processes(trace)
         full_span = Span(processes.window.begin_ns, processes.window.end_ns)
-        shown = readable(processes, full_span, READABLE_PER_CPU)
+        shown = readable_span(processes, full_span, READABLE_PER_CPU)
         lengths += [shown.length_ns] if shown != full_span else []
     return min(lengths, default=None)
 
 
-def _series(activity: Activity, processes: ChartProcesses) -> tuple[pl.Expr, list[str]]:
+def _lane_series(activity: Activity, processes: ChartProcesses) -> tuple[pl.Expr, list[str]]:
     """Returns the series of each interval, and their order: levels, the
     first served first, or groups.
 
@@ -129,21 +130,21 @@ def _series(activity: Activity, processes: ChartProcesses) -> tuple[pl.Expr, lis
     levels = activity.intervals["level"].drop_nulls().unique().to_list()
     most = len(PALETTE)
     if levels:
-        ordered = sorted(levels, reverse=levels_rise(stays_of(processes)))
+        ordered = sorted(levels, reverse=serves_highest_first(find_stays(processes)))
         names = [f"level {level}" for level in ordered]
         level_text = pl.format("level {}", "level").fill_null("level unknown")
         others = "later levels"
     else:
         names = sorted(activity.intervals["group"].unique())
-        level_text, others = pl.col("group"), OTHERS
-    loud = names if len(names) <= most else names[: most - 1]
-    return pl.when(level_text.is_in(loud)).then(level_text).otherwise(pl.lit(others)), [
-        *loud,
+        level_text, others = pl.col("group"), OTHERS_LABEL
+    coloured = names if len(names) <= most else names[: most - 1]
+    return pl.when(level_text.is_in(coloured)).then(level_text).otherwise(pl.lit(others)), [
+        *coloured,
         others,
     ]
 
 
-def _lanes(shown: pl.DataFrame, marks: dict[str, pl.DataFrame], most: int) -> tuple[list[str], str]:
+def _choose_lanes(shown: pl.DataFrame, marks: dict[str, pl.DataFrame]) -> tuple[list[str], str]:
     """Returns the labels with a lane, by group and PID, and a note on the other tasks."""
     length = pl.col("end_ns") - pl.col("begin_ns")
     marked = pl.concat([mark_rows.select("life") for mark_rows in marks.values()])["life"]
@@ -158,8 +159,8 @@ def _lanes(shown: pl.DataFrame, marks: dict[str, pl.DataFrame], most: int) -> tu
         .with_columns(turn=pl.int_range(pl.len()).over("group"))
         .sort("marked", "turn", "group", descending=[True, False, False], maintain_order=True)
     )
-    shown_labels = rows.head(most).sort("group", "pid")["label"].to_list()
-    missing = rows[most:].group_by("group").len().sort("group").rows()
+    shown_labels = rows.head(LANES_MAX).sort("group", "pid")["label"].to_list()
+    missing = rows[LANES_MAX:].group_by("group").len().sort("group").rows()
     texts = ", ".join(f"{count} of {group}" for group, count in missing)
     if len(missing) > _GROUPS_NAMED:
         texts = f"{len(rows) - len(shown_labels)} of {len(rows)} processes"
@@ -171,7 +172,7 @@ def _lanes(shown: pl.DataFrame, marks: dict[str, pl.DataFrame], most: int) -> tu
     )
 
 
-def _placed(
+def _marks_in_lanes(
     marks: dict[str, pl.DataFrame], processes: ChartProcesses, span: Span, order: Sequence[str]
 ) -> dict[str, pl.DataFrame]:
     """Returns the marks within the drawn lanes and time, with labels."""
@@ -184,7 +185,7 @@ def _placed(
     }
 
 
-def _data(shown: pl.DataFrame, marks: dict[str, pl.DataFrame]) -> pl.DataFrame:
+def _mark_intervals(shown: pl.DataFrame, marks: dict[str, pl.DataFrame]) -> pl.DataFrame:
     """Returns the intervals with the time of starvation and of inversion in each."""
     data = shown.sort("life", "begin_ns").with_row_index("at")
     for what, frame in marks.items():
@@ -207,19 +208,20 @@ def _data(shown: pl.DataFrame, marks: dict[str, pl.DataFrame]) -> pl.DataFrame:
 # --- drawing
 
 
-def _chart(
+def _draw(
     drawn: pl.DataFrame,
     marks: dict[str, pl.DataFrame],
     order: list[str],
     colours: list[str],
     axis: TimeAxis,
 ) -> Any:
+    """Draws the lanes with the marks above them."""
     present = set(drawn["series"])
     styles = Styles(
         [name for name in colours if name in present], policies=False, muted=colours[-1:]
     )
-    y = rows_of("label", order, 0.15)
-    chosen = chosen_in_legend()
+    y = row_axis("label", order, 0.15)
+    chosen = legend_selection()
     waits, runs = (
         axis.bars(
             drawn.filter(pl.col("state") == state),
@@ -237,15 +239,16 @@ def _chart(
             ],
         )
         for state, opacity, what in (
-            ("runnable", PALE, "waits for a CPU"),
+            ("runnable", WAIT_OPACITY, "waits for a CPU"),
             ("running", 1, "runs"),
         )
     )
-    layers = [waits, runs.add_params(chosen, zoom_along_time()), *_marks(marks, axis, y)]
+    layers = [waits, runs.add_params(chosen, zoom_along_time()), *_draw_marks(marks, axis, y)]
     return alt.layer(*layers).properties(width=WIDTH, height=LANE_HEIGHT * len(order) + 4)
 
 
-def _marks(marks: dict[str, pl.DataFrame], axis: TimeAxis, y: alt.Y) -> list[Any]:
+def _draw_marks(marks: dict[str, pl.DataFrame], axis: TimeAxis, y: alt.Y) -> list[Any]:
+    """Draws the marks of starvation and of priority inversion."""
     styles: dict[str, tuple[str, dict[str, Any]]] = {
         "starves": ("starves", {"filled": False, "strokeWidth": 1.5, "height": {"band": 1}}),
         "inversion": ("priority inversion", {"height": 3, "yOffset": LANE_HEIGHT * 0.38}),
@@ -269,22 +272,14 @@ def _marks(marks: dict[str, pl.DataFrame], axis: TimeAxis, y: alt.Y) -> list[Any
 # --- texts
 
 
-def _drawn_part(processes: ChartProcesses, span: Span) -> str:
-    if span.length_ns >= processes.window.elapsed_ns:
-        return ""
-    begin, end = (
-        duration(time - processes.window.begin_ns) for time in (span.begin_ns, span.end_ns)
-    )
-    return f"The chart shows {begin} to {end} of {duration(processes.window.elapsed_ns)}."
-
-
-def _colours(activity: Activity) -> str:
+def _colour_note(activity: Activity) -> str:
+    """Returns the caption's sentence on the meaning of colours."""
     if not activity.intervals["level"].count():
         return "Colours are groups."
     return "Colours are levels: the level at the pick, for a run; the level at the next pick, for a wait."
 
 
-def _marked(
+def _mark_notes(
     processes: ChartProcesses, activity: Activity, marks: dict[str, pl.DataFrame]
 ) -> list[str]:
     """Returns texts on the marks in the whole window, and on the longest wait."""
@@ -293,9 +288,9 @@ def _marked(
     texts = []
     if len(starves):
         texts.append(
-            f"Framed: starvation, {counted(len(starves), 'time')} in all: a wait of more than"
+            f"Framed: starvation, {format_count(len(starves), 'time')} in all: a wait of more than"
             f" {STARVING_TICKS} ticks for each process that is ready on a CPU (at least"
-            f" {READY_LEAST} of them)."
+            f" {READY_MIN} of them)."
         )
     waits = activity.intervals.filter(pl.col("state") == "runnable")
     if len(waits):
@@ -310,15 +305,16 @@ def _marked(
     if len(inverted):
         length_ns = (inverted["end_ns"] - inverted["begin_ns"]).sum()
         texts.append(
-            f"Line below a lane: priority inversion, {counted(len(inverted), 'time')},"
+            f"Line below a lane: priority inversion, {format_count(len(inverted), 'time')},"
             f" {duration(length_ns)} in all. For longer than a tick ({duration(tick_ns)}), a"
-            f" process of worse {activity.order} runs while this process, or the process that"
+            f" process of worse {activity.criterion} runs while this process, or the process that"
             " blocks it, waits."
         )
     return texts
 
 
-def _words(shown: pl.DataFrame, marks: dict[str, pl.DataFrame], span: Span) -> str:
+def _describe(shown: pl.DataFrame, marks: dict[str, pl.DataFrame], span: Span) -> str:
+    """Returns the chart's description for readers who cannot see it."""
     length = (pl.col("end_ns") - pl.col("begin_ns")).sum()
     sums = shown.group_by("group", "state").agg(length.alias("sum")).sort("group", "state")
     count = dict(shown.group_by("group").agg(pl.col("life").n_unique()).iter_rows())

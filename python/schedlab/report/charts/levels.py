@@ -14,21 +14,20 @@ from schedlab.base.toolchain.policies import Policy, known_policies
 from schedlab.report.charts.parts import (
     NothingToDraw,
     Styles,
-    chart_of,
-    chosen_in_legend,
+    chart_with_data,
+    join_sentences,
+    legend_selection,
     opacity_if,
-    sentences,
     zoom_along_time,
 )
 from schedlab.report.charts.processes import (
     ChartProcesses,
     Span,
     TimeAxis,
-    Unit,
-    drawable,
-    processes_of,
-    rows_of,
-    span_of,
+    chart_processes,
+    chart_span,
+    merge_for_page,
+    row_axis,
 )
 from schedlab.report.charts.theme import ANNOTATION, PALETTE, WIDTH
 from schedlab.report.model import Chart
@@ -46,12 +45,12 @@ def _level_policies() -> list[tuple[str, Policy]]:
     return [policy for policy in known_policies().items() if policy[1].remark_kind == "level"]
 
 
-def _name() -> pl.Expr:
+def _policy_name() -> pl.Expr:
     """Returns an expression for the active policy's name without preset."""
     return pl.col("policy").str.split(":").list.first()
 
 
-def _order(stays: pl.DataFrame) -> str:
+def _serving_order(stays: pl.DataFrame) -> str:
     """Returns which level is served first: "lowest first", "highest
     first", or "" without levels.
     """
@@ -59,9 +58,9 @@ def _order(stays: pl.DataFrame) -> str:
     return next((policy.level_order for name, policy in _level_policies() if name == first), "")
 
 
-def levels_rise(stays: pl.DataFrame) -> bool:
+def serves_highest_first(stays: pl.DataFrame) -> bool:
     """Returns whether the first policy serves higher numbers before lower ones."""
-    return _order(stays) == "highest first"
+    return _serving_order(stays) == "highest first"
 
 
 def levels(
@@ -72,33 +71,32 @@ def levels(
     caption: str,
     begin_ns: int | None = None,
     end_ns: int | None = None,
-    unit: Unit = "ticks",
 ) -> Chart:
     """Draws a row for each level, the first served on top, and in it a line for each task that ran.
 
     A policy without levels has one row. Boosts and changes of the policy are marked. `data`: each
     stay on a CPU from one scheduler exit to the next entry.
     """
-    processes = processes_of(trace)
-    span = span_of(processes.window, begin_ns, end_ns)
-    stays = stays_of(processes)
-    marks = span_marks(pl.concat([boosts(stays), policy_changes(processes)]), span)
+    processes = chart_processes(trace)
+    span = chart_span(processes.window, begin_ns, end_ns)
+    stays = find_stays(processes)
+    marks = marks_in_span(pl.concat([find_boosts(stays), find_policy_changes(processes)]), span)
     shown = span.clip(stays.filter(pl.col("role") == "workload"))
     if shown.is_empty():
         raise NothingToDraw(f"chart {name}: no process of the workload ran in that time")
-    drawn, merged = drawable(_named(shown), ["row", "line", "series"], span)
-    axis = TimeAxis(span, processes.window.begin_ns, unit, trace.header.tick_ns)
+    drawn, merged = merge_for_page(_add_rows(shown), ["row", "line", "series"], span)
+    axis = TimeAxis(span, processes.window.begin_ns, "ticks", trace.header.tick_ns)
     return Chart(
         name,
         title,
-        _chart(shown, drawn, marks, axis),
+        _draw(shown, drawn, marks, axis),
         shown.drop("life", "role", "row"),
-        sentences(caption, *_remarks(shown, marks), merged),
-        _words(shown, marks, span),
+        join_sentences(caption, *_caption_notes(shown, marks), merged),
+        _describe(shown, marks, span),
     )
 
 
-def stays_of(processes: ChartProcesses) -> pl.DataFrame:
+def find_stays(processes: ChartProcesses) -> pl.DataFrame:
     """Returns each time from SCHEDULER_EXIT to SCHEDULER_ENTER that a
     task had a CPU, by CPU and time.
 
@@ -138,9 +136,9 @@ def stays_of(processes: ChartProcesses) -> pl.DataFrame:
         left=left,
         end_ns=enters.backward_fill().over("cpu").fill_null(trace.end_ns),
     ).filter(is_exit & (pl.col("pid") != 0))
-    policies = _policies(processes)
+    policies = _policies_by_row(processes)
     life = processes.life_table.steps.life_at(stays["pid"].to_numpy(), stays["row"].to_numpy())
-    has_levels = _name().is_in([name for name, _ in _level_policies()])
+    has_levels = _policy_name().is_in([name for name, _ in _level_policies()])
     return (
         stays.with_columns(life=pl.Series(life), begin_ns=pl.col("time_ns"))
         .join(processes.names.drop("pid"), on="life", how="left", maintain_order="left")
@@ -157,76 +155,78 @@ def stays_of(processes: ChartProcesses) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _policies(processes: ChartProcesses) -> pl.DataFrame:
+def _policies_by_row(processes: ChartProcesses) -> pl.DataFrame:
     """Returns the policies of the trace: row (the first with this policy), policy."""
     trace = processes.trace
     rows = pl.DataFrame({"row": trace.rows(Kind.POLICY)})
     return rows.join(trace.texts, on="row").sort("row").select("row", policy="text")
 
 
-MARKS = {"time_ns": pl.Int64, "what": pl.String}
+MARK_SCHEMA = {"time_ns": pl.Int64, "what": pl.String}
 
 
-def boosts(stays: pl.DataFrame) -> pl.DataFrame:
+def find_boosts(stays: pl.DataFrame) -> pl.DataFrame:
     """Returns the times of boosts (time_ns, what), as visible in the trace.
 
     If a task is picked at a higher level than before and has not left the CPU by itself since, the
     policy raised it. The first raise marks the boost, at most one time slice late. When a task is
     raised again, the next boost begins.
     """
-    last: dict[int, tuple[int, str]] = {}
-    risen: set[int] = set()
+    last_levels: dict[int, tuple[int, str]] = {}
+    raised_lives: set[int] = set()
     times: list[int] = []
-    boosting = [name for name, policy in _level_policies() if policy.boost]
-    in_levels = stays.filter(_name().is_in(boosting)).sort("begin_ns")
-    for life, level, left, begin in in_levels.select(
+    policies_with_boost = [name for name, policy in _level_policies() if policy.boost]
+    level_stays = stays.filter(_policy_name().is_in(policies_with_boost)).sort("begin_ns")
+    for life, level, left, begin in level_stays.select(
         "life", "level", "left", "begin_ns"
     ).iter_rows():
-        before, why = last.get(life, (level, ""))
+        before, why = last_levels.get(life, (level, ""))
         if level > before and not why:
-            if not times or life in risen:
+            if not times or life in raised_lives:
                 times.append(begin)
-                risen.clear()
-            risen.add(life)
-        last[life] = (level, left)
-    return pl.DataFrame({"time_ns": times, "what": ["boost"] * len(times)}, schema=MARKS)
+                raised_lives.clear()
+            raised_lives.add(life)
+        last_levels[life] = (level, left)
+    return pl.DataFrame({"time_ns": times, "what": ["boost"] * len(times)}, schema=MARK_SCHEMA)
 
 
-def policy_changes(processes: ChartProcesses) -> pl.DataFrame:
+def find_policy_changes(processes: ChartProcesses) -> pl.DataFrame:
     """Returns the times of policy changes after the first policy (time_ns, what)."""
-    policies = _policies(processes)[1:]
+    policies = _policies_by_row(processes)[1:]
     times = processes.trace.column("time_ns")[policies["row"].to_numpy()]
-    return pl.DataFrame({"time_ns": times, "what": policies["policy"]}, schema=MARKS)
+    return pl.DataFrame({"time_ns": times, "what": policies["policy"]}, schema=MARK_SCHEMA)
 
 
-def span_marks(marks: pl.DataFrame, span: Span) -> pl.DataFrame:
+def marks_in_span(marks: pl.DataFrame, span: Span) -> pl.DataFrame:
+    """Returns the marks within the span, by time."""
     return marks.filter(pl.col("time_ns").is_between(span.begin_ns, span.end_ns)).sort("time_ns")
 
 
-def _named(stays: pl.DataFrame) -> pl.DataFrame:
+def _add_rows(stays: pl.DataFrame) -> pl.DataFrame:
     """Adds the row and the line of each interval, and the series of its colour."""
-    few = _few(stays)
+    has_few_tasks = _has_few_tasks(stays)
     return stays.with_columns(
         row=_row_name(),
-        line=pl.col("label") if few else pl.format("CPU {}", "cpu"),
-        series=pl.col("label" if few else "group"),
+        line=pl.col("label") if has_few_tasks else pl.format("CPU {}", "cpu"),
+        series=pl.col("label" if has_few_tasks else "group"),
     )
 
 
-def _chart(stays: pl.DataFrame, drawn: pl.DataFrame, marks: pl.DataFrame, axis: TimeAxis) -> Any:
+def _draw(stays: pl.DataFrame, drawn: pl.DataFrame, marks: pl.DataFrame, axis: TimeAxis) -> Any:
+    """Draws the intervals on their rows, and the marks."""
     rows = _level_rows(stays)
-    labels = _by_pid(stays)
-    few = _few(stays)
-    series = labels if few else sorted(stays["group"].unique())
-    lines = labels if few else sorted(drawn["line"].unique())
+    labels = _labels_by_pid(stays)
+    has_few_tasks = _has_few_tasks(stays)
+    series = labels if has_few_tasks else sorted(stays["group"].unique())
+    lines = labels if has_few_tasks else sorted(drawn["line"].unique())
     styles = Styles(series, policies=False)
-    chosen = chosen_in_legend()
+    chosen = legend_selection()
     height = max(LEVEL_HEIGHT, PROCESS_HEIGHT * len(lines)) * len(rows)
     line_offset = alt.YOffset("line:N", sort=lines, scale=alt.Scale(domain=lines))
     bars = axis.bars(
         drawn,
         ["row", "series", "line", "pid", "group", "cpu", "merged"],
-        rows_of("row", rows, 0.2),
+        row_axis("row", rows, 0.2),
         line_offset,
         styles.colour(symbolType="square"),
         opacity=opacity_if(chosen),
@@ -243,17 +243,21 @@ def _chart(stays: pl.DataFrame, drawn: pl.DataFrame, marks: pl.DataFrame, axis: 
     ).properties(width=WIDTH, height=height)
 
 
-def _few(stays: pl.DataFrame) -> bool:
+def _has_few_tasks(stays: pl.DataFrame) -> bool:
     """Returns whether tasks are few enough for a colour and a line each."""
     return stays["label"].n_unique() <= len(PALETTE)
 
 
-def _by_pid(stays: pl.DataFrame) -> list[str]:
+def _labels_by_pid(stays: pl.DataFrame) -> list[str]:
+    """Returns the tasks' labels in the order of their PIDs."""
     first = stays.group_by("life").agg(pl.col("pid", "label").first()).sort("pid", "life")
     return list(dict.fromkeys(first["label"].to_list()))
 
 
 def _row_name() -> pl.Expr:
+    """Returns an expression for the name of an interval's row: its level, or `policy` without
+    levels.
+    """
     return (
         pl.when(pl.col("level").is_null()).then("policy").otherwise(pl.format("level {}", "level"))
     )
@@ -265,7 +269,8 @@ def _level_rows(stays: pl.DataFrame) -> list[str]:
     rows = []
     if levels_present:
         rows = [
-            f"level {level}" for level in sorted(set(levels_present), reverse=levels_rise(stays))
+            f"level {level}"
+            for level in sorted(set(levels_present), reverse=serves_highest_first(stays))
         ]
     return (
         rows
@@ -274,9 +279,10 @@ def _level_rows(stays: pl.DataFrame) -> list[str]:
 
 
 def _mark_layers(marks: pl.DataFrame, axis: TimeAxis) -> list[Any]:
+    """Returns the layers that draw boosts and changes of the policy."""
     if marks.is_empty():
         return []
-    drawn = chart_of(marks.select("what", *axis.embed("time_ns"))).transform_calculate(
+    drawn = chart_with_data(marks.select("what", *axis.embed("time_ns"))).transform_calculate(
         at=axis.in_units("time")
     )
     rule = drawn.mark_rule(style=ANNOTATION, strokeDash=[3, 3], clip=True).encode(axis.x("at"))
@@ -287,17 +293,19 @@ def _mark_layers(marks: pl.DataFrame, axis: TimeAxis) -> list[Any]:
     return [rule, word]
 
 
-def _remarks(stays: pl.DataFrame, marks: pl.DataFrame) -> list[str]:
-    order = _order(stays).replace(" ", " number ")
+def _caption_notes(stays: pl.DataFrame, marks: pl.DataFrame) -> list[str]:
+    """Returns the sentences of the caption on rows, colours and marks."""
+    order = _serving_order(stays).replace(" ", " number ")
     boosted = bool((marks["what"] == "boost").any())
     return [
         f"Levels: {order}." if order else "",
-        "" if _few(stays) else "Within a level, a line for each CPU.",
+        "" if _has_few_tasks(stays) else "Within a level, a line for each CPU.",
         "A boost is marked at the time of its first raised process." if boosted else "",
     ]
 
 
-def _words(stays: pl.DataFrame, marks: pl.DataFrame, span: Span) -> str:
+def _describe(stays: pl.DataFrame, marks: pl.DataFrame, span: Span) -> str:
+    """Returns the chart's description for readers who cannot see it."""
     length = (pl.col("end_ns") - pl.col("begin_ns")).sum()
     sums = stays.group_by(_row_name().alias("row")).agg(length).sort("row")
     parts = [f"{row} {duration(time)}" for row, time in sums.iter_rows()]

@@ -11,24 +11,24 @@ import polars as pl
 
 from schedlab.base.display.numbers import three_digits
 from schedlab.report.charts.parts import (
-    CUT,
-    NUMBERS,
-    Reach,
+    CUT_NOTE,
+    NUMBER_FORMAT,
+    AxisRange,
     Styles,
-    chart_of,
-    chosen_in_legend,
-    means,
+    axis_range,
+    chart_with_data,
+    compute_means,
+    join_sentences,
+    legend_selection,
     opacity_if,
-    ordered,
-    reach_of,
-    sentences,
-    values_of,
+    order_series,
+    plotted_values,
 )
 from schedlab.report.charts.theme import ANNOTATION, IDEAL, PUBLISHED_DASH, WIDTH
 from schedlab.report.model import Chart
 
 HEIGHT = 300
-ERROR_BARS_MOST = 8
+ERROR_BARS_MAX = 8
 """Maximum number of intervals that are drawn as bars. More are drawn as a band."""
 
 
@@ -59,36 +59,44 @@ def lines(
     the axis of `y` is logarithmic.
     """
     names = {x: "x", y: "y", series: "series"}
-    mean_rows = means(data.select(*names).rename(names), ["series", "x"], "y")
+    mean_rows = compute_means(data.select(*names).rename(names), ["series", "x"], "y")
     parts = [mean_rows.with_columns(kind=pl.lit("measured"))]
     if published is not None:
-        printed = published.select(*names).rename({**names, y: "mean"}).drop_nulls()
-        parts.append(printed.with_columns(kind=pl.lit("published")))
+        published_rows = published.select(*names).rename({**names, y: "mean"}).drop_nulls()
+        parts.append(published_rows.with_columns(kind=pl.lit("published")))
     if ideal is not None:
-        named = (
+        named_ideal = (
             ideal if "series" in ideal.columns else ideal.with_columns(series=pl.lit(ideal_title))
         )
-        should = (
-            named.select(x, y, "series").rename({x: "x", y: "mean"}).unique().sort("series", "x")
+        ideal_rows = (
+            named_ideal.select(x, y, "series")
+            .rename({x: "x", y: "mean"})
+            .unique()
+            .sort("series", "x")
         )
-        parts.append(should.with_columns(kind=pl.lit("ideal")))
-    behind = pl.concat(parts, how="diagonal_relaxed").sort("kind", "series", "x")
-    shown = behind.filter(pl.col("kind") != "ideal")["series"]
-    styles = Styles(ordered(shown, order, policies=policies), policies=policies)
-    reach = reach_of(values_of(behind), log=log, zero=not log)
-    chart = _layers(behind, styles, x_title, y_title, reach).properties(width=WIDTH, height=HEIGHT)
+        parts.append(ideal_rows.with_columns(kind=pl.lit("ideal")))
+    points = pl.concat(parts, how="diagonal_relaxed").sort("kind", "series", "x")
+    shown = points.filter(pl.col("kind") != "ideal")["series"]
+    styles = Styles(order_series(shown, order, policies=policies), policies=policies)
+    reach = axis_range(plotted_values(points), log=log, zero=not log)
+    chart = _layers(points, styles, x_title, y_title, reach).properties(width=WIDTH, height=HEIGHT)
     return Chart(
         name,
         title,
         chart,
-        behind,
-        sentences(caption, *_remarks(behind), CUT if reach.cuts(behind) else ""),
-        _words(behind, x_title, y_title),
+        points,
+        join_sentences(
+            caption, *_caption_notes(points), CUT_NOTE if reach.cuts_interval(points) else ""
+        ),
+        _describe(points, x_title, y_title),
     )
 
 
-def _layers(behind: pl.DataFrame, styles: Styles, x_title: str, y_title: str, reach: Reach) -> Any:
-    places = sorted(behind["x"].unique().to_list())
+def _layers(
+    points: pl.DataFrame, styles: Styles, x_title: str, y_title: str, reach: AxisRange
+) -> Any:
+    """Returns the layers of the chart: ideal, published and measured points."""
+    places = sorted(points["x"].unique().to_list())
     margin = 0.04 * (places[-1] - places[0] or 1)
     x = alt.X(
         "x:Q",
@@ -97,37 +105,40 @@ def _layers(behind: pl.DataFrame, styles: Styles, x_title: str, y_title: str, re
         axis=alt.Axis(values=places, grid=False, format="~g", labelOverlap=True),
     )
     y = alt.Y(
-        "mean:Q", title=y_title, scale=reach.scale(), axis=alt.Axis(format=NUMBERS, tickCount=6)
+        "mean:Q",
+        title=y_title,
+        scale=reach.scale(),
+        axis=alt.Axis(format=NUMBER_FORMAT, tickCount=6),
     )
-    chosen = chosen_in_legend()
-    measured = _of(behind, "measured")
-    drawn = chart_of(measured.filter(pl.col("failed") == 0))
+    chosen = legend_selection()
+    measured = _points_of_kind(points, "measured")
+    drawn = chart_with_data(measured.filter(pl.col("failed") == 0))
     tooltip = [
         alt.Tooltip("series:N", title="series"),
         alt.Tooltip("x:Q", title=x_title),
-        alt.Tooltip("mean:Q", title=y_title, format=NUMBERS),
-        alt.Tooltip("low:Q", title="95 % interval from", format=NUMBERS),
-        alt.Tooltip("high:Q", title="to", format=NUMBERS),
+        alt.Tooltip("mean:Q", title=y_title, format=NUMBER_FORMAT),
+        alt.Tooltip("low:Q", title="95 % interval from", format=NUMBER_FORMAT),
+        alt.Tooltip("high:Q", title="to", format=NUMBER_FORMAT),
         alt.Tooltip("runs:Q", title="runs"),
     ]
     if reach.log:
-        drawn = chart_of(
+        drawn = chart_with_data(
             measured.filter(pl.col("failed") == 0).with_columns(pl.col("low").clip(reach.low))
         )
-    many = len(places) > ERROR_BARS_MOST
+    has_many_places = len(places) > ERROR_BARS_MAX
     band = (
-        drawn.mark_area(clip=True) if many else drawn.mark_rule(strokeWidth=2, clip=True)
+        drawn.mark_area(clip=True) if has_many_places else drawn.mark_rule(strokeWidth=2, clip=True)
     ).encode(
         x,
         alt.Y("low:Q", title=y_title),
         alt.Y2("high:Q"),
         styles.colour(),
-        opacity=opacity_if(chosen, 0.18 if many else 0.55),
+        opacity=opacity_if(chosen, 0.18 if has_many_places else 0.55),
     )
     line = drawn.mark_line(strokeWidth=2).encode(
         x, y, styles.colour(), styles.dash(), opacity=opacity_if(chosen)
     )
-    points = drawn.mark_point(filled=True, size=55).encode(
+    point_marks = drawn.mark_point(filled=True, size=55).encode(
         x,
         y,
         styles.colour(symbolStrokeWidth=0),
@@ -136,49 +147,56 @@ def _layers(behind: pl.DataFrame, styles: Styles, x_title: str, y_title: str, re
         tooltip=tooltip,
     )
     layers = [
-        *_ideal(behind, x, y),
+        *_draw_ideal(points, x, y),
         band.add_params(chosen),
         line,
-        *_published(behind, styles, x, y, chosen, (x_title, y_title)),
-        points,
+        *_draw_published(points, styles, x, y, chosen, (x_title, y_title)),
+        point_marks,
     ]
-    return alt.layer(*layers, *_failures(measured, styles, x))
+    return alt.layer(*layers, *_draw_failures(measured, styles, x))
 
 
-def _of(behind: pl.DataFrame, kind: str) -> pl.DataFrame:
-    rows = behind.filter(pl.col("kind") == kind).drop("kind")
+def _points_of_kind(points: pl.DataFrame, kind: str) -> pl.DataFrame:
+    """Returns the points of a kind (`measured`, `published`, `ideal`) without empty columns."""
+    rows = points.filter(pl.col("kind") == kind).drop("kind")
     return rows[[column.name for column in rows if column.null_count() < len(rows)]]
 
 
-def _ideal(behind: pl.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
-    should = _of(behind, "ideal")
-    if should.is_empty():
+def _draw_ideal(points: pl.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """Draws the ideal lines, or nothing without an ideal."""
+    ideal_points = _points_of_kind(points, "ideal")
+    if ideal_points.is_empty():
         return []
-    line = chart_of(should).mark_line(style=IDEAL, clip=True).encode(x, y, detail="series:N")
+    line = (
+        chart_with_data(ideal_points)
+        .mark_line(style=IDEAL, clip=True)
+        .encode(x, y, detail="series:N")
+    )
     word = (
-        chart_of(should.sort("x").group_by("series", maintain_order=True).last())
+        chart_with_data(ideal_points.sort("x").group_by("series", maintain_order=True).last())
         .mark_text(style=ANNOTATION, align="left", baseline="middle", dx=8)
         .encode(x, y, text="series:N")
     )
     return [line, word]
 
 
-def _published(
-    behind: pl.DataFrame,
+def _draw_published(
+    points: pl.DataFrame,
     styles: Styles,
     x: alt.X,
     y: alt.Y,
     chosen: alt.Parameter,
     titles: tuple[str, str],
 ) -> list[alt.Chart]:
-    printed = _of(behind, "published")
-    if printed.is_empty():
+    """Draws the published points and the dotted lines between them."""
+    published_points = _points_of_kind(points, "published")
+    if published_points.is_empty():
         return []
-    drawn = chart_of(printed)
+    drawn = chart_with_data(published_points)
     line = drawn.mark_line(strokeWidth=1.25, strokeDash=list(PUBLISHED_DASH)).encode(
         x, y, styles.colour(), opacity=opacity_if(chosen)
     )
-    points = drawn.mark_point(filled=False, size=55, strokeWidth=1.5).encode(
+    point_marks = drawn.mark_point(filled=False, size=55, strokeWidth=1.5).encode(
         x,
         y,
         styles.colour(),
@@ -187,18 +205,18 @@ def _published(
         tooltip=[
             alt.Tooltip("series:N", title="published"),
             alt.Tooltip("x:Q", title=titles[0]),
-            alt.Tooltip("mean:Q", title=titles[1], format=NUMBERS),
+            alt.Tooltip("mean:Q", title=titles[1], format=NUMBER_FORMAT),
         ],
     )
-    return [line, points]
+    return [line, point_marks]
 
 
-def _failures(measured: pl.DataFrame, styles: Styles, x: alt.X) -> list[alt.Chart]:
+def _draw_failures(measured: pl.DataFrame, styles: Styles, x: alt.X) -> list[alt.Chart]:
     """Draws a cross at the bottom for each mean that is missing because runs failed."""
     failed = measured.filter(pl.col("failed") > 0).select("series", "x", "runs", "failed")
     if failed.is_empty():
         return []
-    marks = chart_of(failed).mark_point(shape="cross", angle=45, size=90, filled=True)
+    marks = chart_with_data(failed).mark_point(shape="cross", angle=45, size=90, filled=True)
     return [
         marks.encode(
             x,
@@ -213,9 +231,10 @@ def _failures(measured: pl.DataFrame, styles: Styles, x: alt.X) -> list[alt.Char
     ]
 
 
-def _remarks(behind: pl.DataFrame) -> list[str]:
-    kinds = set(behind["kind"])
-    measured = behind.filter(pl.col("kind") == "measured")
+def _caption_notes(points: pl.DataFrame) -> list[str]:
+    """Returns the sentences of the caption on lines, intervals and failed runs."""
+    kinds = set(points["kind"])
+    measured = points.filter(pl.col("kind") == "measured")
     several = bool((measured["runs"] > 1).any())
     failed = bool((measured["failed"] > 0).any())
     return [
@@ -230,9 +249,10 @@ def _remarks(behind: pl.DataFrame) -> list[str]:
     ]
 
 
-def _words(behind: pl.DataFrame, x_title: str, y_title: str) -> str:
+def _describe(points: pl.DataFrame, x_title: str, y_title: str) -> str:
+    """Returns the chart's description for readers who cannot see it."""
     texts = []
-    for (kind, series), rows in behind.drop_nulls("mean").group_by(
+    for (kind, series), rows in points.drop_nulls("mean").group_by(
         "kind", "series", maintain_order=True
     ):
         first, last = rows.row(0, named=True), rows.row(-1, named=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, ParamSpec
 
@@ -15,18 +14,22 @@ import polars as pl
 
 from schedlab.analysis.comparison.statistics import estimates
 from schedlab.base.display.names import json_text, visible_in_chart
-from schedlab.base.toolchain.policies import in_policy_order
-from schedlab.report.charts.theme import MUTED, WIDTH, styles_of
+from schedlab.base.toolchain.policies import sort_policies
+from schedlab.report.charts.theme import MUTED_LOOK, WIDTH, series_looks
 from schedlab.report.model import Chart
 
-P = ParamSpec("P")
+Parameters = ParamSpec("Parameters")
 
 
 class NothingToDraw(ValueError):
     """Raised if a chart has no value, task or time to show."""
 
 
-def drawn(make: Callable[P, Chart | None], *arguments: P.args, **named: P.kwargs) -> list[Chart]:
+def draw_if_possible(
+    make: Callable[Parameters, Chart | None],
+    *arguments: Parameters.args,
+    **named: Parameters.kwargs,
+) -> list[Chart]:
     """Returns a list of the chart, or [] if there is nothing to draw."""
     try:
         chart = make(*arguments, **named)
@@ -39,28 +42,28 @@ LETTER_WIDTH = 7
 """Approximate width of a legend's letter, in pixels."""
 STROKE_SIZE = 320
 """Length of a legend's stroke in pixels: long enough to show its dashes."""
-DIGITS = 5
+SIGNIFICANT_DIGITS = 5
 """Significant digits in drawings. The data behind a chart has all digits."""
-ROOM = 0.06
+MARGIN_FRACTION = 0.06
 """Margin of an axis beyond the outermost value, as a fraction of its length."""
-NUMBERS = ",.6~g"
+NUMBER_FORMAT = ",.6~g"
 """Number format of axes, without powers of ten."""
-FADED = 0.12
+FADED_OPACITY = 0.12
 """Opacity of series that are not selected in the legend."""
 
 
-def chart_of(frame: pl.DataFrame, digits: int = DIGITS) -> Any:
+def chart_with_data(frame: pl.DataFrame, digits: int = SIGNIFICANT_DIGITS) -> Any:
     """Returns a chart that embeds a table for marks to draw.
 
     Numbers are rounded. To save space, the table is embedded by column, with each distinct text
     once. The chart's transforms restore rows and texts.
     """
-    columns = {name: _rounded(frame[name].to_list(), digits) for name in frame.columns}
+    columns = {name: _round_values(frame[name].to_list(), digits) for name in frame.columns}
     words = {}
     for name in frame.columns:
         if frame.schema[name] == pl.String:
             places = {
-                word: place for place, word in enumerate(frame[name].unique(maintain_order=True))
+                word: index for index, word in enumerate(frame[name].unique(maintain_order=True))
             }
             columns[name] = [places[word] for word in columns[name]]
             words[name] = f"{json_text([visible_in_chart(word) for word in places])}[datum.{name}]"
@@ -68,18 +71,24 @@ def chart_of(frame: pl.DataFrame, digits: int = DIGITS) -> Any:
     return chart.transform_calculate(**words) if words else chart
 
 
-def _rounded(values: list[Any], digits: int) -> list[Any]:
-    return [_significant(value, digits) if isinstance(value, float) else value for value in values]
+def _round_values(values: list[Any], digits: int) -> list[Any]:
+    """Rounds the numbers of a list; other values are unchanged."""
+    return [
+        _round_significant(value, digits) if isinstance(value, float) else value for value in values
+    ]
 
 
-def _significant(value: float, digits: int) -> float | int | None:
+def _round_significant(value: float, digits: int) -> float | int | None:
+    """Rounds a number to significant digits. Numbers that are not finite become None."""
     if not math.isfinite(value):
         return None
     rounded = float(f"{value:.{digits}g}")
     return int(rounded) if rounded.is_integer() else rounded
 
 
-def ordered(series: Iterable[str], order: Sequence[str] | None, *, policies: bool) -> list[str]:
+def order_series(
+    series: Iterable[str], order: Sequence[str] | None, *, policies: bool
+) -> list[str]:
     """Returns the distinct series in the given order, in the order
     of policies, or as they occur.
     """
@@ -88,20 +97,24 @@ def ordered(series: Iterable[str], order: Sequence[str] | None, *, policies: boo
         return [name for name in order if name in names] + [
             name for name in names if name not in order
         ]
-    return in_policy_order(names) if policies else names
+    return sort_policies(names) if policies else names
 
 
 class Styles:
     """The look of each series, as scales of a chart's channels."""
 
     def __init__(self, series: Sequence[str], *, policies: bool, muted: Sequence[str] = ()) -> None:
-        """`muted`: the series that are grey."""
+        """Gives each series its look.
+
+        `policies`: whether the series are policies. `muted`: the series that are grey.
+        """
         loud = [name for name in series if name not in muted]
         grey = [name for name in series if name in muted]
         self.series = loud + grey
-        self.line_styles = styles_of(loud, policies=policies) + [MUTED] * len(grey)
+        self.line_styles = series_looks(loud, policies=policies) + [MUTED_LOOK] * len(grey)
 
     def colour(self, **legend: Any) -> alt.Color:
+        """Returns the colour channel with a legend."""
         return alt.Color(
             "series:N",
             scale=alt.Scale(domain=self.series, range=[look.colour for look in self.line_styles]),
@@ -109,6 +122,7 @@ class Styles:
         )
 
     def dash(self) -> alt.StrokeDash:
+        """Returns the channel for the dashes of lines."""
         return alt.StrokeDash(
             "series:N",
             scale=alt.Scale(
@@ -118,6 +132,7 @@ class Styles:
         )
 
     def shape(self, **legend: Any) -> alt.Shape:
+        """Returns the channel for the shapes of points, with a legend."""
         return alt.Shape(
             "series:N",
             scale=alt.Scale(domain=self.series, range=[look.shape for look in self.line_styles]),
@@ -129,23 +144,17 @@ class Styles:
         scale = alt.Scale(domain=self.series, range=[look.colour for look in self.line_styles])
         return channel("series:N", scale=scale, legend=None)
 
-    def only(self, series: Sequence[str]) -> Styles:
-        """Returns the styles of some series, with an unchanged look."""
-        fewer = copy(self)
-        fewer.series = list(series)
-        fewer.line_styles = [self.line_styles[self.series.index(name)] for name in series]
-        return fewer
-
     def _legend(self, **more: Any) -> alt.Legend | None:
+        """Returns the legend, or None for a single series."""
         if len(self.series) < 2:
             return None
         longest = max(len(name) for name in self.series)
-        wide = longest * LETTER_WIDTH + 40
+        entry_width = longest * LETTER_WIDTH + 40
         # On narrow pages, templates/charts.js reduces the number of columns.
-        return alt.Legend(title=None, columns=max(WIDTH // wide, 1), **more)
+        return alt.Legend(title=None, columns=max(WIDTH // entry_width, 1), **more)
 
 
-def chosen_in_legend() -> alt.Parameter:
+def legend_selection() -> alt.Parameter:
     """Returns the parameter of a selection in the legend.
 
     A click selects one series, and further clicks add series or remove them. The
@@ -156,7 +165,8 @@ def chosen_in_legend() -> alt.Parameter:
 
 
 def opacity_if(chosen: alt.Parameter, opacity: float = 1) -> Any:
-    return alt.when(chosen).then(alt.value(opacity)).otherwise(alt.value(FADED * opacity))
+    """Returns an opacity that is reduced for series outside of the selection `chosen`."""
+    return alt.when(chosen).then(alt.value(opacity)).otherwise(alt.value(FADED_OPACITY * opacity))
 
 
 def zoom_along_time() -> alt.Parameter:
@@ -173,7 +183,7 @@ def zoom_along_time() -> alt.Parameter:
     )
 
 
-def means(data: pl.DataFrame, keys: Sequence[str], value: str) -> pl.DataFrame:
+def compute_means(data: pl.DataFrame, keys: Sequence[str], value: str) -> pl.DataFrame:
     """Returns a row for each combination of keys, with mean, low and high of an interval.
 
     Further columns are least, most, the number of runs and of failures. A row of `data` is a run. A
@@ -185,13 +195,13 @@ def means(data: pl.DataFrame, keys: Sequence[str], value: str) -> pl.DataFrame:
         values=number, runs=pl.len(), failed=number.null_count()
     )
     group_rows = groups.with_row_index("group").filter(pl.col("failed") == 0)
-    got = estimates(group_rows["values"].to_list(), (0, math.inf))
+    group_estimates = estimates(group_rows["values"].to_list(), (0, math.inf))
     numbers = pl.DataFrame(
         {
             "group": group_rows["group"],
-            "mean": [estimate.mean for estimate in got],
-            "low": [estimate.low for estimate in got],
-            "high": [estimate.high for estimate in got],
+            "mean": [estimate.mean for estimate in group_estimates],
+            "low": [estimate.low for estimate in group_estimates],
+            "high": [estimate.high for estimate in group_estimates],
             "least": group_rows["values"].list.min(),
             "most": group_rows["values"].list.max(),
         },
@@ -204,31 +214,31 @@ def means(data: pl.DataFrame, keys: Sequence[str], value: str) -> pl.DataFrame:
     )
 
 
-def sentences(*parts: str) -> str:
+def join_sentences(*parts: str) -> str:
     """Joins the parts of a caption that are not empty."""
     return " ".join(part.strip() for part in parts if part.strip())
 
 
-def thinned(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], dx: float, dy: float) -> list[int]:
+def thin_curve(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], dx: float, dy: float) -> list[int]:
     """Returns the indices of points of a rising step curve to draw.
 
     Each omitted point is within dx and dy of a drawn point. The first and the last point are drawn.
     """
     indices = [0] if len(x) else []
-    for at in range(1, len(x)):
+    for index in range(1, len(x)):
         last = indices[-1]
-        if x[at] - x[last] >= dx or y[at] - y[last] >= dy or at == len(x) - 1:
-            indices.append(at)
+        if x[index] - x[last] >= dx or y[index] - y[last] >= dy or index == len(x) - 1:
+            indices.append(index)
     return indices
 
 
-def panels_of(panels: pl.Series) -> list[tuple[str, bool]]:
+def panel_order(panels: pl.Series) -> list[tuple[str, bool]]:
     """Returns the distinct names of panels in order, and whether each is the last."""
     panel_names = panels.unique(maintain_order=True).to_list()
     return [(panel, panel == panel_names[-1]) for panel in panel_names]
 
 
-def stacked(pictures: Sequence[tuple[str, Any]]) -> Any:
+def stack_charts(pictures: Sequence[tuple[str, Any]]) -> Any:
     """Stacks named pictures. A single picture is returned unchanged."""
     if len(pictures) == 1:
         return pictures[0][1]
@@ -237,7 +247,7 @@ def stacked(pictures: Sequence[tuple[str, Any]]) -> Any:
 
 
 @dataclass(frozen=True)
-class Reach:
+class AxisRange:
     """The range of an axis."""
 
     low: float
@@ -245,16 +255,17 @@ class Reach:
     log: bool
 
     def scale(self) -> alt.Scale:
+        """Returns the Altair scale of the axis."""
         kind: Any = "log" if self.log else "linear"
         return alt.Scale(type=kind, domain=[self.low, self.high], nice=False)
 
-    def cuts(self, behind: pl.DataFrame) -> bool:
+    def cuts_interval(self, plotted: pl.DataFrame) -> bool:
         """Returns whether an interval (low, high) extends beyond the range."""
         cut = (pl.col("low") < self.low) | (pl.col("high") > self.high)
-        return bool(behind.select(cut.any()).item())
+        return bool(plotted.select(cut.any()).item())
 
 
-def reach_of(values: Iterable[float | None], *, log: bool, zero: bool) -> Reach:
+def axis_range(values: Iterable[float | None], *, log: bool, zero: bool) -> AxisRange:
     """Returns an axis's range that contains all values and a small margin.
 
     Raises NothingToDraw if there is no value, or, for a logarithmic axis, no value above 0.
@@ -265,21 +276,21 @@ def reach_of(values: Iterable[float | None], *, log: bool, zero: bool) -> Reach:
         raise NothingToDraw("there is no number to draw")
     low, high = min(known), max(known)
     if log:
-        return Reach(low / 1.1, high * 1.1, log)
+        return AxisRange(low / 1.1, high * 1.1, log)
     low = min(low, 0) if zero else low
     high = max(high, 0) if zero else high
-    room = ROOM * ((high - low) or abs(high) or 1)
-    return Reach(low - room if low < 0 or not zero else low, high + room, log)
+    margin = MARGIN_FRACTION * ((high - low) or abs(high) or 1)
+    return AxisRange(low - margin if low < 0 or not zero else low, high + margin, log)
 
 
-def values_of(behind: pl.DataFrame) -> list[float | None]:
+def plotted_values(plotted: pl.DataFrame) -> list[float | None]:
     """Returns the values that must fit into a chart of means.
 
     Intervals are excluded: for two or three runs they can be many times
     longer than the range of values.
     """
-    columns = [name for name in ("mean", "least", "most") if name in behind.columns]
-    return [value for name in columns for value in behind[name]]
+    columns = [name for name in ("mean", "least", "most") if name in plotted.columns]
+    return [value for name in columns for value in plotted[name]]
 
 
-CUT = "Intervals that end at the chart's edge continue beyond it."
+CUT_NOTE = "Intervals that end at the chart's edge continue beyond it."

@@ -14,11 +14,11 @@ from schedlab.base.display.numbers import duration
 from schedlab.metrics import Window, cpu_intervals, measured_window, state_intervals
 from schedlab.metrics.lives import Lives, lives, names
 from schedlab.metrics.processes import process_table
-from schedlab.report.charts.parts import NothingToDraw, chart_of
+from schedlab.report.charts.parts import NothingToDraw, chart_with_data
 from schedlab.report.charts.theme import WIDTH
 from schedlab.trace import Trace
 
-IDLE, ROOT, OTHER = "idle", "root", "other"
+IDLE, ROOT, OUTSIDE = "idle", "root", "other"
 """Groups of tasks outside the workload (docs/metrics.md)."""
 
 
@@ -31,6 +31,7 @@ class Span:
 
     @property
     def length_ns(self) -> int:
+        """Returns the length of the span in ns."""
         return self.end_ns - self.begin_ns
 
     def clip(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -40,7 +41,7 @@ class Span:
         ).filter(pl.col("begin_ns") < pl.col("end_ns"))
 
 
-def span_of(window: Window, begin_ns: int | None, end_ns: int | None) -> Span:
+def chart_span(window: Window, begin_ns: int | None, end_ns: int | None) -> Span:
     """Returns the measured window, or the part between begin and end.
 
     Raises NothingToDraw if the end is before the beginning.
@@ -54,7 +55,10 @@ def span_of(window: Window, begin_ns: int | None, end_ns: int | None) -> Span:
 
 @dataclass(frozen=True)
 class ChartProcesses:
-    """A trace with the names of its tasks."""
+    """Holds a trace with the names of its tasks.
+
+    Charts call the tasks "processes", as the schedlab kernel does.
+    """
 
     trace: Trace
     life_table: Lives
@@ -77,6 +81,15 @@ class ChartProcesses:
             self.names.drop("pid"), on="life", how="left", maintain_order="left"
         )
 
+    def drawn_part_text(self, span: Span) -> str:
+        """Returns a caption's sentence on the drawn part of the window; "" for the whole window."""
+        if span.length_ns >= self.window.elapsed_ns:
+            return ""
+        begin, end = (
+            duration(time - self.window.begin_ns) for time in (span.begin_ns, span.end_ns)
+        )
+        return f"The chart shows {begin} to {end} of {duration(self.window.elapsed_ns)}."
+
     def running(self) -> pl.DataFrame:
         """Returns the intervals of running tasks."""
         return self.intervals().filter(pl.col("state") == "running")
@@ -88,7 +101,7 @@ class ChartProcesses:
         )
 
 
-def processes_of(trace: Trace) -> ChartProcesses:
+def chart_processes(trace: Trace) -> ChartProcesses:
     """Returns the tasks of a trace. Groups outside the workload are named ROOT or OTHER."""
     window = measured_window(trace)
     life_table = lives(trace)
@@ -97,30 +110,30 @@ def processes_of(trace: Trace) -> ChartProcesses:
     in_window = process_table(trace, life_table, window).select(
         "life", "group", pl.col("role").cast(pl.String)
     )
-    role = pl.col("role").fill_null(OTHER)
-    of_workload = role == "workload"
+    role = pl.col("role").fill_null(OUTSIDE)
+    is_workload = role == "workload"
     all_processes = (
         all_lives.join(in_window, on="life", how="left", maintain_order="left")
         .with_columns(role, name=pl.col("known").fill_null(pl.format("process {}", "pid")))
-        .with_columns(group=pl.when(of_workload).then("group").otherwise(role))
+        .with_columns(group=pl.when(is_workload).then("group").otherwise(role))
         .with_columns(
-            label=pl.format("{} {}", "pid", pl.when(of_workload).then("group").otherwise("name"))
+            label=pl.format("{} {}", "pid", pl.when(is_workload).then("group").otherwise("name"))
         )
         .drop("known")
     )
     return ChartProcesses(trace, life_table, window, all_processes)
 
 
-def readable(processes: ChartProcesses, span: Span, per_cpu: int) -> Span:
+def readable_span(processes: ChartProcesses, span: Span, per_cpu: int) -> Span:
     """Returns the first part of the span, in whole ticks, with about `per_cpu` runs per CPU.
 
     Returns the whole span if it has fewer runs.
     """
     running = span.clip(processes.running())
-    most = per_cpu * processes.trace.header.cpus
-    if len(running) <= most:
+    runs_max = per_cpu * processes.trace.header.cpus
+    if len(running) <= runs_max:
         return span
-    end = int(running.sort("begin_ns")["begin_ns"][most])
+    end = int(running.sort("begin_ns")["begin_ns"][runs_max])
     tick = processes.trace.header.tick_ns
     return Span(span.begin_ns, span.begin_ns + max((end - span.begin_ns) // tick, 1) * tick)
 
@@ -128,20 +141,20 @@ def readable(processes: ChartProcesses, span: Span, per_cpu: int) -> Span:
 Colouring = Literal["group", "process"]
 
 
-PIECES_MOST = 4000
+DRAWN_INTERVALS_MAX = 4000
 """Maximum number of marks in a chart. More marks make a page slow."""
 
 
-def drawable(frame: pl.DataFrame, keys: list[str], span: Span) -> tuple[pl.DataFrame, str]:
+def merge_for_page(frame: pl.DataFrame, keys: list[str], span: Span) -> tuple[pl.DataFrame, str]:
     """Returns `frame` with thin intervals merged until a page can hold
     it, and a note for the caption.
     """
     ordered = frame.sort(*keys, "begin_ns")
     least_ns = span.length_ns / (2 * WIDTH)
-    drawn = thick_enough(ordered, keys, least_ns)
-    while len(drawn) > PIECES_MOST:
+    drawn = merge_thin(ordered, keys, least_ns)
+    while len(drawn) > DRAWN_INTERVALS_MAX:
         least_ns *= 2
-        drawn = thick_enough(ordered, keys, least_ns)
+        drawn = merge_thin(ordered, keys, least_ns)
     merged = drawn.filter(pl.col("merged") > 1)["merged"].sum()
     if not merged:
         return drawn, ""
@@ -151,7 +164,7 @@ def drawable(frame: pl.DataFrame, keys: list[str], span: Span) -> tuple[pl.DataF
     )
 
 
-def thick_enough(frame: pl.DataFrame, keys: list[str], least_ns: float) -> pl.DataFrame:
+def merge_thin(frame: pl.DataFrame, keys: list[str], least_ns: float) -> pl.DataFrame:
     """Merges intervals that are too thin to be visible.
 
     Adjacent thin intervals with the same `keys` whose beginnings lie in one cell of `least_ns`
@@ -161,8 +174,8 @@ def thick_enough(frame: pl.DataFrame, keys: list[str], least_ns: float) -> pl.Da
     """
     begin = pl.col("begin_ns")
     cell = (begin // max(int(least_ns), 1)).alias("cell")
-    thin = (pl.col("end_ns") - begin) < least_ns
-    group = pl.when(thin).then(-1).otherwise(pl.int_range(pl.len())).alias("piece")
+    is_thin = (pl.col("end_ns") - begin) < least_ns
+    group = pl.when(is_thin).then(-1).otherwise(pl.int_range(pl.len())).alias("piece")
     rest = [name for name in frame.columns if name not in (*keys, "begin_ns", "end_ns")]
     return (
         frame.with_columns(cell, group, length_ns=pl.col("end_ns") - begin)
@@ -196,10 +209,12 @@ class TimeAxis:
 
     @property
     def unit_ns(self) -> int:
+        """Returns the length of the axis's unit in ns."""
         return self.tick_ns if self.unit == "ticks" else _UNITS_NS[self.unit]
 
     @property
     def title(self) -> str:
+        """Returns the title of the axis."""
         return f"time ({self.unit})"
 
     def embed(self, *columns: str) -> list[pl.Expr]:
@@ -248,19 +263,19 @@ class TimeAxis:
         `look`: the channels `opacity` and `tooltip`, and properties of the
         mark, such as a constant opacity.
         """
-        named = [
+        encoded_names = [
             name for name in ("opacity", "tooltip") if not isinstance(look.get(name, 1.0), float)
         ]
-        encoded = {name: look.pop(name) for name in named}
-        chart = chart_of(frame.select(*columns, *self.embed("begin_ns", "end_ns")))
+        encoded_channels = {name: look.pop(name) for name in encoded_names}
+        chart = chart_with_data(frame.select(*columns, *self.embed("begin_ns", "end_ns")))
         chart = chart.transform_calculate(
             from_=self.in_units("begin"), to=self.in_units("end"), length="datum.to - datum.from_"
         )
         bars = chart.mark_bar(clip=True, **look)
-        return bars.encode(self.x("from_"), alt.X2("to:Q"), *channels, **encoded)
+        return bars.encode(self.x("from_"), alt.X2("to:Q"), *channels, **encoded_channels)
 
 
-def rows_of(field: str, order: Sequence[str], padding: float) -> alt.Y:
+def row_axis(field: str, order: Sequence[str], padding: float) -> alt.Y:
     """Returns a vertical axis with these rows, in their order."""
     rows = list(order)
     scale = alt.Scale(domain=rows, paddingInner=padding)

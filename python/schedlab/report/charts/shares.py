@@ -13,25 +13,25 @@ import polars as pl
 from schedlab.base.display.numbers import percent
 from schedlab.metrics import compute
 from schedlab.report.charts.parts import (
-    NUMBERS,
+    NUMBER_FORMAT,
     STROKE_SIZE,
     NothingToDraw,
     Styles,
-    chart_of,
-    chosen_in_legend,
+    chart_with_data,
+    join_sentences,
+    legend_selection,
     opacity_if,
-    sentences,
 )
-from schedlab.report.charts.processes import Span, TimeAxis, Unit, processes_of, span_of
+from schedlab.report.charts.processes import Span, TimeAxis, chart_processes, chart_span
 from schedlab.report.charts.theme import WIDTH
 from schedlab.report.model import Chart
 from schedlab.trace import Trace
 
-PLACES = 300
+TIME_CELLS = 300
 """Number of points of a curve."""
 SLIDING_TICKS = 50
-GROUPS_MOST = 8
-SETTLED = 0.04
+GROUPS_MAX = 8
+SETTLING_FRACTION = 0.04
 """Fraction of the length before which shares fluctuate, and may exceed the axis."""
 IDEAL_DASH = [5, 3]
 Floats = npt.NDArray[np.float64]
@@ -43,66 +43,69 @@ def shares_over_time(
     *,
     title: str,
     caption: str,
-    begin_ns: int | None = None,
-    end_ns: int | None = None,
     sliding_ticks: int = SLIDING_TICKS,
-    groups: int = GROUPS_MOST,
-    unit: Unit = "ticks",
 ) -> Chart:
     """Draws each group's share of the workload's CPU time: since the start, and in a sliding window.
 
     Thick lines are shares since the start of the window. Thin lines are shares over the last
     `sliding_ticks` (0: no thin lines). Dashed lines are ideal shares in the whole window
-    (schedlab.metrics). If there are more than `groups` groups, those with the most CPU time are
+    (schedlab.metrics). If there are more than GROUPS_MAX groups, those with the most CPU time are
     drawn.
     """
-    processes = processes_of(trace)
-    span = span_of(processes.window, begin_ns, end_ns)
-    axis = TimeAxis(span, processes.window.begin_ns, unit, trace.header.tick_ns)
+    processes = chart_processes(trace)
+    span = chart_span(processes.window, None, None)
+    axis = TimeAxis(span, processes.window.begin_ns, "ticks", trace.header.tick_ns)
     running = span.clip(processes.running().filter(pl.col("role") == "workload"))
     if running.is_empty():
         raise NothingToDraw(f"chart {name}: no process of the workload ran in that time")
     sliding_ns = sliding_ticks * trace.header.tick_ns
-    behind = _shares(running, span, sliding_ns)
+    share_rows = _shares_by_group(running, span, sliding_ns)
     metrics = compute(trace).groups
     ideal = dict(metrics.select("group", "ideal_share").drop_nulls().iter_rows())
-    data = behind.with_columns(
+    data = share_rows.with_columns(
         ideal_share=pl.col("group").replace_strict(ideal, default=None, return_dtype=pl.Float64)
     )
-    ran = running.group_by("group").agg((pl.col("end_ns") - pl.col("begin_ns")).sum().alias("ran"))
-    most = ran.sort("ran", "group", descending=[True, False])["group"].to_list()
-    shown = sorted(most[:groups])
+    running_times = running.group_by("group").agg(
+        (pl.col("end_ns") - pl.col("begin_ns")).sum().alias("ran")
+    )
+    groups_by_time = running_times.sort("ran", "group", descending=[True, False])["group"].to_list()
+    drawn_groups = sorted(groups_by_time[:GROUPS_MAX])
     return Chart(
         name,
         title,
-        _chart(data.filter(pl.col("group").is_in(shown)), axis, shown, bool(sliding_ns)),
+        _draw(
+            data.filter(pl.col("group").is_in(drawn_groups)), axis, drawn_groups, bool(sliding_ns)
+        ),
         data,
-        sentences(caption, *_remarks(len(most), len(shown), sliding_ticks)),
-        _words(data, shown),
+        join_sentences(
+            caption, *_caption_notes(len(groups_by_time), len(drawn_groups), sliding_ticks)
+        ),
+        _describe(data, drawn_groups),
     )
 
 
-def running_until(begin: npt.ArrayLike, end: npt.ArrayLike, times: Floats) -> Floats:
+def running_time_until(begin: npt.ArrayLike, end: npt.ArrayLike, times: Floats) -> Floats:
     """Returns the total length of intervals up to each time, exactly: Σ
     min(max(t − begin, 0), length).
 
     This equals Σ (t − begin) over started intervals minus Σ (t − end) over ended ones.
     """
-    return _past(np.sort(np.asarray(begin, float)), times) - _past(
+    return _elapsed_since(np.sort(np.asarray(begin, float)), times) - _elapsed_since(
         np.sort(np.asarray(end, float)), times
     )
 
 
-def _past(moments: Floats, times: Floats) -> Floats:
+def _elapsed_since(moments: Floats, times: Floats) -> Floats:
+    """Returns Σ (t − moment) over the moments up to each time t, in `times`."""
     count = np.searchsorted(moments, times, side="right")
     sums = np.concatenate(([0.0], np.cumsum(moments)))
-    past: Floats = count * times - sums[count]
-    return past
+    elapsed: Floats = count * times - sums[count]
+    return elapsed
 
 
-def _shares(running: pl.DataFrame, span: Span, sliding_ns: int) -> pl.DataFrame:
+def _shares_by_group(running: pl.DataFrame, span: Span, sliding_ns: int) -> pl.DataFrame:
     """Returns time_ns, group, share since the start, share over the last `sliding_ns`."""
-    times = np.linspace(0, span.length_ns, PLACES + 1)
+    times = np.linspace(0, span.length_ns, TIME_CELLS + 1)
     by_group = {
         str(group): (
             (rows["begin_ns"] - span.begin_ns).to_numpy(),
@@ -110,19 +113,23 @@ def _shares(running: pl.DataFrame, span: Span, sliding_ns: int) -> pl.DataFrame:
         )
         for (group,), rows in running.sort("group").group_by("group", maintain_order=True)
     }
-    ran = {group: running_until(*ends, times) for group, ends in by_group.items()}
+    ran = {group: running_time_until(*ends, times) for group, ends in by_group.items()}
     before = np.maximum(times - sliding_ns, 0)
-    late = {group: ran[group] - running_until(*ends, before) for group, ends in by_group.items()}
-    total, total_late = sum(ran.values()), sum(late.values())
+    sliding_times = {
+        group: ran[group] - running_time_until(*ends, before) for group, ends in by_group.items()
+    }
+    total, total_sliding = sum(ran.values()), sum(sliding_times.values())
     # Before its full length has passed, the sliding window would equal the share since the start.
-    known = times >= sliding_ns if sliding_ns else np.zeros(len(times), bool)
+    window_is_full = times >= sliding_ns if sliding_ns else np.zeros(len(times), bool)
     frames = [
         pl.DataFrame(
             {
                 "time_ns": (span.begin_ns + times).round().astype(np.int64),
                 "group": pl.Series([group] * len(times), dtype=pl.String),
-                "share": _part(ran[group], total),
-                "sliding_share": np.where(known, _part(late[group], total_late), np.nan),
+                "share": _quotients(ran[group], total),
+                "sliding_share": np.where(
+                    window_is_full, _quotients(sliding_times[group], total_sliding), np.nan
+                ),
             }
         )
         for group in by_group
@@ -130,27 +137,29 @@ def _shares(running: pl.DataFrame, span: Span, sliding_ns: int) -> pl.DataFrame:
     return pl.concat(frames).fill_nan(None)
 
 
-def _part(of: Floats, total: Any) -> Floats:
+def _quotients(of: Floats, total: Any) -> Floats:
+    """Returns the quotients; NaN where the total is 0."""
     part: Floats = np.divide(of, total, out=np.full_like(of, np.nan), where=np.asarray(total) > 0)
     return part
 
 
-def _chart(data: pl.DataFrame, axis: TimeAxis, groups: list[str], sliding: bool) -> Any:
+def _draw(data: pl.DataFrame, axis: TimeAxis, groups: list[str], sliding: bool) -> Any:
+    """Draws the shares of all groups. `sliding`: also draws the shares in the sliding window."""
     styles = Styles(groups, policies=False)
     hundred = [(pl.col(name) * 100) for name in ("share", "sliding_share", "ideal_share")]
     rows = data.select(*axis.embed("time_ns"), *hundred, series="group")
-    drawn = chart_of(rows, digits=4).transform_calculate(at=axis.in_units("time"))
-    chosen = chosen_in_legend()
+    drawn = chart_with_data(rows, digits=4).transform_calculate(at=axis.in_units("time"))
+    chosen = legend_selection()
     x = axis.x("at")
     y = alt.Y(
         "share:Q",
         title="share of CPU time (%)",
-        scale=alt.Scale(domain=[0, _top(data) * 100]),
-        axis=alt.Axis(format=NUMBERS),
+        scale=alt.Scale(domain=[0, _axis_end(data) * 100]),
+        axis=alt.Axis(format=NUMBER_FORMAT),
     )
     tooltip = [
         alt.Tooltip("series:N", title="group"),
-        alt.Tooltip("at:Q", title=f"at ({axis.unit})", format=NUMBERS),
+        alt.Tooltip("at:Q", title=f"at ({axis.unit})", format=NUMBER_FORMAT),
         alt.Tooltip("share:Q", title="since the beginning (%)"),
         alt.Tooltip("sliding_share:Q", title="recently (%)"),
         alt.Tooltip("ideal_share:Q", title="ideal (%)"),
@@ -172,16 +181,17 @@ def _chart(data: pl.DataFrame, axis: TimeAxis, groups: list[str], sliding: bool)
     )
 
 
-def _top(data: pl.DataFrame) -> float:
+def _axis_end(data: pl.DataFrame) -> float:
     """Returns the end of the axis. Early shares, when few tasks have run, may exceed it."""
     begin = data["time_ns"].min()
     length: Any = data["time_ns"].max() - begin  # type: ignore[operator]
-    settled = data.filter(pl.col("time_ns") >= begin + SETTLED * length)
+    settled = data.filter(pl.col("time_ns") >= begin + SETTLING_FRACTION * length)
     most = settled.select(pl.max_horizontal(pl.max("share", "sliding_share", "ideal_share"))).item()
     return min(float(most or 1.0) * 1.1, 1.0)
 
 
-def _remarks(groups: int, shown: int, sliding_ticks: int) -> list[str]:
+def _caption_notes(groups: int, shown: int, sliding_ticks: int) -> list[str]:
+    """Returns the sentences of the caption on omitted groups and on the sliding window."""
     return [
         "Thick: the share since the beginning; dashed: the ideal share.",
         f"Thin: the share over the last {sliding_ticks} ticks." if sliding_ticks else "",
@@ -189,7 +199,8 @@ def _remarks(groups: int, shown: int, sliding_ticks: int) -> list[str]:
     ]
 
 
-def _words(data: pl.DataFrame, groups: list[str]) -> str:
+def _describe(data: pl.DataFrame, groups: list[str]) -> str:
+    """Returns the chart's description for readers who cannot see it."""
     last = data.filter(pl.col("time_ns") == pl.col("time_ns").max())
     parts = [
         f"{row['group']} {percent(row['share'])} (ideal {percent(row['ideal_share'])})"

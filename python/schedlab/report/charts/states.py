@@ -11,15 +11,21 @@ import polars as pl
 
 from schedlab.base.display.names import visible_in_chart
 from schedlab.base.display.numbers import duration, percent
-from schedlab.report.charts.parts import Styles, chart_of, sentences
-from schedlab.report.charts.processes import Span, TimeAxis, drawable, processes_of, span_of
+from schedlab.report.charts.parts import Styles, chart_with_data, join_sentences
+from schedlab.report.charts.processes import (
+    Span,
+    TimeAxis,
+    chart_processes,
+    chart_span,
+    merge_for_page,
+)
 from schedlab.report.charts.theme import ANNOTATION, WIDTH
 from schedlab.report.model import Chart
 from schedlab.trace import Kind, Trace
 
 ROW_HEIGHT = 26
-RUNS, WAITS = "runs", "waits for a CPU"
-_STATES = {"running": RUNS, "runnable": WAITS}
+RUNNING_LABEL, WAITING_LABEL = "runs", "waits for a CPU"
+_STATE_LABELS = {"running": RUNNING_LABEL, "runnable": WAITING_LABEL}
 
 
 def states(
@@ -38,8 +44,8 @@ def states(
     `causes`: labels of blocked states by group and cause, such as the name of the task that a
     reader of a pipe waits for.
     """
-    processes = processes_of(trace)
-    span = span_of(processes.window, begin_ns, end_ns)
+    processes = chart_processes(trace)
+    span = chart_span(processes.window, begin_ns, end_ns)
     blocked = pl.col("cause").cast(pl.String)
     for (group, cause), label in (causes or {}).items():
         is_cause = (pl.col("group") == group) & (pl.col("cause").cast(pl.String) == cause)
@@ -52,25 +58,26 @@ def states(
             "name",
             "group",
             "label",
-            named_states(blocked).alias("series"),
+            state_label(blocked).alias("series"),
             "begin_ns",
             "end_ns",
         )
     )
-    drawn, merged = drawable(intervals, ["label", "series"], span)
+    drawn, merged = merge_for_page(intervals, ["label", "series"], span)
     axis = TimeAxis(span, processes.window.begin_ns, "ms", trace.header.tick_ns)
-    chart = chart_of_states(drawn, axis, _rows(intervals, groups))
+    chart = draw_states(drawn, axis, _row_labels(intervals, groups))
     return Chart(
         name,
         title,
         chart,
         intervals,
-        sentences(caption, merged),
-        words_of_states(intervals, span.length_ns),
+        join_sentences(caption, merged),
+        describe_states(intervals, span.length_ns),
     )
 
 
-def _rows(intervals: pl.DataFrame, groups: Sequence[str]) -> list[str]:
+def _row_labels(intervals: pl.DataFrame, groups: Sequence[str]) -> list[str]:
+    """Returns the labels of the rows: tasks by group, in the order of `groups`, then by PID."""
     place = {group: number for number, group in enumerate(groups)}
     lanes = intervals.select("label", "group", "pid").unique()
     return [
@@ -79,13 +86,13 @@ def _rows(intervals: pl.DataFrame, groups: Sequence[str]) -> list[str]:
     ]
 
 
-def named_states(blocked: pl.Expr | None = None) -> pl.Expr:
+def state_label(blocked: pl.Expr | None = None) -> pl.Expr:
     """Returns an expression for a state in words.
 
     `blocked`: names of blocked states; default: the cause.
     """
     blocked_state = pl.col("cause").cast(pl.String) if blocked is None else blocked
-    return pl.col("state").replace_strict(_STATES, default=blocked_state)
+    return pl.col("state").replace_strict(_STATE_LABELS, default=blocked_state)
 
 
 def row_scale(rows: Sequence[str]) -> alt.Scale:
@@ -93,10 +100,10 @@ def row_scale(rows: Sequence[str]) -> alt.Scale:
     return alt.Scale(domain=[visible_in_chart(row) for row in rows])
 
 
-def chart_of_states(drawn: pl.DataFrame, axis: TimeAxis, rows: list[str]) -> Any:
+def draw_states(drawn: pl.DataFrame, axis: TimeAxis, rows: list[str]) -> Any:
     """Draws bars of `label`, `series`, `begin_ns`, `end_ns`, with one row per label."""
-    others = sorted(set(drawn["series"]) - {RUNS, WAITS})
-    styles = Styles([RUNS, WAITS, *others], policies=False, muted=[])
+    others = sorted(set(drawn["series"]) - {RUNNING_LABEL, WAITING_LABEL})
+    styles = Styles([RUNNING_LABEL, WAITING_LABEL, *others], policies=False, muted=[])
     look = alt.Axis(ticks=False, domain=False)
     bars = axis.bars(
         drawn,
@@ -113,7 +120,7 @@ def chart_of_states(drawn: pl.DataFrame, axis: TimeAxis, rows: list[str]) -> Any
     return bars.properties(width=WIDTH, height=ROW_HEIGHT * len(rows))
 
 
-def words_of_states(intervals: pl.DataFrame, length_ns: int) -> str:
+def describe_states(intervals: pl.DataFrame, length_ns: int) -> str:
     """Returns the fractions of time in each state, by task."""
     sums = (
         intervals.group_by("label", "series", maintain_order=True)
@@ -126,7 +133,7 @@ def words_of_states(intervals: pl.DataFrame, length_ns: int) -> str:
     return f"What each process did in {duration(length_ns)}: " + ", ".join(parts) + "."
 
 
-_MARGIN = 0.12
+_MARGIN_FRACTION = 0.12
 """Margin before and after the wait, as a fraction of its length."""
 
 
@@ -145,34 +152,34 @@ def one_wait(
     `lives`: the tasks (schedlab.metrics.lives). The first is the waiting task. Thin lines lead from
     a task to the task that it wakes.
     """
-    processes = processes_of(trace)
-    margin_ns = max(int((end_ns - begin_ns) * _MARGIN), trace.clock_step_ns, 1)
+    processes = chart_processes(trace)
+    margin_ns = max(int((end_ns - begin_ns) * _MARGIN_FRACTION), trace.clock_step_ns, 1)
     span = Span(max(begin_ns - margin_ns, trace.begin_ns), min(end_ns + margin_ns, trace.end_ns))
     intervals = (
         span.clip(processes.intervals())
         .filter(pl.col("life").is_in(list(lives)))
-        .select("life", "pid", "label", named_states().alias("series"), "begin_ns", "end_ns")
+        .select("life", "pid", "label", state_label().alias("series"), "begin_ns", "end_ns")
     )
     labels = dict(processes.names.select("life", "label").iter_rows())
     rows = [labels[life] for life in lives]
-    drawn, merged = drawable(intervals, ["label", "series"], span)
+    drawn, merged = merge_for_page(intervals, ["label", "series"], span)
     axis = TimeAxis(span, processes.window.begin_ns, "ms", trace.header.tick_ns)
-    bars = chart_of_states(drawn, axis, rows)
-    wakeups = _wakeups(trace, processes.life_table.life_at, labels, lives, span)
-    layers = [bars, _limits(axis, begin_ns, end_ns)]
+    bars = draw_states(drawn, axis, rows)
+    wakeups = _find_wakeups(trace, processes.life_table.life_at, labels, lives, span)
+    layers = [bars, _draw_limits(axis, begin_ns, end_ns)]
     if len(wakeups):
-        layers.append(_arrows(axis, wakeups, rows))
+        layers.append(_draw_wakeups(axis, wakeups, rows))
     return Chart(
         name,
         title,
         alt.layer(*layers),
         intervals.drop("life"),
-        sentences(caption, merged),
-        words_of_states(intervals, span.length_ns),
+        join_sentences(caption, merged),
+        describe_states(intervals, span.length_ns),
     )
 
 
-def _wakeups(
+def _find_wakeups(
     trace: Trace, life_at: Any, labels: dict[int, str], lives: Sequence[int], span: Span
 ) -> pl.DataFrame:
     """Returns the wake-ups of one of the tasks by another within
@@ -182,23 +189,25 @@ def _wakeups(
     woken = life_at(trace.at("process", rows).astype("int64"), rows)
     waker = life_at(trace.at("first", rows).astype("int64"), rows)
     wakeups = pl.DataFrame({"time_ns": trace.at("time_ns", rows), "waker": waker, "woken": woken})
-    among = pl.all_horizontal(pl.col("waker", "woken").is_in(list(lives)))
-    inside = pl.col("time_ns").is_between(span.begin_ns, span.end_ns)
-    return wakeups.filter(among & inside).with_columns(
+    is_among_lives = pl.all_horizontal(pl.col("waker", "woken").is_in(list(lives)))
+    is_inside_span = pl.col("time_ns").is_between(span.begin_ns, span.end_ns)
+    return wakeups.filter(is_among_lives & is_inside_span).with_columns(
         pl.col("waker", "woken").replace_strict(labels, return_dtype=pl.String)
     )
 
 
-def _limits(axis: TimeAxis, begin_ns: int, end_ns: int) -> Any:
+def _draw_limits(axis: TimeAxis, begin_ns: int, end_ns: int) -> Any:
+    """Draws a dashed line at the beginning and at the end of the wait."""
     rows = pl.DataFrame({"time_ns": [begin_ns, end_ns]}).select(*axis.embed("time_ns"))
-    drawn = chart_of(rows).transform_calculate(at=axis.in_units("time"))
+    drawn = chart_with_data(rows).transform_calculate(at=axis.in_units("time"))
     return drawn.mark_rule(style=ANNOTATION, strokeDash=[3, 3]).encode(axis.x("at"))
 
 
-def _arrows(axis: TimeAxis, wakeups: pl.DataFrame, rows: Sequence[str]) -> Any:
-    drawn = chart_of(wakeups.select("waker", "woken", *axis.embed("time_ns"))).transform_calculate(
-        at=axis.in_units("time")
-    )
+def _draw_wakeups(axis: TimeAxis, wakeups: pl.DataFrame, rows: Sequence[str]) -> Any:
+    """Draws an arrow from the waking to the woken task for each wake-up."""
+    drawn = chart_with_data(
+        wakeups.select("waker", "woken", *axis.embed("time_ns"))
+    ).transform_calculate(at=axis.in_units("time"))
     x = axis.x("at")
     line = drawn.mark_rule(style=ANNOTATION, strokeWidth=1).encode(
         x, alt.Y("waker:N", scale=row_scale(rows)), alt.Y2("woken:N")

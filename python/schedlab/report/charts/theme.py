@@ -20,7 +20,7 @@ from typing import Any
 from schedlab.base.toolchain.policies import known_policies
 from schedlab.report.drawing import WIDTH as WIDTH
 
-Spec = dict[str, Any]
+ChartConfig = dict[str, Any]
 
 FONT = "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"
 TEXT_SIZE = 12
@@ -34,10 +34,10 @@ FAINT = "schedlab-faint"
 ANNOTATION = "schedlab-annotation"
 """Style: words and lines that explain a moment."""
 
-_IN_CSS = re.compile(r"--(series|policy|own-policy)-(\w[\w-]*): (#[0-9a-f]{6});")
+_CSS_COLOUR = re.compile(r"--(series|policy|own-policy)-(\w[\w-]*): (#[0-9a-f]{6});")
 _COLOURS = tuple(
     match.groups()
-    for match in _IN_CSS.finditer(
+    for match in _CSS_COLOUR.finditer(
         (Path(__file__).parents[1] / "templates" / "theme.css").read_text()
     )
 )
@@ -46,7 +46,7 @@ PALETTE = tuple(_PALETTE)
 """Colours of series that are not policies. Slate is for all others."""
 POLICY_COLOURS = {name: colour for kind, name, colour in _COLOURS if kind == "policy"}
 """Colours of the built-in policies and Linux's fair class."""
-_FIRST_OF = {colour: name for name, colour in reversed(POLICY_COLOURS.items())}
+_FIRST_POLICY_OF_COLOUR = {colour: name for name, colour in reversed(POLICY_COLOURS.items())}
 USER_POLICY_COLOURS = tuple(colour for kind, _, colour in _COLOURS if kind == "own-policy")
 """Colours of user policies in order.
 
@@ -75,7 +75,7 @@ class Look:
     shape: str
 
 
-MUTED = Look(SLATE, (1, 0), "circle")
+MUTED_LOOK = Look(SLATE, (1, 0), "circle")
 
 
 def policy_look(policy: str) -> Look:
@@ -86,16 +86,27 @@ def policy_look(policy: str) -> Look:
     choice, _, settings = policy.partition(" ")
     name, _, preset = choice.partition(":")
     policy_known = known_policies().get(name)
-    known = tuple(policy_known.presets) if policy_known else ()
-    place = known.index(preset) + 1 if preset in known else len(known) + 1 if preset else 0
-    place += 1 if settings else 0
+    preset_names = tuple(policy_known.presets) if policy_known else ()
+    look_index = (
+        preset_names.index(preset) + 1
+        if preset in preset_names
+        else len(preset_names) + 1
+        if preset
+        else 0
+    )
+    look_index += 1 if settings else 0
     colour = _policy_colour(name)
-    second = name in POLICY_COLOURS and name != _FIRST_OF[colour]
-    dashes, shapes = (SECOND_DASHES, SECOND_SHAPES) if second else (DASHES, SHAPES)
-    return Look(colour, dashes[min(place, len(dashes) - 1)], shapes[min(place, len(shapes) - 1)])
+    is_second_of_colour = name in POLICY_COLOURS and name != _FIRST_POLICY_OF_COLOUR[colour]
+    dashes, shapes = (SECOND_DASHES, SECOND_SHAPES) if is_second_of_colour else (DASHES, SHAPES)
+    return Look(
+        colour, dashes[min(look_index, len(dashes) - 1)], shapes[min(look_index, len(shapes) - 1)]
+    )
 
 
 def _policy_colour(name: str) -> str:
+    """Returns the colour of a policy; a user's policies take the colours of USER_POLICY_COLOURS in
+    turn.
+    """
     if name in POLICY_COLOURS:
         return POLICY_COLOURS[name]
     uncoloured = [name for name in known_policies() if name not in POLICY_COLOURS]
@@ -104,34 +115,38 @@ def _policy_colour(name: str) -> str:
     ]
 
 
-def styles_of(series: Sequence[str], *, policies: bool = True) -> list[Look]:
+def series_looks(series: Sequence[str], *, policies: bool = True) -> list[Look]:
     """Returns the look of each series: policies as in `policy_look`, others by their order."""
     if policies:
         return [policy_look(name) for name in series]
     return [
         Look(
-            PALETTE[place % len(PALETTE)],
-            DASHES[place // len(PALETTE) % len(DASHES)],
-            SHAPES[place % len(SHAPES)],
+            PALETTE[index % len(PALETTE)],
+            DASHES[index // len(PALETTE) % len(DASHES)],
+            SHAPES[index % len(SHAPES)],
         )
-        for place in range(len(series))
+        for index in range(len(series))
     ]
 
 
-def page_config() -> Spec:
+def page_config() -> ChartConfig:
     """Returns a Vega-Lite `config` for a page: transparent, in the colour of the page's text.
 
     It needs the SVG renderer: canvas does not support `currentColor`.
     """
-    return _config(background="transparent", ink="currentColor", paper=None)
+    return _chart_config(background="transparent", ink="currentColor", paper=None)
 
 
-def paper_config() -> Spec:
+def paper_config() -> ChartConfig:
     """Returns a Vega-Lite `config` for files: black on white."""
-    return _config(background="white", ink="#111111", paper="white")
+    return _chart_config(background="white", ink="#111111", paper="white")
 
 
-def _config(background: str, ink: str, paper: str | None) -> Spec:
+def _chart_config(background: str, ink: str, paper: str | None) -> ChartConfig:
+    """Returns a Vega-Lite `config`.
+
+    `ink`: the colour of texts and lines. `paper`: the colour behind marks, or None.
+    """
     text = {"font": FONT, "fontSize": TEXT_SIZE, "color": ink}
     labels = {
         "labelColor": ink,

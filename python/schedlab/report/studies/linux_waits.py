@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from schedlab.base.display.numbers import NOTHING, counted
+from schedlab.base.display.numbers import NO_VALUE, format_count
 from schedlab.metrics import state_intervals
 from schedlab.report.model import Cell, Column, Table
 from schedlab.report.studies.queries import Queries, traces
@@ -17,8 +17,8 @@ from schedlab.report.wording import listed
 from schedlab.runs.collection import StoredRun
 from schedlab.trace import Trace
 
-_MS = 1e6
-_KINDS = {
+_NS_PER_MS = 1e6
+_THREAD_KINDS = {
     "[": "threads of the kernel",
     "schedlab": "schedlab's process that reads the trace",
     "sysbench": "the benchmark's other threads",
@@ -27,23 +27,25 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class Waits:
+class ThreadWaits:
     """The waits of the computing thread in the measured window."""
 
     count: int
     total_ms: float
     longest_ms: float
-    meanwhile: dict[str, float]
+    running_ms: dict[str, float]
     """The threads that ran during the longest wait: times in ms by name."""
 
     @property
-    def mostly(self) -> str:
+    def main_kind(self) -> str:
         """The kind of thread that ran most during the longest wait, in words."""
-        most = max(self.meanwhile, key=self.meanwhile.__getitem__)
-        return next((words for start, words in _KINDS.items() if most.startswith(start)), "others")
+        most = max(self.running_ms, key=self.running_ms.__getitem__)
+        return next(
+            (words for start, words in _THREAD_KINDS.items() if most.startswith(start)), "others"
+        )
 
 
-def waits_of(run: StoredRun, trace: Trace) -> Waits:
+def find_thread_waits(run: StoredRun, trace: Trace) -> ThreadWaits:
     """Returns the waits of the workload's thread with the longest running time, from the trace."""
     metrics = run.metrics()
     processes = metrics.processes
@@ -54,24 +56,29 @@ def waits_of(run: StoredRun, trace: Trace) -> Waits:
     )
     waits = states.filter((pl.col("pid") == thread) & (pl.col("state") == "runnable"))
     if waits.is_empty():
-        return Waits(0, 0.0, 0.0, {})
+        return ThreadWaits(0, 0.0, 0.0, {})
     length = (waits["end_ns"] - waits["begin_ns"]).to_list()
     longest = max(range(len(length)), key=length.__getitem__)
     window = (int(waits["begin_ns"][longest]), int(waits["end_ns"][longest]))
     names = dict(processes.select("pid", "name").iter_rows())
-    return Waits(
-        len(length), sum(length) / _MS, length[longest] / _MS, _running(states, names, *window)
+    return ThreadWaits(
+        len(length),
+        sum(length) / _NS_PER_MS,
+        length[longest] / _NS_PER_MS,
+        _running_threads(states, names, *window),
     )
 
 
-def running_threads_text(rows: Sequence[Row]) -> str:
+def running_threads_text(rows: Sequence[WaitRow]) -> str:
     """Returns in words which threads ran during the longest wait of each run."""
-    kinds = Counter(waits.mostly for _, _, waits in rows if waits.meanwhile)
-    parts = [f"{kind} ({counted(number, 'run')})" for kind, number in kinds.most_common()]
+    kinds = Counter(waits.main_kind for _, _, waits in rows if waits.running_ms)
+    parts = [f"{kind} ({format_count(number, 'run')})" for kind, number in kinds.most_common()]
     return listed(parts) or "none that is known"
 
 
-def _running(states: pl.DataFrame, names: dict[int, str], begin: int, end: int) -> dict[str, float]:
+def _running_threads(
+    states: pl.DataFrame, names: dict[int, str], begin: int, end: int
+) -> dict[str, float]:
     """Returns the threads that ran between `begin` and `end` and their
     times in ms, the longest first.
     """
@@ -83,26 +90,26 @@ def _running(states: pl.DataFrame, names: dict[int, str], begin: int, end: int) 
             (pl.col("state") == "running") & (pl.col("begin_ns") < end) & (pl.col("end_ns") > begin)
         )
         .group_by("pid")
-        .agg(ms=overlap.sum() / _MS)
+        .agg(ms=overlap.sum() / _NS_PER_MS)
         .sort("ms", "pid", descending=[True, False])
     )
     return {names.get(pid, f"thread {pid}"): float(ms) for pid, ms in running.iter_rows()}
 
 
-Row = tuple[str, int, Waits]
+WaitRow = tuple[str, int, ThreadWaits]
 """Scheduler, seed, and the waits of its thread."""
 
 
-def rows_of(queries: Queries, experiment: str) -> list[Row]:
+def wait_rows(queries: Queries, experiment: str) -> list[WaitRow]:
     """Returns a row for each run with a trace."""
     return [
-        (name, run.seed, waits_of(run, trace))
+        (name, run.seed, find_thread_waits(run, trace))
         for name in queries.schedulers
         for run, trace in traces(queries.setup(experiment, name))
     ]
 
 
-def table_of(queries: Queries, experiment: str, rows: Sequence[Row]) -> Table:
+def waits_table(queries: Queries, experiment: str, rows: Sequence[WaitRow]) -> Table:
     """Returns a table with a row for each run."""
     columns = ("waits", "all waits, ms", "longest wait, ms", "ran during the longest wait, ms")
     return Table(
@@ -142,7 +149,7 @@ def table_of(queries: Queries, experiment: str, rows: Sequence[Row]) -> Table:
     )
 
 
-def _meanwhile_text(waits: Waits) -> str:
+def _meanwhile_text(waits: ThreadWaits) -> str:
     """Returns the threads of the longest wait in words. Programs set the names of their threads."""
-    texts = [f"{name} {ms:.2f}" for name, ms in waits.meanwhile.items() if ms >= 0.005]
-    return listed(texts) or NOTHING
+    texts = [f"{name} {ms:.2f}" for name, ms in waits.running_ms.items() if ms >= 0.005]
+    return listed(texts) or NO_VALUE

@@ -4,24 +4,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
-from schedlab.base.display.numbers import counted
-from schedlab.report.studies.lottery import THESIS
-from schedlab.report.studies.page_writer import known, line
+from schedlab.base.display.numbers import format_count
+from schedlab.report.studies.page_writer import line, text_if_measured
 from schedlab.report.studies.study_1 import Queries
-from schedlab.report.wording import cpus, listed
+from schedlab.report.wording import cpus_text, listed
+from schedlab.studies.agreement import NEAR_POINTS
 
 # --- tables 1 and 2: a suite, a test, a number of CPUs
 
 
-def about_time(q: Queries, why: str, suite: str, test: str, count: int) -> str:
+def time_footnote(q: Queries, why: str, suite: str, test: str, count: int) -> str:
     """Returns the footnote of a deviating time, by the reason that the queries found."""
-    make = TIMES.get(why)
-    return make(q, suite, test, count) if make else ""
+    write_footnote = TIME_FOOTNOTES.get(why)
+    return write_footnote(q, suite, test, count) if write_footnote else ""
 
 
-def _not_the_same_work(q: Queries, suite: str, test: str, count: int) -> str:
-    takes = known(
+def _different_work_footnote(q: Queries, suite: str, test: str, count: int) -> str:
+    """Explains that the study's compiler deletes the bursts, and gives the times without them."""
+    takes = text_if_measured(
         lambda: (
             f"""it takes {q.without_bursts(count):.1f} ticks, and {q.without_bursts(count, True):.1f} with study costs
             (published: {q.printed(suite, test, count)})."""
@@ -31,11 +33,12 @@ def _not_the_same_work(q: Queries, suite: str, test: str, count: int) -> str:
     Without bursts {takes}""")
 
 
-def _parent_starves(q: Queries, suite: str, test: str, count: int) -> str:
-    by_ticks = known(
+def _starving_parent_footnote(q: Queries, suite: str, test: str, count: int) -> str:
+    """Explains that the parent of the tasks starves, and how long."""
+    by_ticks = text_if_measured(
         lambda: (
             f"""If tasks age by ticks instead of passes, it takes
-            {q.in_a_row(test, count, "complete", q.agings[1], True):.1f} ticks."""
+            {q.in_sequence(test, count, "complete", q.agings[1], True):.1f} ticks."""
         )
     )
     return line(f"""If the tests run in a row, the process that starts the others has risen to level 0, and level 5
@@ -43,53 +46,91 @@ def _parent_starves(q: Queries, suite: str, test: str, count: int) -> str:
     difference is not explained.""")
 
 
-def constant(q: Queries, suite: str, test: str = "", count: int = 0) -> str:
+def constant_footnote(q: Queries, suite: str, test: str = "", count: int = 0) -> str:
     """Returns why Mixed Load reports a constant."""
-    all_ended = known(
+    all_ended = text_if_measured(
         lambda: f"On one CPU all have ended after {q.completion(suite, 'mixed', 1):.1f} ticks."
     )
     return line(f"""The study's programs always return the number 50 as the time of this test. According to the text
-    it is the shortest time of a process. schedlab's programs report that shortest time; it is a sleeper's, and
-    independent of the processes that compute. {all_ended}""")
+    it is the shortest time of a process. schedlab's programs report the shortest time of 50 ticks or more, which is
+    usually a sleeper's. {_shorter_computing(q, suite)} {all_ended}""")
 
 
-def sleepers_wait_first(q: Queries, suite: str, test: str = "", count: int = 0) -> str:
-    """Returns how long sleepers wait before they start to sleep."""
-    waits = [f"{e.ticks:.0f} ticks on {cpus([e.count])}" for e in q.waits_of_sleepers(suite)]
+def _shorter_computing(q: Queries, suite: str) -> str:
+    """Returns where a computing process ends before all sleepers, and after how many ticks; "" if nowhere."""
+    shorter = [
+        f"{time.ticks:.1f} on {cpus_text([time.count])}" for time in q.shorter_than_sleep(suite)
+    ]
+    if not shorter:
+        return ""
+    return (
+        f"The shortest time of all is that of a process that computes, in ticks: {listed(shorter)}."
+    )
+
+
+def sleepers_footnote(q: Queries, suite: str, test: str = "", count: int = 0) -> str:
+    """Returns how long sleepers wait on one CPU before they start to sleep."""
+    equal = text_if_measured(
+        lambda: (
+            f"With equal priorities, all have ended after {q.equal_mixed():.1f} ticks on one CPU."
+        )
+    )
+    waits = [f"{wait.ticks:.0f} ticks" for wait in q.waits_of_sleepers(suite) if wait.count == 1]
     return line(f"""The processes that will sleep first set the lowest priority for themselves. Then they wait for all
-    processes of higher priority on their CPU, at most {listed(waits)}, before they begin to sleep.""")
+    processes of higher priority, on one CPU at most {listed(waits)}, before they begin to sleep. {equal}""")
 
 
-def stays(q: Queries, suite: str, test: str, count: int = 0) -> str:
+def delayed_sleeper_footnote(q: Queries, suite: str, test: str = "", count: int = 0) -> str:
+    """Returns how long a sleeper waits for its CPU where others are free."""
+    waits = [
+        f"{wait.ticks:.0f} ticks on {cpus_text([wait.count])}"
+        for wait in q.waits_of_sleepers(suite)
+        if wait.count > 1
+    ]
+    return line(f"""A sleeper begins to sleep late: it waits for processes that compute on its CPU, at most
+    {listed(waits)}, and no process changes its CPU after its fork. {_balanced_text(q, "mixed")}""")
+
+
+def imbalance_footnote(q: Queries, suite: str, test: str, count: int = 0) -> str:
     """Returns how far the busiest CPU's work exceeds its share."""
     busiest = [
         f"{stay.busiest:.1f} on {stay.count} CPUs ({stay.ideal:.1f})"
-        for stay in q.staying(suite, test)
+        for stay in q.imbalances(suite, test)
     ]
     return line(f"""No process changes its CPU after its fork, and the busiest CPU has more than its share of work:
-    {listed(busiest)}, in ticks, with the ideal in brackets.""")
+    {listed(busiest)}, in ticks, with the ideal in brackets. {_balanced_text(q, test)}""")
 
 
-TIMES: Mapping[str, Callable[[Queries, str, str, int], str]] = {
-    "not_the_same_work": _not_the_same_work,
-    "parent_starves": _parent_starves,
-    "constant": constant,
-    "sleepers_wait_first": sleepers_wait_first,
-    "stays": stays,
+def _balanced_text(q: Queries, test: str) -> str:
+    """Returns the times of a test with and without balancing."""
+    times = [
+        f"{time.balanced:.1f} instead of {time.stays:.1f} ticks on {time.count}"
+        for time in q.balanced_times(test)
+    ]
+    return f"With `balancing` 1, the test takes {listed(times)} CPUs."
+
+
+TIME_FOOTNOTES: Mapping[str, Callable[[Queries, str, str, int], str]] = {
+    "not_the_same_work": _different_work_footnote,
+    "parent_starves": _starving_parent_footnote,
+    "constant": constant_footnote,
+    "sleepers_wait_first": sleepers_footnote,
+    "sleeper_stays": delayed_sleeper_footnote,
+    "stays": imbalance_footnote,
 }
 
 # --- tables 3 to 8: a test, a group, a number of CPUs
 
 
-def about_share(q: Queries, why: str, test: str, group: str, count: int) -> str:
+def share_footnote(q: Queries, why: str, test: str, group: str, count: int) -> str:
     """Returns the footnote of a share that differs from the published one, by the
     reason that the queries found.
     """
-    make = SHARES.get(why)
-    return make(q, test, group, count) if make else ""
+    write_footnote = SHARE_FOOTNOTES.get(why)
+    return write_footnote(q, test, group, count) if write_footnote else ""
 
 
-def not_to_be_met(q: Queries, test: str, group: str) -> str:
+def unattainable_share_text(q: Queries, test: str, group: str) -> str:
     """Returns why no scheduler can meet the study's expectation, or "" if one can."""
     off = q.ideals_off_expected(test, group)
     if not off:
@@ -97,34 +138,38 @@ def not_to_be_met(q: Queries, test: str, group: str) -> str:
     if not q.all_compute(test):
         return line("""No scheduler can meet this expectation: a process that sleeps or ends uses less than its
         tickets allow, and the others use the rest.""")
-    places = [f"on {cpus(row.counts)} (ideal {row.ideal:.1f} %)" for row in off]
+    places = [f"on {cpus_text(row.counts)} (ideal {row.ideal:.1f} %)" for row in off]
     return f"No scheduler can meet this expectation {listed(places)}."
 
 
-def _chance(q: Queries, test: str, group: str, count: int) -> str:
+def _chance_footnote(q: Queries, test: str, group: str, count: int) -> str:
+    """Explains that chance permits this difference."""
     chance = q.chance_of_share(test, group)
     if chance is None:
         return ""
     return line(f"""Chance explains the difference: with {chance.draws:.0f} draws per run, the mean of
-    {counted(chance.runs, "run")} can differ by {chance.points:.1f} points.""")
+    {format_count(chance.runs, "run")} can differ by {chance.points:.1f} points.""")
 
 
-def _laid_out(q: Queries, test: str, group: str, count: int) -> str:
+def _layout_footnote(q: Queries, test: str, group: str, count: int) -> str:
+    """Explains that the share depends on how selections are counted."""
+
     def layouts() -> str:
         picked_layout = " : ".join(f"{q.picked(test, group, count):.1f}" for group in "ABC")
         if_counted = " : ".join(f"{q.picked_if_counted(group, count):.1f}" for group in "ABC")
         return f"""A fork places the new process on the CPU with the fewest waiting tickets; a running process does
         not count. In the measured runs, B runs when C is placed. So C shares B's CPU, and A : B : C are picked for
         {picked_layout} %. If B counted, as it does while it waits between two bursts, they would be picked for
-        {if_counted} % (the same program with `placement` 0). {_published_layouts(q, test, count)}"""
+        {if_counted} % (the same program with `placement` 0). {_published_layouts_text(q, test, count)}"""
 
-    return line(known(layouts))
+    return line(text_if_measured(layouts))
 
 
-def _published_layouts(q: Queries, test: str, count: int) -> str:
+def _published_layouts_text(q: Queries, test: str, count: int) -> str:
+    """Explains which way of counting the published shares follow."""
     if q.printed_as_counted(count):
-        return f"""The published A and C agree with this. B's {q.share_printed(test, "B", count)} % cannot be right,
-        because the column adds up to {q.printed_sum(test, count):.1f} %."""
+        return f"""The published A and C agree with this. The column adds up to {q.printed_sum(test, count):.1f} %, so
+        B's {q.share_printed(test, "B", count)} % is most likely the wrong one."""
     if q.printed_between_layouts(count):
         return (
             "The published shares of A and C, means of five runs, lie between the two. The study does"
@@ -133,42 +178,54 @@ def _published_layouts(q: Queries, test: str, count: int) -> str:
     return "The published shares of A and C do not lie between the two; this is not explained."
 
 
-def _work_had_ended(q: Queries, test: str, group: str, count: int) -> str:
+def _ended_work_footnote(q: Queries, test: str, group: str, count: int) -> str:
+    """Explains that tasks finished before the window ended."""
     ended = "; ".join(
         f"{e.finished:.3g} of {e.of:.0f} of {e.group} (picked {e.picks_per_task:.0f} times each)"
         for e in q.ended(test, count)
     )
-    return line(f"""The program's processes end after a fixed number of yields. On {cpus([count])}, these had ended
+    return line(f"""The program's processes end after a fixed number of yields. On {cpus_text([count])}, these had ended
     before the end of the window: {ended}. After that, only the others are counted. The CPU's speed decides how many
-    end in time.""")
+    end in time. {text_if_measured(partial(_endless_work_text, q, test, count))}""")
 
 
-SHARES: Mapping[str, Callable[[Queries, str, str, int], str]] = {
-    "chance": _chance,
-    "laid_out": _laid_out,
-    "work_had_ended": _work_had_ended,
+def _endless_work_text(q: Queries, test: str, count: int) -> str:
+    """Returns the shares with and without endless work."""
+    groups = q.lotteries[test].rows
+    endless = " : ".join(f"{q.picked_if_none_ended(group, count):.1f}" for group in groups)
+    picked = " : ".join(f"{q.picked(test, group, count):.1f}" for group in groups)
+    return f"With endless work, the groups are picked for {endless} % instead of {picked} %."
+
+
+SHARE_FOOTNOTES: Mapping[str, Callable[[Queries, str, str, int], str]] = {
+    "chance": _chance_footnote,
+    "laid_out": _layout_footnote,
+    "work_had_ended": _ended_work_footnote,
 }
 
 # --- findings in tables 3 to 8
 
 
-def about_table(q: Queries, test: str) -> str:
+def table_findings(q: Queries, test: str) -> str:
     """Returns the findings of a table in a sentence or two."""
     if test == "mixed":
-        return line(known(lambda: _the_program(q, test)))
-    if test == "starve" and q.ended(test, 1):
-        shares = known(
-            lambda: (
-                f"""While all processes compete, the same lottery gives
-            {" : ".join(f"{q.share(test, group, THESIS, 1):.1f}" for group in q.lotteries[test].rows)} % on one
-            CPU."""
-            )
-        )
-        return f"**The table measures a lack of work.** {_work_had_ended(q, test, '', 1)} {line(shares)}"
-    return line(known(lambda: _on_one_cpu(q, test)))
+        return line(text_if_measured(lambda: _program_text(q, test)))
+    if test == "starve" and (lacking := q.lacking_work()):
+        return _lack_of_work_text(q, test, lacking)
+    return line(text_if_measured(lambda: _one_cpu_text(q, test)))
 
 
-def _on_one_cpu(q: Queries, test: str) -> str:
+def _lack_of_work_text(q: Queries, test: str, lacking: list[int]) -> str:
+    """Returns on which CPUs the processes of a test end too early, and how it shows."""
+    others = [count for count in q.counts if count not in lacking]
+    placed = f"""On {cpus_text(others)}, endless work changes no share by more than {NEAR_POINTS:g} points: there, the
+    shares depend on which processes were forked to which CPU."""
+    return line(f"""**On {cpus_text(lacking)}, the table measures a lack of work.**
+    {_ended_work_footnote(q, test, "", lacking[0])} {placed if others else ""}""")
+
+
+def _one_cpu_text(q: Queries, test: str) -> str:
+    """Returns the finding on one CPU."""
     picked = [
         f"{q.picked(test, group, 1):.1f} ({q.share_printed(test, group, 1)})"
         for group in q.lotteries[test].rows
@@ -177,7 +234,8 @@ def _on_one_cpu(q: Queries, test: str) -> str:
     more CPUs, the shares depend on which processes were forked to which CPU."""
 
 
-def _the_program(q: Queries, test: str) -> str:
+def _program_text(q: Queries, test: str) -> str:
+    """Returns the finding on the study's program."""
     computing, sleeping, mixed, short = (
         q.picks_per_task(test, group, 1) for group in ("CPU", "I/O", "mixed", "short")
     )

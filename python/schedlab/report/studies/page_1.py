@@ -9,67 +9,81 @@ from functools import partial
 import polars as pl
 
 from schedlab.base.display.markdown import code
-from schedlab.base.display.numbers import counted
+from schedlab.base.display.numbers import format_count
 from schedlab.report.charts import gantt, shares_over_time
 from schedlab.report.model import Page
 from schedlab.report.studies import notes_1 as notes
 from schedlab.report.studies.lottery import SHIPPED, THESIS
-from schedlab.report.studies.page_writer import Curve, MeasuredCell, Quantity, Writer, value_of
+from schedlab.report.studies.page_writer import (
+    Curve,
+    MeasuredCell,
+    Quantity,
+    Writer,
+    line,
+    value_of,
+)
 from schedlab.report.studies.study_1 import Queries
-from schedlab.report.study_tables import GAVE_A_CONSTANT, Comparison, Measured
-from schedlab.report.wording import cpus, listed
+from schedlab.report.study_tables import COSTS_DERIVED_FROM_CELL, FigureComparison, Measurement
+from schedlab.report.wording import cpus_text, listed
 from schedlab.studies.experiments import IDLE_TESTS
 
-_SUITES = {"timing": "table 1: round-robin", "priority": "table 2: priorities"}
-_BOTH = ("timing", "priority")
-_FIGURE_1 = ("io-bound", "starvation")
-_FROM_FORK = "Ticks from the first fork to the last exit."
+_SUITE_TITLES = {"timing": "table 1: round-robin", "priority": "table 2: priorities"}
+_BOTH_SUITES = ("timing", "priority")
+_TESTS_OF_FIGURE_1 = ("io-bound", "starvation")
+_TIME_NOTE = "Ticks from the first fork to the last exit."
 
 
-def make(q: Queries) -> Page:
+def make_page(q: Queries) -> Page:
     """Returns the page."""
     page = Writer(q.study, "Study 1: priorities and a lottery in xv6")
-    _lead(page, q)
-    _in_short(page, q)
-    _how_to_read(page, q)
+    _write_lead(page, q)
+    _write_summary(page, q)
+    _write_reading_guide(page, q)
     timing, priority, lottery = q.suite_ran("timing"), q.suite_ran("priority"), q.lottery_ran()
     if timing:
-        _round_robin(page, q)
+        _write_round_robin(page, q)
     if priority:
-        _priorities(page, q)
+        _write_priorities(page, q)
     if timing or priority:
-        _over_cpus(page, q)
-        _context_switches(page, q)
+        _write_cpu_curves(page, q)
+        _write_context_switches(page, q)
     if lottery:
-        _lottery(page, q)
+        _write_lottery(page, q)
     page.section("All policies in the same tests")
     page.text("""
     The study's presets come first, then every built-in policy. The comparison shows the winner by
     metric, and whether a difference is significant.""")
-    for suite in _SUITES:
+    for suite in _SUITE_TITLES:
         if q.suite_ran(suite):
-            _all_policies(page, q, suite)
+            _write_all_policies(page, q, suite)
     if lottery:
-        _all_policies_in_lottery(page, q)
-    _proposals(page, q)
-    _future_work(page, q)
+        _write_lottery_policies(page, q)
+    _write_proposals(page, q)
+    _write_future_work(page, q)
     page.section("Other contradictions")
-    page.other_doubts()
+    page.other_contradictions()
     return page.page(q.trials)
 
 
-def _by_cpus(q: Queries, cell: Callable[..., Measured | MeasuredCell | float]) -> list[Quantity]:
-    """Returns a column for each number of CPUs, which is the function's first argument."""
-    return [Quantity(cpus([count]), partial(cell, count)) for count in q.counts]
+def _quantities_by_cpus(
+    q: Queries, cell: Callable[..., Measurement | MeasuredCell | float]
+) -> list[Quantity]:
+    """Returns a column for each number of CPUs.
+
+    `cell`: a function of that number and the row's key.
+    """
+    return [Quantity(cpus_text([count]), partial(cell, count)) for count in q.counts]
 
 
-def _lead(page: Writer, q: Queries) -> None:
+def _write_lead(page: Writer, q: Queries) -> None:
+    """Adds the page's introduction."""
     page.lead("""Its times mainly show the cost of a fork and the choice of a CPU at the fork, and little about its
     schedulers.""")
     page.lead(q.failures())
 
 
-def _in_short(page: Writer, q: Queries) -> None:
+def _write_summary(page: Writer, q: Queries) -> None:
+    """Adds the section with the main results."""
     page.section("In short")
     with_priorities, without = (
         "{:.0f} to {:.0f}".format(*q.printed_between(suite, "io-bound"))
@@ -77,11 +91,12 @@ def _in_short(page: Writer, q: Queries) -> None:
     )
     page.text(f"""
     **Claimed.** Priorities serve I/O better than round-robin: the I/O test takes {with_priorities}
-    ticks with priorities and {without} without. A lottery shares the CPU by tickets, but less exactly on more CPUs:
-    shares were off by up to {q.most_off_expected(1):.0f} percentage points on one CPU and
-    {q.most_off_expected(5):.0f} on five. The study built both schedulers into xv6, and ran seven tests and six
-    lotteries on one to five CPUs.""")
-    with page.known():
+    ticks with priorities and {without} without. A lottery shares the CPU by tickets, but less exactly on more CPUs.
+    The study gives no largest difference. By its tables, shares differ from the expected ones by up to
+    {q.most_off_expected(1):.1f} percentage points on one CPU (table 8) and {q.most_off_expected(5):.1f} on five
+    (table 6). The difference in table 8 hardly changes with the number of CPUs. The study built both schedulers into
+    xv6, and ran seven tests and six lotteries on one to five CPUs.""")
+    with page.if_measured():
         page.text(f"""
         **Measured.** On one CPU, the study's lottery program gives shares that differ from the
         published ones by {q.shares_off_printed():.1f} points. Mixed Load is a constant in the study's programs, so
@@ -89,7 +104,7 @@ def _in_short(page: Writer, q: Queries) -> None:
     page.text("""
     **Teaches.** A comparison of two schedulers needs the same work under both; the study's two I/O
     tests differ. Three of its seven tests mainly fork, so they measure the time of a fork under any scheduler.""")
-    _curves(
+    _draw_curves(
         page,
         q,
         "study-1-in-short",
@@ -108,7 +123,7 @@ def _in_short(page: Writer, q: Queries) -> None:
     )
 
 
-def _curves(
+def _draw_curves(
     page: Writer,
     q: Queries,
     name: str,
@@ -119,6 +134,7 @@ def _curves(
     ideal: Callable[[int], float] | Mapping[str, Callable[[int], float]] | None = None,
     policies: bool = True,
 ) -> None:
+    """Adds a line chart of times over the number of CPUs."""
     page.curves(
         name,
         title,
@@ -132,14 +148,17 @@ def _curves(
     )
 
 
-def _how_to_read(page: Writer, q: Queries) -> None:
+def _write_reading_guide(page: Writer, q: Queries) -> None:
+    """Adds the section that explains the tables' columns."""
     page.section("How to read this page")
-    page.item("""**study**: the published figures. **rerun**: figures of the study's programs, run again for schedlab
-    on an emulator on a host of two CPUs. **measured**: schedlab's figures, the mean over seeds with its 95 % interval
-    in brackets. **study costs**: measured as the study ran the tests, with forks as slow as on its machine (below).
-    **ideal**: a bound for any scheduler, if only the processes' own work and sleeps take time. **expected**: the
-    shares that the study considers fair.""")
-    page.item(f"**Ticks.** A tick is {q.tick_ms():.0f} ms in the study.")
+    page.item("""**published**: the figures of the study. **rerun**: figures of the study's programs, run again for
+    schedlab on an emulator on a host of two CPUs. **measured**: schedlab's figures, the mean over seeds with its 95
+    % interval in brackets. **study costs**: measured as the study ran the tests, with forks as slow as on its
+    machine (below). **ideal**: a bound for any scheduler, if only the processes' own work and sleeps take time.
+    **expected**: the shares that the study considers fair.""")
+    page.item(
+        f"**Ticks.** Study 1 gives no length of a tick; in study 2 (section 2) it is {q.tick_ms():.0f} ms."
+    )
     if lengths := q.tick_texts():
         page.more(f"In schedlab it is {listed(lengths)}.")
     if of_program := q.tick_texts(True):
@@ -149,11 +168,13 @@ def _how_to_read(page: Writer, q: Queries) -> None:
     page.item("""A
     sleep of n ticks ends at the n-th tick after its start, in schedlab and in the study. So it can be up to a tick
     shorter, and a time can be slightly below the ideal.""")
+    page.item("""**Batches.** Study 1's text names none. I/O-bound of table 1 and Low Process Count fork 50 processes
+    at a time, as in study 2 (section 2) and in study 1's program.""")
     page.item(f"""The unit of work comes from the study:
     CPU-heavy on one CPU under round-robin is {q.ideal("timing", "cpu-heavy", 1):.0f} ticks of work.""")
     longer = {
-        (suite, count): f"{q.longer('fork', q.policies[suite], count):.2f}"
-        for suite in _SUITES
+        (suite, count): f"{q.extra_ticks('fork', q.policies[suite], count):.2f}"
+        for suite in _SUITE_TITLES
         for count in (1, 5)
     }
     page.item(f"""**Study costs.** On the study's machine a fork took longer, relative to a tick, than in schedlab: by
@@ -170,26 +191,28 @@ def _how_to_read(page: Writer, q: Queries) -> None:
 # --- tables 1 and 2
 
 
-def _times(page: Writer, q: Queries, suite: str, caption: str) -> None:
-    def completion(test: str, until_all_ended: bool, count: int) -> Comparison:
+def _write_times(page: Writer, q: Queries, suite: str, caption: str) -> None:
+    """Adds the table of a suite's times and context switches, published and measured."""
+
+    def completion(test: str, until_all_ended: bool, count: int) -> FigureComparison:
         ideal = q.ideal(suite, test, count, until_all_ended)
-        about = partial(notes.about_time, q, suite=suite, test=test, count=count)
+        about = partial(notes.time_footnote, q, suite=suite, test=test, count=count)
         on_costs = "" if until_all_ended else about(q.why_off_on_their_costs(suite, test, count))
         if (
             not on_costs
             and not until_all_ended
-            and q.gave_a_constant(q.printed(suite, test, count))
+            and q.determined_a_cost(q.printed(suite, test, count))
         ):
-            on_costs = GAVE_A_CONSTANT
-        return Comparison(
+            on_costs = COSTS_DERIVED_FROM_CELL
+        return FigureComparison(
             None if until_all_ended else q.printed(suite, test, count),
             q.reported_time(suite, test, count, until_all_ended),
             q.reported_time(suite, test, count, until_all_ended, True),
             costs_run=q.costs_run(suite, test),
             rerun=None if until_all_ended else q.printed(suite, test, count, source="rerun"),
             ideal=ideal,
-            near=q.near(ideal),
-            counted=q.is_counted(suite, test, count),
+            near_distance=q.near(ideal),
+            is_counted=q.is_counted(suite, test, count),
             differs="percent",
             notes={
                 "measured": about(q.why_time_off(suite, test, count, until_all_ended)),
@@ -197,11 +220,11 @@ def _times(page: Writer, q: Queries, suite: str, caption: str) -> None:
             },
         )
 
-    def switches(test: str, of_other: bool, count: int) -> Comparison | None:
+    def switches(test: str, of_other: bool, count: int) -> FigureComparison | None:
         if of_other:
             return None
         printed = partial(q.printed, suite, test, count, "context switches")
-        return Comparison(
+        return FigureComparison(
             printed(),
             q.picks(suite, test, count),
             q.picks(suite, test, count, True),
@@ -211,8 +234,8 @@ def _times(page: Writer, q: Queries, suite: str, caption: str) -> None:
         )
 
     page.compared(
-        f"study-1-{_SUITES[suite].partition(':')[0].replace(' ', '-')}",
-        f"The study's {_SUITES[suite]}",
+        f"study-1-{_SUITE_TITLES[suite].partition(':')[0].replace(' ', '-')}",
+        f"The study's {_SUITE_TITLES[suite]}",
         ["test", "CPUs"],
         {
             (f"{q.rows[test]}{', until all have ended' if until_all_ended else ''}", count): (
@@ -230,95 +253,108 @@ def _times(page: Writer, q: Queries, suite: str, caption: str) -> None:
     )
 
 
-def _how_suite(q: Queries, suite: str) -> str:
+def _suite_conditions(q: Queries, suite: str) -> str:
+    """Returns the caption's text on how a suite was run."""
     return q.how(q.experiments(suite), [q.policies[suite]])
 
 
-def _round_robin(page: Writer, q: Queries) -> None:
+def _write_round_robin(page: Writer, q: Queries) -> None:
+    """Adds the section on table 1: round-robin."""
     page.section("Round-robin: table 1")
     page.item("""**Three tests measure a fork.** Switch Overhead, Process Creation and Low Process Count mainly fork,
     under any scheduler; I/O-bound only forks and sleeps.""")
     measured, theirs = partial(q.completion, "timing"), partial(q.printed, "timing")
     slow = partial(measured, with_study_costs=True)
-    with page.known(page.more):
+    with page.if_measured(page.more):
         page.more(f"""With study costs, Process Creation takes {slow("creation", 1):.1f} ticks on one CPU instead of
         {measured("creation", 1):.1f} (published: {theirs("creation", 1)}), Low Process Count {slow("short", 1):.1f}
         instead of {measured("short", 1):.1f} ({theirs("short", 1)}), I/O-bound {slow("io-bound", 1):.1f} instead of
         {measured("io-bound", 1):.1f} ({theirs("io-bound", 1)}).""")
-    page.item(f"**Mixed Load is a constant.** {notes.constant(q, 'timing')}")
+    page.item(f"**Mixed Load is a constant.** {notes.constant_footnote(q, 'timing')}")
     if worst := q.farthest_from_ideal("timing", "cpu-heavy"):
-        page.item(f"""**For processes that compute, round-robin is within {100 * (worst.ticks / worst.ideal - 1):.1f}
-        % of the ideal**: CPU-heavy takes {worst.ticks:.1f} ticks on {cpus([worst.count])}, where {worst.ideal:.1f}
+        page.item(f"""**In CPU-heavy, round-robin is within {100 * (worst.ticks / worst.ideal - 1):.1f}
+        % of the ideal**: it takes {worst.ticks:.1f} ticks on {cpus_text([worst.count])}, where {worst.ideal:.1f}
         are needed.""")
     page.item("**In the study, several CPUs make a fork slower.**")
-    with page.known(page.more):
+    with page.if_measured(page.more):
         page.more(f"""{q.rows["switch"]} has one process at a time, so the number of CPUs should not matter. On one
         and on five CPUs it takes {measured("switch", 1):.1f} and {measured("switch", 5):.1f} ticks (published:
         {theirs("switch", 1)} and {theirs("switch", 5)}; rerun on a host of two CPUs:
         {theirs("switch", 1, source="rerun")} and {theirs("switch", 5, source="rerun")}). The difference is not
-        explained: schedlab's forks take as long on five CPUs as on one.""")
-    _times(page, q, "timing", _how_suite(q, "timing"))
-    page.doubts("table 1")
+        explained: schedlab's forks take no longer on five CPUs than on one.""")
+    _write_times(page, q, "timing", _suite_conditions(q, "timing"))
+    page.contradictions_about("table 1")
 
 
-def _priorities(page: Writer, q: Queries) -> None:
+def _write_priorities(page: Writer, q: Queries) -> None:
+    """Adds the section on table 2: priorities."""
     page.section("Priorities: table 2")
-    page.item(f"**Mixed Load is a constant.** {notes.constant(q, 'priority')}")
+    page.item(f"**Mixed Load is a constant.** {notes.constant_footnote(q, 'priority')}")
     if q.waits_of_sleepers("priority"):
-        page.item(f"**What the constant hides.** {notes.sleepers_wait_first(q, 'priority')}")
+        page.item(f"**What the constant hides.** {notes.sleepers_footnote(q, 'priority')}")
+        if any(wait.count > 1 for wait in q.waits_of_sleepers("priority")):
+            page.more(f"On more CPUs: {notes.delayed_sleeper_footnote(q, 'priority')}")
     ran = [suite for suite in q.suites if q.suite_ran(suite)]
     page.item("""**No process starves in the Starvation Check.** The study prints when all six have ended. The test is
     about the light process, which is forked first. On one CPU, its turnaround is:""")
     for suite in ran:
-        with page.known(page.more):
+        with page.if_measured(page.more):
             time = q.group_time("turnaround_mean_ns", "light", suite, "starvation", 1)
             end = "." if suite == ran[-1] else ";"
             page.more(f"{time:.2f} ticks under `{q.policies[suite]}`{end}")
-    if turnarounds := q.turnarounds(q.proposed[:2]):
-        page.item(f"""**Priority 0 is not the highest.** Level 5 runs first. In I/O-bound on
-        {cpus([turnarounds.count])}, the mean turnarounds of priority 0 and of priority 5 are
-        {_turnarounds(q, q.proposed[:2])}, in ticks; processes of priority 5 are forked first.""")
+    by_passes = q.proposed[:1]
+    if q.turnarounds(by_passes, 1):
+        page.item(f"""**Priority 0 is not the highest.** Level 5 runs first. In I/O-bound on one CPU, the mean
+        turnarounds of priority 0 and of priority 5 are {_turnarounds_text(q, by_passes, 1)}, in ticks. Processes of
+        priority 5 are also forked first, which no run separates from the levels.""")
+        if q.turnarounds(by_passes, 2):
+            page.more(
+                f"""On two CPUs they are {_turnarounds_text(q, by_passes, 2)}: there level 5 has no advantage."""
+            )
     in_a_row = q.ran(q.in_a_row_name)
     if in_a_row:
-        _tests_in_a_row(page, q)
+        _write_test_sequence(page, q)
     page.item("""**The process that starts the others starves.** According to the text, the scheduler ages waiting
     tasks every 50 ticks. The code that produced the table counts passes of any CPU through the scheduler instead, and
     idle CPUs pass all the time. Tasks that run or sleep also age. So the program that starts the tests is soon at
     level 0, while its children stay at level 5, which runs first. A child on its CPU keeps it from starting the next
     one.""")
-    with page.known(page.more):
+    with page.if_measured(page.more):
         passes, ticks = (
-            q.in_a_row("starvation", 5, "complete", aging, True).value for aging in q.agings
+            q.in_sequence("starvation", 5, "complete", aging, True).value for aging in q.agings
         )
         page.more(f"""Run in a row on five CPUs with study costs, the Starvation Check takes {passes:.1f} ticks if
         tasks age by passes, and {ticks:.1f} if they age by ticks (published:
         {q.printed("priority", "starvation", 5)}).""")
     page.more(f"So `{q.agings[0]}` is the table's preset, and `{q.agings[1]}` the text's.")
     for test in ("cpu-heavy", "starvation"):
-        if q.staying("priority", test):
-            sentence = notes.stays(q, "priority", test)
+        if q.imbalances("priority", test):
+            sentence = notes.imbalance_footnote(q, "priority", test)
             page.item(f"**{q.rows[test]}**: {sentence[0].lower()}{sentence[1:]}")
-    row = q.how([q.on_their_costs(q.in_a_row_name)], [q.policies["priority"]])
-    _times(
+    row = q.how([q.experiment_with_study_costs(q.in_a_row_name)], [q.policies["priority"]])
+    _write_times(
         page,
         q,
         "priority",
-        f"""Measured: each test by itself. {_how_suite(q, "priority")} Study costs: all tests in a row, five times
+        f"""Measured: each test by itself. {_suite_conditions(q, "priority")} Study costs: all tests in a row, five
+        times
         each, without the bursts of I/O-bound. {row}""",
     )
     if in_a_row:
-        _tables_in_a_row(page, q)
-    _priority_pictures(page, q)
-    page.doubts("table 2")
+        _write_sequence_tables(page, q)
+    _draw_priority_pictures(page, q)
+    page.contradictions_about("table 2")
 
 
-def _turnarounds(q: Queries, policies: Sequence[str]) -> str:
-    turnarounds = q.turnarounds(policies)
+def _turnarounds_text(q: Queries, policies: Sequence[str], count: int = 0) -> str:
+    """Returns the sentence on turnarounds of priority 0 and priority 5."""
+    turnarounds = q.turnarounds(policies, count)
     rows = turnarounds.of if turnarounds else []
     return listed([f"{e.zero:.1f} and {e.five:.1f} under `{e.policy}`" for e in rows])
 
 
-def _tests_in_a_row(page: Writer, q: Queries) -> None:
+def _write_test_sequence(page: Writer, q: Queries) -> None:
+    """Adds the section on running all priority tests in sequence, as the study's program does."""
     page.item("""**Tests in a row.** In the column *measured*, each test is a separate run, so that its priorities
     have an effect. The study ran all seven tests in a row, five times each. After the second test, PIDs are above
     100, and its scheduler ignores their priorities. Its compiler also deletes the bursts of I/O-bound. Such a run on
@@ -329,41 +365,43 @@ def _tests_in_a_row(page: Writer, q: Queries) -> None:
         ("mixed", "complete", " until all have ended", ";"),
         ("starvation", "complete", "", "."),
     ):
-        with page.known(page.more):
-            page.more(f"""{q.rows[test]}{more} {q.in_a_row(test, 1, name):.0f} instead of
-            {q.by_itself(test, name):.0f}{end}""")
+        with page.if_measured(page.more):
+            page.more(f"""{q.rows[test]}{more} {q.in_sequence(test, 1, name):.0f} instead of
+            {q.run_alone(test, name):.0f}{end}""")
 
 
-def _tables_in_a_row(page: Writer, q: Queries) -> None:
+def _write_sequence_tables(page: Writer, q: Queries) -> None:
+    """Adds the tables of the tests in sequence."""
     policy = q.policies["priority"]
     page.measured(
         "study-1-in-a-row",
         "All tests in a row: ticks that each test reports",
         ["test"],
         {q.rows[test]: test for test in q.tests},
-        _by_cpus(q, lambda count, test: q.in_a_row(test, count)),
+        _quantities_by_cpus(q, lambda count, test: q.in_sequence(test, count)),
         f"""Under `{policy}`. The mean of five times, in whole ticks of the kernel's clock, without the bursts of
         I/O-bound.""",
     )
 
     def printed(test: str, count: int) -> MeasuredCell:
-        return MeasuredCell(Measured((value_of(q.printed("priority", test, count)),)), 0)
+        return MeasuredCell(Measurement((value_of(q.printed("priority", test, count)),)), 0)
 
-    def starvation(count: int, what: str) -> Measured | MeasuredCell:
+    def starvation(count: int, what: str) -> Measurement | MeasuredCell:
         if what == "published":
             return printed("starvation", count)
-        return q.in_a_row("starvation", count, "complete", what, True)
+        return q.in_sequence("starvation", count, "complete", what, True)
 
     page.measured(
         "study-1-starvation-in-a-row",
         "Starvation Check in a row, under two rules of aging",
         ["what is run"],
         ["published", *q.agings],
-        _by_cpus(q, starvation),
-        f"""Ticks until all six have ended, with study costs. {q.how([q.on_their_costs(q.in_a_row_name)])}""",
+        _quantities_by_cpus(q, starvation),
+        f"""Ticks until all six have ended, with study costs.
+        {q.how([q.experiment_with_study_costs(q.in_a_row_name)])}""",
     )
 
-    alone = q.ran(q.on_their_costs("s1-priority-cpu-heavy"))
+    alone = q.ran(q.experiment_with_study_costs("s1-priority-cpu-heavy"))
     page.measured(
         "study-1-agings",
         "Two rules of aging: difference from table 2",
@@ -373,16 +411,18 @@ def _tables_in_a_row(page: Writer, q: Queries) -> None:
             for aging in q.agings
             for in_a_row in ((False, True) if alone else (True,))
         },
-        _by_cpus(q, lambda count, aging, in_a_row: q.off_by_aging(aging, in_a_row, count)),
+        _quantities_by_cpus(
+            q, lambda count, aging, in_a_row: q.off_by_aging(aging, in_a_row, count)
+        ),
         """Difference between measured times with study costs and published times, in percent: the mean over the six
         tests that are not a constant. By itself: each test alone, including the bursts of I/O-bound.""",
     )
-    rows: dict[str, Callable[[int], Measured | MeasuredCell]] = {
+    rows: dict[str, Callable[[int], Measurement | MeasuredCell]] = {
         "published": partial(printed, "io-bound"),
         "measured, with bursts": partial(q.completion, "priority", "io-bound"),
         "measured, bursts deleted": q.without_bursts,
         "study costs, bursts deleted": partial(q.without_bursts, with_study_costs=True),
-        "the same, all tests in a row": lambda count: q.in_a_row(
+        "the same, all tests in a row": lambda count: q.in_sequence(
             "io-bound", count, "complete", policy, True
         ),
     }
@@ -391,43 +431,41 @@ def _tables_in_a_row(page: Writer, q: Queries) -> None:
         "I/O-bound of table 2 with and without its bursts",
         ["what is run"],
         rows,
-        _by_cpus(q, lambda count, row: row(count)),
+        _quantities_by_cpus(q, lambda count, row: row(count)),
         f"""Ticks until all have ended, under `{policy}`. By itself:
-        {q.how([q.bursts_deleted, q.on_their_costs(q.bursts_deleted)])}""",
+        {q.how([q.bursts_deleted, q.experiment_with_study_costs(q.bursts_deleted)])}""",
     )
 
 
-def _priority_pictures(page: Writer, q: Queries) -> None:
+def _draw_priority_pictures(page: Writer, q: Queries) -> None:
+    """Adds charts of traces under priorities."""
     policy = q.policies["priority"]
     page.picture(
-        gantt,
+        partial(gantt, colour="group"),
         "study-1-mixed-sleepers",
         f"Mixed Load on one CPU under {policy}",
         q.first_trace(q.experiment("priority", "mixed"), policy, 1),
         caption="""The processes that will sleep 50 ticks (mix-io) have set the lowest priority, and begin to sleep
-        only after those that compute (mix-cpu) have ended. First seed.""",
-        colour="group",
-        unit="ticks",
+        only after the computing ones (mix-cpu) have ended. First seed.""",
     )
     if count := q.most_traced("priority", "starvation"):
         page.picture(
-            gantt,
+            partial(gantt, colour="process"),
             "study-1-idle-beside-busy",
-            f"Starvation Check on {cpus([count])} under {policy}",
+            f"Starvation Check on {cpus_text([count])} under {policy}",
             q.first_trace(q.experiment("priority", "starvation"), policy, count),
             caption="""No process migrates after its fork: some CPUs are idle while processes wait for each other on
             another CPU. First seed.""",
-            colour="process",
-            unit="ticks",
         )
 
 
 # --- figures 1 and 2, and context switches
 
 
-def _over_cpus(page: Writer, q: Queries) -> None:
+def _write_cpu_curves(page: Writer, q: Queries) -> None:
+    """Adds the section on figures 1 and 2: times over the number of CPUs."""
     page.section("Figures 1 and 2: over the number of CPUs")
-    _curves(
+    _draw_curves(
         page,
         q,
         "study-1-figure-1",
@@ -436,10 +474,10 @@ def _over_cpus(page: Writer, q: Queries) -> None:
             f"{q.rows[test]}, {q.policies[suite]}": Curve(
                 partial(q.completion, suite, test), partial(q.printed, suite, test)
             )
-            for test in _FIGURE_1
+            for test in _TESTS_OF_FIGURE_1
             for suite in q.suites
         },
-        _FROM_FORK,
+        _TIME_NOTE,
         ideal={
             f"{q.rows[test]}{more}": partial(q.ideal, suite, test, until_all_ended=True)
             for suite, test, more in (
@@ -450,7 +488,7 @@ def _over_cpus(page: Writer, q: Queries) -> None:
         },
         policies=False,
     )
-    _curves(
+    _draw_curves(
         page,
         q,
         "study-1-figure-2",
@@ -468,12 +506,13 @@ def _over_cpus(page: Writer, q: Queries) -> None:
         policies=False,
     )
     for test in ("cpu-heavy", "switch", "mixed", "creation", "short"):
-        _completion(page, q, test)
+        _draw_completion(page, q, test)
 
 
-def _completion(page: Writer, q: Queries, test: str) -> None:
+def _draw_completion(page: Writer, q: Queries, test: str) -> None:
+    """Adds the chart of one test's completion time."""
     is_published = test != "mixed"
-    _curves(
+    _draw_curves(
         page,
         q,
         f"study-1-completion-{test}",
@@ -483,53 +522,55 @@ def _completion(page: Writer, q: Queries, test: str) -> None:
                 partial(q.completion, suite, test),
                 partial(q.printed, suite, test) if is_published else lambda count: None,
             )
-            for suite in _BOTH
+            for suite in _BOTH_SUITES
         },
-        _FROM_FORK + ("" if is_published else " The study does not say when all had ended."),
-        ideal=partial(q.ideal, _BOTH[0], test, until_all_ended=True),
+        _TIME_NOTE + ("" if is_published else " The study does not say when all had ended."),
+        ideal=partial(q.ideal, _BOTH_SUITES[0], test, until_all_ended=True),
     )
 
 
-def _picks_by_habit(q: Queries, habit: str, suite: str, test: str) -> str:
+def _picks_text(q: Queries, habit: str, suite: str, test: str) -> str:
     """Returns the picks with and without a habit, by number of CPUs. Raises NotMeasured."""
     return listed(
         [
             f"{q.picks(suite, test, count, True):.0f} instead of {q.picks_without(habit, suite, test, count):.0f}"
-            f" on {cpus([count])} (published: {q.printed(suite, test, count, 'context switches')})"
+            f" on {cpus_text([count])} (published: {q.printed(suite, test, count, 'context switches')})"
             for count in q.counts
         ]
     )
 
 
-def _context_switches(page: Writer, q: Queries) -> None:
+def _write_context_switches(page: Writer, q: Queries) -> None:
+    """Adds the section on where context switches come from."""
     page.section("Where the context switches come from")
-    if not q.accounted("published") or not q.accounted("measured"):
+    if not q.accounted_tests("published") or not q.accounted_tests("measured"):
         page.text("The necessary runs are missing.")
         return
     page.text(f"""
     On one CPU, the context switches of tables 1 and 2 follow from the test (each start and each
     wake-up is a pick) and from its duration (each tick is a pick). The sum is within {q.near_percent:.0f} % of the
-    count in {q.accounted_well("published")} of {q.accounted("published")} published cells and in
-    {q.accounted_well("measured")} of {q.accounted("measured")} measured cells. So these counts reflect forks and
+    count in {q.well_accounted_tests("published")} of {q.accounted_tests("published")} published cells and in
+    {q.well_accounted_tests("measured")} of {q.accounted_tests("measured")} measured cells. So these counts reflect
+    forks and
     ticks, not schedulers.""")
     for suite, test in (("timing", "io-bound"), ("timing", "mixed"), ("priority", "mixed")):
-        with page.known():
-            counts_text = _picks_by_habit(q, "recheck", suite, test)
+        with page.if_measured():
+            counts_text = _picks_text(q, "recheck", suite, test)
             page.item(f"""**xv6 wakes sleepers at each tick**, and they check whether their time is over. With this
             behaviour, {q.rows[test]} of {q.suites[suite].place} has this many picks: {counts_text}.""")
     for test in ("io-bound", "starvation"):
-        with page.known():
-            counts_text = _picks_by_habit(q, "changes-wait", "priority", test)
+        with page.if_measured():
+            counts_text = _picks_text(q, "changes-wait", "priority", test)
             page.item(f"""**A process that sets its priority runs on** in the study's kernel: the counts have no pick
             for it. With that habit, {q.rows[test]} of table 2 has, in picks: {counts_text}.""")
     for test in IDLE_TESTS:
-        with page.known():
-            counts_text = _picks_by_habit(q, "scan", "timing", test)
+        with page.if_measured():
+            counts_text = _picks_text(q, "scan", "timing", test)
             page.item(f"""**Idle CPUs of xv6 scan the table of processes.** So an idle CPU often continues a process
             that a tick has stopped, and its tick stops the process again before a whole tick has passed. With this
             behaviour, {q.rows[test]} of table 1 has this many picks: {counts_text}.""")
 
-    def to_another(suite: str, test: str) -> Measured:
+    def to_another(suite: str, test: str) -> Measurement:
         return q.number("context_switches", suite, test, 1)
 
     page.measured(
@@ -545,7 +586,7 @@ def _context_switches(page: Writer, q: Queries) -> None:
             *(
                 Quantity(
                     "starts and wakes" if part == "events" else part,
-                    partial(q.account, whose, part),
+                    partial(q.switch_account, whose, part),
                     whose,
                     1 if (whose, part) == ("measured", "ticks") else 0,
                     part in ("events", "ticks"),
@@ -565,22 +606,22 @@ def _context_switches(page: Writer, q: Queries) -> None:
 # --- tables 3 to 8
 
 
-def _lottery(page: Writer, q: Queries) -> None:
+def _write_lottery(page: Writer, q: Queries) -> None:
+    """Adds the section on tables 3 to 8: the lottery."""
     page.section("The lottery: tables 3 to 8")
     command = q.original_command()
+    example = f"({code(command)} and the like)" if command else ""
     page.text(
-        f"""
-        Each test ran in two ways. First, as **the study's program** runs it
-    {f"({code(command)} and the like)" if command else ""}""".rstrip()
+        line(f"Each test ran in two ways. First, as **the study's program** runs it {example}")
     )
     page.more(""": processes compete as soon as they are forked and yield after each burst, and some have little work.
     The measure is how often each group was picked. Second, as a competition: all start together, and **all compete**
     until the end. The measure is CPU time, which can be compared with the ideal share. `lottery:thesis` is the
     study's lottery, which has a queue for each CPU and never migrates a process; `lottery` is the built-in one. In
-    table 6, the work between two yields is calibrated for each number of CPUs, so that two of the three shares of
-    each column are compared and the third follows.""")
+    table 6, the work between two yields is calibrated for each number of CPUs, so none of its 15 shares counts as
+    agreement.""")
 
-    def off(count: int, test: str, what: str) -> Measured:
+    def off(count: int, test: str, what: str) -> Measurement:
         if what in q.lotteries_run:
             return q.off_ideal_share(test, what, count)
         return q.off_printed_shares(test, count, what != "measured")
@@ -599,14 +640,14 @@ def _lottery(page: Writer, q: Queries) -> None:
             for test, lottery in q.lotteries.items()
             for label, what in whats.items()
         },
-        _by_cpus(q, off),
+        _quantities_by_cpus(q, off),
         "The difference of each group's mean share, averaged over the groups.",
     )
     figure_3 = {
         f"{q.lotteries[test].rows[group]} of table {q.lotteries[test].table}": (test, group)
         for test, group in (("low", "A"), ("starve", "A+B"), ("starve", "E+F+G+H"))
     }
-    _curves(
+    _draw_curves(
         page,
         q,
         "study-1-figure-3",
@@ -620,24 +661,26 @@ def _lottery(page: Writer, q: Queries) -> None:
         {title: partial(q.ideal_group_share, *which) for title, which in figure_3.items()},
         policies=False,
     )
-    page.doubts("section 4.3")
+    page.contradictions_about("section 4.3")
     for test in ("low", "basic", "switch", "starve", "grouped", "mixed"):
-        _shares(page, q, test)
+        _write_shares(page, q, test)
 
 
-def _shares(page: Writer, q: Queries, test: str) -> None:
+def _write_shares(page: Writer, q: Queries, test: str) -> None:
+    """Adds the subsection of one lottery test."""
     lottery = q.lotteries[test]
     page.subsection(f"Table {lottery.table}: {lottery.title}")
     if off := q.unmeetable(test):
         groups = list(dict.fromkeys(group for groups in off.values() for group in groups))
-        page.item(f"""On {cpus(off)}, no scheduler can meet the study's expectation for {listed(groups)}: no process
+        page.item(f"""On {cpus_text(off)}, no scheduler can meet the study's expectation for {listed(groups)}: no
+        process
         gets more than one CPU or more than it asks for, and the others share the rest.""")
     else:
         page.item("A scheduler can meet the study's expectation on each number of CPUs.")
-    page.item(notes.about_table(q, test))
+    page.item(notes.table_findings(q, test))
     if idle := q.idle_without_need(test):
         page.item(
-            f"`lottery:thesis` leaves {idle.idle:.0f} % of the time of {cpus([idle.count])} idle"
+            f"`lottery:thesis` leaves {idle.idle:.0f} % of the time of {cpus_text([idle.count])} idle"
         )
         if idle.least:
             page.more(f"(the processes cannot use {idle.least:.0f} %)")
@@ -645,14 +688,14 @@ def _shares(page: Writer, q: Queries, test: str) -> None:
         processes never migrate.""")
     if worst := q.worst_of_shipped(test):
         page.item("`lottery` is")
-        with page.known(page.more):
+        with page.if_measured(page.more):
             page.more(f"""{q.off_ideal_share(test, SHIPPED, worst):.1f} points off the ideal at worst, on
-            {cpus([worst])}""")
+            {cpus_text([worst])}""")
             if q.all_compute(test):
                 page.more(f"""; independent draws, one per tick, would be {q.by_chance(test, SHIPPED, worst):.1f}
                 points off""")
             page.more(".")
-    _shares_table(page, q, test)
+    _write_shares_table(page, q, test)
     if test == "low":
         page.picture(
             shares_over_time,
@@ -664,45 +707,45 @@ def _shares(page: Writer, q: Queries, test: str) -> None:
         )
     if test == "starve":
         page.picture(
-            shares_over_time,
+            partial(shares_over_time, sliding_ticks=5),
             "study-1-work-runs-out",
             "The study's table 6 on one CPU, over time",
             q.first_trace(q.original(test), THESIS, 1),
             caption="""The study's program, first seed. The processes with most tickets finish first, and then the
             others get all the time.""",
-            sliding_ticks=5,
         )
-    page.doubts(f"table {lottery.table}")
+    page.contradictions_about(f"table {lottery.table}")
 
 
-def _shares_table(page: Writer, q: Queries, test: str) -> None:
+def _write_shares_table(page: Writer, q: Queries, test: str) -> None:
+    """Adds the table of one lottery test: shares of selections and of CPU time."""
     lottery = q.lotteries[test]
 
-    def selections(group: str, count: int) -> Comparison:
-        about = partial(notes.about_share, q, test=test, group=group, count=count)
-        return Comparison(
+    def selections(group: str, count: int) -> FigureComparison:
+        about = partial(notes.share_footnote, q, test=test, group=group, count=count)
+        return FigureComparison(
             q.share_printed(test, group, count),
             q.picked(test, group, count),
             q.picked(test, group, count, True),
             costs_run=q.original(test, True),
             expected=q.expected(test, group) if count == 1 else None,
             rerun=q.share_printed(test, group, count, "rerun"),
-            counted=not q.gave_a_constant(q.share_printed(test, group, count)),
+            is_counted=not q.determined_a_cost(q.share_printed(test, group, count)),
             differs="points",
             notes={
-                "expected": notes.not_to_be_met(q, test, group) if count == 1 else "",
+                "expected": notes.unattainable_share_text(q, test, group) if count == 1 else "",
                 "measured": about(q.why_off(test, group, count)),
                 "study_costs": about(q.why_off(test, group, count, True)),
             },
         )
 
-    def cpu_time(policy: str, group: str, count: int) -> Comparison:
+    def cpu_time(policy: str, group: str, count: int) -> FigureComparison:
         why = """Derived from the processes' demand in these runs, including system calls; it may differ slightly
         under another policy."""
-        return Comparison(
+        return FigureComparison(
             measured=q.share(test, group, policy, count),
             ideal=q.ideal_share(test, group, policy, count),
-            near=q.near_share(test, group, policy, count),
+            near_distance=q.near_share(test, group, policy, count),
             shows_ideal=policy == SHIPPED,
             notes={"ideal": " ".join(why.split()) if q.by_demands(test, policy, count) else ""},
         )
@@ -730,10 +773,12 @@ def _shares_table(page: Writer, q: Queries, test: str) -> None:
 # --- all policies, and the study's proposals
 
 
-def _all_policies(page: Writer, q: Queries, suite: str) -> None:
+def _write_all_policies(page: Writer, q: Queries, suite: str) -> None:
+    """Adds the table of a suite under all policies."""
+
     def completion(count: int, test: str, policy: str) -> MeasuredCell:
         if policy == "ideal":
-            return MeasuredCell(Measured((q.ideal(suite, test, count, True),)), muted=True)
+            return MeasuredCell(Measurement((q.ideal(suite, test, count, True),)), muted=True)
         return MeasuredCell(q.completion(suite, test, count, policy))
 
     page.measured(
@@ -745,12 +790,13 @@ def _all_policies(page: Writer, q: Queries, suite: str) -> None:
             for test in q.tests
             for policy in ("ideal", *q.policies_run(q.experiment(suite, test)))
         },
-        _by_cpus(q, completion),
+        _quantities_by_cpus(q, completion),
         "Policies without a row were not run.",
     )
 
 
-def _all_policies_in_lottery(page: Writer, q: Queries) -> None:
+def _write_lottery_policies(page: Writer, q: Queries) -> None:
+    """Adds the table of the lottery tests under all policies."""
     page.measured(
         "study-1-policies-lottery",
         "The lottery tests under all policies: points off the ideal share",
@@ -760,14 +806,15 @@ def _all_policies_in_lottery(page: Writer, q: Queries) -> None:
             for test, lottery in q.lotteries.items()
             for policy in q.policies_run(q.competition(test))
         },
-        _by_cpus(q, lambda count, test, policy: q.off_ideal_share(test, policy, count)),
+        _quantities_by_cpus(q, lambda count, test, policy: q.off_ideal_share(test, policy, count)),
         """The ideal follows from the tickets, also under policies without tickets. A time slice of `wrr` is 10 ms for
         each unit of weight, 50 ms by default, so few processes run in a short window. Policies without a row were not
         run.""",
     )
 
 
-def _proposals(page: Writer, q: Queries) -> None:
+def _write_proposals(page: Writer, q: Queries) -> None:
+    """Adds the section on the study's proposals."""
     page.section("What the study proposes (section 8)")
     page.text(f"""
     Section 8 of the study proposes improvements. schedlab has all of them except finer locks, or none, as tunables
@@ -775,8 +822,8 @@ def _proposals(page: Writer, q: Queries) -> None:
 
     - **Section 8.1**: measured together, `priority:proposed` against `priority`.
         - Age faster while a process waits for over 100 ticks: tunables `stalled_after` and `stalled_interval`.
-        - Adjust priorities by behaviour, up for a process that sleeps and down for a process that computes: tunable
-          `behaviour`.
+        - Adjust priorities by behaviour, up for an I/O-bound process and down for a process that computes: tunable
+          `behaviour`. The study uses `wait_ticks`; schedlab counts ticks asleep.
         - Place new processes by the sum of 10 − priority: tunable `placement`.
         - Fewer levels, and a bitmap of the non-empty ones: tunable `level_width`; the bitmap is in all presets of
           `priority`. Tunable `scan` looks at each level's list instead, as the study does.
@@ -793,19 +840,20 @@ def _proposals(page: Writer, q: Queries) -> None:
     - **Section 8.3**
         - Levels of priority, and a lottery within each: the policy `hybrid`, measured against `priority`. A call of
           `setpriority` or `settickets_pid` with a PID of -n sets them for all processes of group n.
-        - Balance the load of all CPUs periodically: `priority:thesis`, tunable `balancing`, measured together with
-          the others as `priority` against `{q.policies["priority"]}`; `lottery:thesis`, tunable `balance`, as above.
+        - Balance the load of all CPUs periodically: `priority:thesis`, tunable `balancing`, at each tick instead
+          of every 500, measured together with the others as `priority`
+          against `{q.policies["priority"]}`; `lottery:thesis`, tunable `balance`, as above.
         - A system call for figures of processes and CPUs: `getstats`, `getpinfo`, `getcpustats`, `sched_status`, and
           the event trace, from which this report is made.
         - Finer locks for the queues, or none: a run queue has one lock. If each CPU has a queue, CPUs wait for these
         locks for at most 0.1 % of their time (`./schedlab dev bench contention`), so finer locks could gain no more.
-        If all CPUs share one queue, they wait for up to 1.4 %.""")
+        If all CPUs share one queue, they wait for up to 0.46 % (1.4 % on an emulator with caches).""")
     if q.suite_ran("priority"):
-        _proposed_priorities(page, q)
+        _write_proposed_priorities(page, q)
     if q.lottery_ran():
         for count in q.counts:
             if both := q.both_lotteries(count):
-                page.item(f"""`lottery` and `lottery:thesis` on {cpus([count])}: shares differ from the ideal by
+                page.item(f"""`lottery` and `lottery:thesis` on {cpus_text([count])}: shares differ from the ideal by
                 {both.new:.1f} points instead of {both.old:.1f} (mean over {both.tables} of {len(q.lotteries)}
                 tables).""")
         page.text("""
@@ -814,13 +862,15 @@ def _proposals(page: Writer, q: Queries) -> None:
         proposals would gain in it.""")
 
 
-def _future_work(page: Writer, q: Queries) -> None:
+def _write_future_work(page: Writer, q: Queries) -> None:
+    """Adds the subsection on the servers that the study plans."""
     setups = [(name, count) for name, count in q.networks.items() if q.ran(name)]
     if not setups:
         return
     page.section("Network-bound work and energy (section 9)")
     page.text("""
-    Section 9 names both as future work. A network card's interrupts deliver packets. Each of eight
+    Section 9 names both as future work, besides multilevel feedback queues and real-time scheduling. `mlfq` is in the
+    table below, `edf` in the one after it. A network card's interrupts deliver packets. Each of eight
     servers takes a packet, computes for it, and waits a tick for another machine; another process always computes.
     Energy is a proxy: the CPUs' busy time, a tenth of their idle time, and 20 µs for each wake-up of a CPU from
     idle.""")
@@ -832,12 +882,12 @@ def _future_work(page: Writer, q: Queries) -> None:
         "energy, proxy (CPU-s)": ("energy_proxy_ns", 1e-9),
     }
 
-    def served(name: str, policy: str) -> Measured:
+    def served(name: str, policy: str) -> Measurement:
         """Returns the CPU time of the servers, in seconds."""
         value = pl.col("running_ns").first() * 1e-9
         return q.of(name, policy, value, q.of_group("server"))
 
-    def summed_up(column: str, factor: float, name: str, policy: str) -> Measured:
+    def summed_up(column: str, factor: float, name: str, policy: str) -> Measurement:
         return q.summary(name, policy, column, factor)
 
     page.measured(
@@ -856,10 +906,24 @@ def _future_work(page: Writer, q: Queries) -> None:
         q.how([name for name, _ in setups]),
         digits=2,
     )
+    if q.ran(q.real_time):
+        page.text("""
+        Two tasks with deadlines need 91 % of one CPU: 4.9 of each 10 ms, and 5.9 of each 14 ms. `edf` runs the task
+        with the earliest deadline first.""")
+        page.measured(
+            "study-1-real-time",
+            "Real-time scheduling: missed deadlines, %",
+            ["policy"],
+            q.policies_of(q.real_time),
+            [Quantity(task, partial(q.missed, task)) for task in ("fast", "slow")],
+            q.how(q.real_time),
+        )
 
 
-def _proposed_priorities(page: Writer, q: Queries) -> None:
-    def completion(policy: str, test: str, count: int) -> Measured:
+def _write_proposed_priorities(page: Writer, q: Queries) -> None:
+    """Adds the subsection on the proposed priorities."""
+
+    def completion(policy: str, test: str, count: int) -> Measurement:
         return q.completion("priority", test, count, policy)
 
     page.measured(
@@ -870,7 +934,7 @@ def _proposed_priorities(page: Writer, q: Queries) -> None:
             (q.rows[test], count): (test, count)
             for test in q.tests
             for count in q.counts
-            if q.another_ran(test, count)
+            if q.other_policy_ran(test, count)
         },
         [
             *(Quantity(policy, partial(completion, policy)) for policy in q.proposed),
@@ -881,19 +945,21 @@ def _proposed_priorities(page: Writer, q: Queries) -> None:
     )
     by_passes, shipped, proposed, hybrid = q.proposed
     for before, after in ((by_passes, proposed), (shipped, proposed), (shipped, hybrid)):
-        _changes(page, q, before, after)
+        _write_changes(page, q, before, after)
     if turnarounds := q.turnarounds(q.proposed):
-        page.item(f"""The effect of priorities: in I/O-bound on {cpus([turnarounds.count])}, the mean turnarounds of
-        priority 0 and of priority 5 are {_turnarounds(q, q.proposed)}, in ticks.""")
+        page.item(f"""The effect of priorities: in I/O-bound on {cpus_text([turnarounds.count])}, the mean
+        turnarounds of
+        priority 0 and of priority 5 are {_turnarounds_text(q, q.proposed)}, in ticks.""")
 
 
-def _changes(page: Writer, q: Queries, before: str, after: str) -> None:
+def _write_changes(page: Writer, q: Queries, before: str, after: str) -> None:
+    """Adds a sentence on how times change from one policy to another."""
     changes = q.changes(before, after)
     if not changes.setups:
         page.item(f"`{after}` and `{before}` were not both run, so they cannot be compared.")
         return
     page.item(f"`{after}` compared with `{before}`, in ticks until all have ended:")
-    setups = counted(changes.setups, "configuration")
+    setups = format_count(changes.setups, "configuration")
     if not changes.shorter and not changes.longer:
         page.more(f"none of {setups} changes by over {q.notable_percent:.0f} %.")
         return
@@ -903,6 +969,6 @@ def _changes(page: Writer, q: Queries, before: str, after: str) -> None:
     for what, most in (("Shortened", changes.shorter[:1]), ("Lengthened", changes.longer[:1])):
         for change in most:
             page.more(
-                f"""{what} most: {q.rows[change.test]} on {cpus([change.count])}, {change.old:.1f} →
+                f"""{what} most: {q.rows[change.test]} on {cpus_text([change.count])}, {change.old:.1f} →
             {change.new:.1f}."""
             )

@@ -12,57 +12,71 @@ from typing import Literal
 from schedlab.report.model import Page
 from schedlab.report.studies.page_writer import Curve, Quantity, Writer
 from schedlab.report.studies.study_6 import Queries
-from schedlab.report.study_tables import Comparison, Measured
+from schedlab.report.study_tables import FigureComparison, Measurement
 from schedlab.studies.figures import Figure
 
 _TICKETS = (1, 2, 5, 10, 20)
-_RATES = [f"s6-rates-{tickets}" for tickets in _TICKETS]
-_LOCKS = {"s6-lock": "yields", "s6-lock-no-yield": "goes on"}
+_RATE_EXPERIMENTS = [f"s6-rates-{tickets}" for tickets in _TICKETS]
+_LOCK_EXPERIMENTS = {"s6-lock": "yields", "s6-lock-no-yield": "goes on"}
 _LOCK_POLICIES = ("lottery", "draw", "transfers and draw", "draw, compensated", "all of theirs")
-_PARTS = {"a": 1 / 2, "b": 1 / 3, "c": 1 / 6}
-_HALVES = {"before": (0, 150), "after": (150, 300)}
+_IDEAL_PARTS = {"a": 1 / 2, "b": 1 / 3, "c": 1 / 6}
+_HALVES_S = {"before": (0, 150), "after": (150, 300)}
 """Seconds before and after the change in the middle of a run."""
 
 
-def make(q: Queries) -> Page:
+def make_page(q: Queries) -> Page:
     """Returns the page."""
     page = Writer(q.study, "Study 6: the first lottery, and stride")
-    for write in (_lead, _in_short, _rates, _clients, _video, _insulation, _lock, _stride):
+    for write in (
+        _write_lead,
+        _write_summary,
+        _write_rates,
+        _write_clients,
+        _write_video,
+        _write_insulation,
+        _write_lock,
+        _write_stride,
+    ):
         write(page, q)
     return page.page(q.trials)
 
 
-def _rate(q: Queries, policy: str, tickets: int) -> Measured:
-    return q.times(f"s6-rates-{tickets}", policy, "a", "b")
+def _measure_rate(q: Queries, policy: str, tickets: int) -> Measurement:
+    """Returns the measured ratio of CPU times for this number of tickets."""
+    return q.cpu_time_ratio(f"s6-rates-{tickets}", policy, "a", "b")
 
 
 def _published_rate(q: Queries, tickets: int) -> Figure | None:
+    """Returns the published ratio of CPU times for this number of tickets."""
     run = "three minutes" if tickets == _TICKETS[-1] else "the run farthest off"
     return q.figure("figure 4", f"{tickets} : 1", run)
 
 
-def _lead(page: Writer, q: Queries) -> None:
+def _write_lead(page: Writer, q: Queries) -> None:
+    """Adds the page's introduction."""
     page.lead("A task's share of the CPU equals its share of the tickets, up to chance")
-    lottery, stride = (_rate(q, policy, 20) for policy in ("lottery", "stride"))
+    lottery, stride = (_measure_rate(q, policy, 20) for policy in ("lottery", "stride"))
     if lottery.mean is not None and stride.mean is not None:
         page.lead(f""": with 20 : 1 tickets, one task gets {_published_rate(q, 20)} times as much as the other in the
         study, {lottery:.1f} times in the measurements, and {stride:.1f} times under stride, which is not random""")
     page.lead(f". {q.failures()}")
 
 
-def _in_short(page: Writer, q: Queries) -> None:
+def _write_summary(page: Writer, q: Queries) -> None:
+    """Adds the section with the main results."""
     page.section("In short")
     page.text("""
     **Claimed.** Tickets and a lottery are enough to share a machine. Rates follow tickets (figures 4 to 6, 8).
     Clients lend tickets to a server, and threads to the owner of a lock (7, 11). Groups are isolated (9), and a task
     that uses less than its time slice is compensated (section 3.4). Stride, published a year later, gives the same
     rates without randomness.""")
-    part = partial(q.part, "s6-insulation")
-    with page.known():
+    part = partial(q.cpu_share, "s6-insulation")
+    with page.if_measured():
         page.text(f"""
-        **Measured.** With 10 : 1 and 20 : 1 tickets, one task gets {_rate(q, "lottery", 10):.2f} and
-        {_rate(q, "lottery", 20):.2f} times as much under the lottery, and {_rate(q, "stride", 10):.2f} and
-        {_rate(q, "stride", 20):.2f} under stride. When a task joins currency B, A's two tasks keep
+        **Measured.** With 10 : 1 and 20 : 1 tickets, one task gets {_measure_rate(q, "lottery", 10):.2f} and
+        {_measure_rate(q, "lottery", 20):.2f} times as much under the lottery, and
+        {_measure_rate(q, "stride", 10):.2f} and
+        {_measure_rate(q, "stride", 20):.2f} under stride. When a task joins currency B, A's two tasks keep
         {part("currencies", "A1", 150, 300):.1f} and {part("currencies", "A2", 150, 300):.1f} %; without currencies
         they fall to {part("lottery", "A1", 150, 300):.1f} and {part("lottery", "A2", 150, 300):.1f} %.""")
     page.text("""
@@ -75,10 +89,10 @@ def _in_short(page: Writer, q: Queries) -> None:
         "ratio of their tickets",
         "times as much",
         {
-            "lottery": Curve(partial(_rate, q, "lottery"), partial(_published_rate, q)),
-            "stride": Curve(partial(_rate, q, "stride")),
+            "lottery": Curve(partial(_measure_rate, q, "lottery"), partial(_published_rate, q)),
+            "stride": Curve(partial(_measure_rate, q, "stride")),
         },
-        caption=q.how(_RATES),
+        caption=q.how(_RATE_EXPERIMENTS),
         ideal=lambda tickets: tickets,
         policies=False,
         order=["lottery", "stride"],
@@ -92,7 +106,8 @@ def _in_short(page: Writer, q: Queries) -> None:
     - **Ideal.** Shares proportional to tickets.""")
 
 
-def _rates(page: Writer, q: Queries) -> None:
+def _write_rates(page: Writer, q: Queries) -> None:
+    """Adds the section on the ratio of two tasks' CPU times."""
     page.section("Rates")
     page.compared(
         "study-6-rates",
@@ -100,28 +115,30 @@ def _rates(page: Writer, q: Queries) -> None:
         ["tickets"],
         {f"{tickets} : 1": tickets for tickets in _TICKETS},
         {
-            "lottery": lambda tickets: Comparison(
-                _published_rate(q, tickets), _rate(q, "lottery", tickets), ideal=tickets
+            "lottery": lambda tickets: FigureComparison(
+                _published_rate(q, tickets), _measure_rate(q, "lottery", tickets), ideal=tickets
             ),
-            "lottery, time slices of 10 ms": lambda tickets: Comparison(
-                measured=_rate(q, "short turns", tickets) if tickets == 10 else None
+            "lottery, time slices of 10 ms": lambda tickets: FigureComparison(
+                measured=_measure_rate(q, "short turns", tickets) if tickets == 10 else None
             ),
-            "stride": lambda tickets: Comparison(measured=_rate(q, "stride", tickets)),
+            "stride": lambda tickets: FigureComparison(
+                measured=_measure_rate(q, "stride", tickets)
+            ),
         },
         f"""Two tasks that compute for 60 s, or three minutes at 20 : 1. Of the study's runs at 10 : 1, the table
-        shows the one that was farthest off. {q.how(_RATES)}""",
+        shows the run that was farthest off. {q.how(_RATE_EXPERIMENTS)}""",
         decimals=2,
     )
     page.text(f"""
     **Why different.** The lottery is random. Over n draws the standard error of a share p is √(p (1 − p) ÷ n): at 10 :
     1 and 600 draws it is 1.2 points, so rates from 8.7 to 11.6 are within one standard error. The study's
     {_published_rate(q, 10)} is within two. Two experiments test this explanation: with ten times as many draws""")
-    with page.known(page.more):
-        page.more(f"""it is {_rate(q, "short turns", 10):.2f}; under stride, which is not random,
-        {_rate(q, "stride", 10):.2f}.""")
+    with page.if_measured(page.more):
+        page.more(f"""it is {_measure_rate(q, "short turns", 10):.2f}; under stride, which is not random,
+        {_measure_rate(q, "stride", 10):.2f}.""")
 
-    def window(which: Literal["least", "most"], policy: str) -> Comparison:
-        return Comparison(measured=q.in_windows("s6-fairness", policy, "a", "b", 8, which))
+    def window(which: Literal["least", "most"], policy: str) -> FigureComparison:
+        return FigureComparison(measured=q.in_windows("s6-fairness", policy, "a", "b", 8, which))
 
     page.compared(
         "study-6-fairness",
@@ -129,9 +146,9 @@ def _rates(page: Writer, q: Queries) -> None:
         ["policy"],
         ["lottery", "short turns", "stride"],
         {
-            "whole run": lambda policy: Comparison(
+            "whole run": lambda policy: FigureComparison(
                 q.figure("figure 5", "2 : 1", "whole run") if policy == "lottery" else None,
-                q.times("s6-fairness", policy, "a", "b"),
+                q.cpu_time_ratio("s6-fairness", policy, "a", "b"),
                 ideal=2,
             ),
             "least window": partial(window, "least"),
@@ -145,7 +162,8 @@ def _rates(page: Writer, q: Queries) -> None:
     range, so chance explains it.""")
 
 
-def _clients(page: Writer, q: Queries) -> None:
+def _write_clients(page: Writer, q: Queries) -> None:
+    """Adds the section on clients of a server."""
     page.section("Tickets that follow the work")
     page.measured(
         "study-6-monte-carlo",
@@ -167,7 +185,7 @@ def _clients(page: Writer, q: Queries) -> None:
     work.""")
     page.section("Clients and a server")
 
-    def response(policy: str, tickets: int) -> Measured:
+    def response(policy: str, tickets: int) -> Measurement:
         return q.ratio(*(q.mark_interval("s6-clients", policy, count) for count in (tickets, 8)))
 
     page.compared(
@@ -176,7 +194,7 @@ def _clients(page: Writer, q: Queries) -> None:
         ["client"],
         {"8 tickets": 8, "3 tickets": 3, "1 ticket": 1},
         {
-            "with transfers": lambda tickets: Comparison(
+            "with transfers": lambda tickets: FigureComparison(
                 q.figure(
                     "figure 7",
                     "1 ticket" if tickets == 1 else f"{tickets} tickets",
@@ -185,7 +203,7 @@ def _clients(page: Writer, q: Queries) -> None:
                 response("transfers", tickets),
                 ideal=8 / tickets,
             ),
-            "without": lambda tickets: Comparison(measured=response("lottery", tickets)),
+            "without": lambda tickets: FigureComparison(measured=response("lottery", tickets)),
         },
         q.how("s6-clients"),
         decimals=2,
@@ -195,15 +213,17 @@ def _clients(page: Writer, q: Queries) -> None:
     interval shows the effect of chance in five minutes.""")
 
 
-def _video(page: Writer, q: Queries) -> None:
-    def rate(policy: str, viewer: str, when: str) -> Measured:
-        other = "c" if when == "before" else "b"
-        return q.times("s6-video", policy, viewer.lower(), other, *_HALVES[when])
+def _write_video(page: Writer, q: Queries) -> None:
+    """Adds the section on video viewers."""
 
-    def through_a_display(viewer: str, when: str) -> Comparison:
+    def rate(policy: str, viewer: str, when: str) -> Measurement:
+        other = "c" if when == "before" else "b"
+        return q.cpu_time_ratio("s6-video", policy, viewer.lower(), other, *_HALVES_S[when])
+
+    def through_a_display(viewer: str, when: str) -> FigureComparison:
         frames = (q.marked("s6-display", "lottery", n) for n in (1 if viewer == "A" else 2, 3))
         rate = q.ratio(*frames) if when == "before" else None
-        return Comparison(q.figure("figure 8", f"{viewer} {when}", "rate"), rate)
+        return FigureComparison(q.figure("figure 8", f"{viewer} {when}", "rate"), rate)
 
     page.section("Viewers")
     page.compared(
@@ -217,13 +237,13 @@ def _video(page: Writer, q: Queries) -> None:
             ("C after", 2): ("C", "after"),
         },
         {
-            "lottery": lambda viewer, when: Comparison(
+            "lottery": lambda viewer, when: FigureComparison(
                 q.figure("figure 8", f"{viewer} {when}", "rate without a display"),
                 rate("lottery", viewer, when),
                 ideal=3 if viewer == "A" else 2,
             ),
             "through a display": through_a_display,
-            "stride": lambda viewer, when: Comparison(measured=rate("stride", viewer, when)),
+            "stride": lambda viewer, when: FigureComparison(measured=rate("stride", viewer, when)),
         },
         f"Tickets 3 : 2 : 1, and 3 : 1 : 2 in the second half. {q.how(['s6-video', 's6-display'])}",
         decimals=2,
@@ -237,11 +257,12 @@ def _video(page: Writer, q: Queries) -> None:
     not say how often its viewers waited, so the size is not explained.""")
 
 
-def _insulation(page: Writer, q: Queries) -> None:
+def _write_insulation(page: Writer, q: Queries) -> None:
+    """Adds the section on currencies, which insulate users from each other."""
     page.section("Load insulation")
 
-    def part(policy: str, when: str, task: str) -> Measured:
-        return q.part("s6-insulation", policy, task, *_HALVES[when])
+    def part(policy: str, when: str, task: str) -> Measurement:
+        return q.cpu_share("s6-insulation", policy, task, *_HALVES_S[when])
 
     groups = {
         "currencies": "lottery, with currencies",
@@ -256,7 +277,7 @@ def _insulation(page: Writer, q: Queries) -> None:
         [
             Quantity(when, partial(part, policy, when), group)
             for policy, group in groups.items()
-            for when in _HALVES
+            for when in _HALVES_S
         ],
         f"""Currencies A and B have the same value; A1 and A2 hold 1 : 2 tickets of A; B1, B2 and B3 hold 1 : 2 : 3
         tickets of B. {q.how("s6-insulation")}""",
@@ -268,11 +289,12 @@ def _insulation(page: Writer, q: Queries) -> None:
     {q.figure("figure 9", "A : B", "after")} times after.""")
 
 
-def _lock(page: Writer, q: Queries) -> None:
+def _write_lock(page: Writer, q: Queries) -> None:
+    """Adds the section on waiting for a lock."""
     page.section("A lock")
     rows = {
         (after, policy): (experiment, policy)
-        for experiment, after in _LOCKS.items()
+        for experiment, after in _LOCK_EXPERIMENTS.items()
         for policy in _LOCK_POLICIES
         if q.ran(experiment, policy)
     }
@@ -280,25 +302,25 @@ def _lock(page: Writer, q: Queries) -> None:
     def part(
         row: str,
         column: str,
-        measure: Callable[[str, str], Measured],
+        measure: Callable[[str, str], Measurement],
         decimals: int,
         experiment: str,
         policy: str,
-    ) -> Comparison:
+    ) -> FigureComparison:
         theirs = (experiment, policy) == ("s6-lock", "all of theirs")
         figure = q.figure("figure 11", row, column) if theirs else None
-        return Comparison(figure, measure(experiment, policy), decimals=decimals)
+        return FigureComparison(figure, measure(experiment, policy), decimals=decimals)
 
-    def taken(mark: int, experiment: str, policy: str) -> Measured:
+    def taken(mark: int, experiment: str, policy: str) -> Measurement:
         return q.marked(experiment, policy, mark)
 
-    def taken_ratio(experiment: str, policy: str) -> Measured:
+    def taken_ratio(experiment: str, policy: str) -> Measurement:
         return q.ratio(taken(1, experiment, policy), taken(2, experiment, policy))
 
-    def waited(group: str, experiment: str, policy: str) -> Measured:
-        return q.between(experiment, policy, *((3, 1) if group == "A" else (4, 2)))
+    def waited(group: str, experiment: str, policy: str) -> Measurement:
+        return q.mark_delays(experiment, policy, *((3, 1) if group == "A" else (4, 2)))
 
-    def waited_ratio(experiment: str, policy: str) -> Measured:
+    def waited_ratio(experiment: str, policy: str) -> Measurement:
         return q.ratio(waited("B", experiment, policy), waited("A", experiment, policy))
 
     page.compared(
@@ -311,7 +333,7 @@ def _lock(page: Writer, q: Queries) -> None:
             "B": partial(part, "B", "acquisitions", partial(taken, 2), 0),
             "A : B": partial(part, "A : B", "acquisitions", taken_ratio, 2),
         },
-        f"Two minutes. {q.how(_LOCKS)}",
+        f"Two minutes. {q.how(_LOCK_EXPERIMENTS)}",
     )
     page.compared(
         "study-6-waiting",
@@ -323,7 +345,7 @@ def _lock(page: Writer, q: Queries) -> None:
             "B": partial(part, "B", "waiting", partial(waited, "B"), 0),
             "B ÷ A": partial(part, "A : B", "waiting", waited_ratio, 2),
         },
-        q.how(_LOCKS),
+        q.how(_LOCK_EXPERIMENTS),
     )
     page.text("""
     **Why different.** The study describes four properties of its lock: the owner holds the tickets of the waiting
@@ -332,7 +354,7 @@ def _lock(page: Writer, q: Queries) -> None:
     runs remove or add each property alone.""")
     lock_experiment = "s6-lock"
     without, with_them = "draw, compensated", "all of theirs"
-    with page.known():
+    with page.if_measured():
         page.text(f"""
         - **The yield makes the threads compete.** Each thread computes for 50 ms and holds the lock for 50. If it
           continues after the release, its time slice of 100 ms ends while the lock is free, and no thread waits
@@ -351,7 +373,8 @@ def _lock(page: Writer, q: Queries) -> None:
         explained why transfers have no effect in the study.""")
 
 
-def _stride(page: Writer, q: Queries) -> None:
+def _write_stride(page: Writer, q: Queries) -> None:
+    """Adds the section on stride scheduling."""
     page.section("Compensation")
     page.measured(
         "study-6-compensation",
@@ -359,7 +382,7 @@ def _stride(page: Writer, q: Queries) -> None:
         ["policy"],
         ["lottery", "uncompensated", "stride"],
         [
-            Quantity("measured", lambda policy: q.part("s6-compensation", policy, "fifth")),
+            Quantity("measured", lambda policy: q.cpu_share("s6-compensation", policy, "fifth")),
             Quantity("due", lambda policy: 50, muted=True),
         ],
         f"It has as many tickets as the other task, which uses its whole time slices. {q.how('s6-compensation')}",
@@ -370,11 +393,11 @@ def _stride(page: Writer, q: Queries) -> None:
     compensation.""")
     page.section("Stride")
 
-    def farthest(task: str, policy: str) -> Measured:
-        return q.error("s6-three", policy, task, _PARTS[task], 100)
+    def farthest(task: str, policy: str) -> Measurement:
+        return q.largest_error("s6-three", policy, task, _IDEAL_PARTS[task], 100)
 
-    def deviation(task: str, policy: str) -> Measured:
-        return q.gap("s6-three", policy, task, 100, "deviation")
+    def deviation(task: str, policy: str) -> Measurement:
+        return q.quantum_gap("s6-three", policy, task, 100)
 
     gap = "standard deviation of the time from one quantum to the next, quanta"
     page.measured(
@@ -385,9 +408,9 @@ def _stride(page: Writer, q: Queries) -> None:
         [
             *(
                 Quantity(task, partial(farthest, task), "largest error of a task, quanta")
-                for task in _PARTS
+                for task in _IDEAL_PARTS
             ),
-            *(Quantity(task, partial(deviation, task), gap) for task in _PARTS),
+            *(Quantity(task, partial(deviation, task), gap) for task in _IDEAL_PARTS),
         ],
         f"Two minutes, quanta of 100 ms. {q.how('s6-three')}",
         digits=2,

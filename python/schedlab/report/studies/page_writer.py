@@ -9,31 +9,31 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import polars as pl
 
-from schedlab.base.display.markdown import literal
-from schedlab.base.display.numbers import NOTHING
+from schedlab.base.display.markdown import literal_with_code
+from schedlab.base.display.numbers import NO_VALUE
 from schedlab.report import trials
-from schedlab.report.charts import dots, drawn, lines, schedules
-from schedlab.report.charts.schedules import measured_turns
+from schedlab.report.charts import dots, draw_if_possible, lines, schedules
+from schedlab.report.charts.schedules import find_measured_slices
 from schedlab.report.model import Block, Cell, Chart, Column, Page, Section, Table, Text, Trial
 from schedlab.report.studies import agreement_counts
-from schedlab.report.studies.agreement_counts import count_agreement, headline
+from schedlab.report.studies.agreement_counts import count_agreement, headline_text
 from schedlab.report.study_tables import (
-    Comparison,
-    Line,
-    Measured,
-    NotMeasured,
+    ComparisonRow,
+    FigureComparison,
+    Measurement,
+    NoMeasurement,
     compared_table,
-    label_cells,
+    make_label_cells,
 )
 from schedlab.studies.figures import Figure
 from schedlab.studies.study import Contradiction, Study
 from schedlab.trace import Trace
 
-_MARKS = tuple(",;:.")
+_PUNCTUATION = tuple(",;:.")
 _NOT_SHOWN = "*The runs do not show this: {}.*"
 
 Rows = Mapping[Any, Any] | Iterable[Any]
@@ -47,7 +47,7 @@ A label or the arguments may be a tuple. Without a mapping, labels are the argum
 class MeasuredCell:
     """A measurement, and how to print it."""
 
-    measured: Measured
+    measured: Measurement
     digits: int = 1
     muted: bool = False
     """True if the measurement is less important."""
@@ -55,10 +55,18 @@ class MeasuredCell:
     def cell(self) -> Cell:
         """Returns the measured value, or why it is missing."""
         measured = self.measured
-        if measured.failed:
-            return Cell(measured.text(self.digits), "failed", measured.why)
+        if measured.has_failed:
+            return Cell(measured.format_interval(self.digits), "failed", measured.why)
         muted = self.muted or measured.mean is None
-        return Cell(measured.text(self.digits), "muted" if muted else "plain", measured.why)
+        return Cell(
+            measured.format_interval(self.digits), "muted" if muted else "plain", measured.why
+        )
+
+
+class Drawing(Protocol):
+    """A function that draws one trace."""
+
+    def __call__(self, name: str, trace: Any, /, *, title: str, caption: str) -> Chart | None: ...
 
 
 @dataclass(frozen=True)
@@ -66,7 +74,7 @@ class Quantity:
     """A column of measured figures: `cell` is called for each row."""
 
     title: str
-    cell: Callable[..., Measured | MeasuredCell | float]
+    cell: Callable[..., Measurement | MeasuredCell | float]
     group: str = ""
     digits: int | None = None
     """None for the table's number of digits."""
@@ -77,7 +85,7 @@ class Quantity:
         cell = self.cell(*arguments)
         if isinstance(cell, MeasuredCell):
             return cell
-        number = cell if isinstance(cell, Measured) else Measured((float(cell),))
+        number = cell if isinstance(cell, Measurement) else Measurement((float(cell),))
         return MeasuredCell(number, digits if self.digits is None else self.digits, self.muted)
 
 
@@ -85,11 +93,11 @@ class Quantity:
 class Curve:
     """A line of a chart: the measured and the published value at each point."""
 
-    measured: Callable[[int], Measured]
+    measured: Callable[[int], Measurement]
     study: Callable[[int], Figure | None] = lambda x: None
 
 
-Statement = str | Figure | Measured | MeasuredCell | Cell | None
+Statement = str | Figure | Measurement | MeasuredCell | Cell | None
 
 
 class Writer:
@@ -101,14 +109,14 @@ class Writer:
         self._lead = ""
         self._sections: list[tuple[int, str, list[Block]]] = []
         self._doubts = list(study.contradictions)
-        self._comparisons: list[Comparison] = []
+        self._comparisons: list[FigureComparison] = []
 
     def lead(self, text: str) -> None:
         """Adds text to the lead."""
         text = line(text)
         if not text:
             return
-        self._lead += text if not self._lead or text[:1] in _MARKS else f" {text}"
+        self._lead += text if not self._lead or text[:1] in _PUNCTUATION else f" {text}"
 
     def section(self, title: str) -> None:
         """Begins a section."""
@@ -119,7 +127,7 @@ class Writer:
         self._sections.append((2, title, []))
 
     @contextmanager
-    def known(self, add: Callable[[str], None] | None = None) -> Iterator[None]:
+    def if_measured(self, add: Callable[[str], None] | None = None) -> Iterator[None]:
         """Opens a block for texts with numbers that the runs may lack.
 
         If a number is missing, the reason replaces the block's texts. `add` adds the reason; the
@@ -129,7 +137,7 @@ class Writer:
         before = self._lead, list(self._blocks) if self._sections else []
         try:
             yield
-        except NotMeasured as missing:
+        except NoMeasurement as missing:
             self._lead = before[0]
             if self._sections:
                 self._blocks[:] = before[1]
@@ -151,14 +159,14 @@ class Writer:
         begins with a punctuation mark.
         """
         text = line(text)
-        self._add(text, "" if text[:1] in _MARKS else " ")
+        self._add(text, "" if text[:1] in _PUNCTUATION else " ")
 
     def show(self, *blocks: Block | Iterable[Block]) -> None:
         """Adds tables and charts."""
         for block in blocks:
             self._blocks.extend([block] if isinstance(block, Text | Table | Chart) else block)
 
-    def doubts(self, *places: str) -> None:
+    def contradictions_about(self, *places: str) -> None:
         """Adds the contradictions about these tables or sections that
         the page does not have yet.
         """
@@ -170,13 +178,13 @@ class Writer:
         }
         self._list_contradictions(by_name.values(), "**Contradictions in the study:**\n\n")
 
-    def doubts_named(self, *names: str) -> None:
+    def contradictions_named(self, *names: str) -> None:
         """Adds the contradictions with these names."""
         self._list_contradictions(
             [contradiction for contradiction in self._doubts if contradiction.name in names]
         )
 
-    def other_doubts(self) -> None:
+    def other_contradictions(self) -> None:
         """Adds all other contradictions."""
         self._list_contradictions(self._doubts)
 
@@ -185,7 +193,9 @@ class Writer:
     ) -> None:
         listed_ = list(contradictions)
         if listed_:
-            items = "\n".join(f"- {literal(str(contradiction))}" for contradiction in listed_)
+            items = "\n".join(
+                f"- {literal_with_code(str(contradiction))}" for contradiction in listed_
+            )
             self.show(Text(heading + items, "note"))
         self._doubts = [
             contradiction for contradiction in self._doubts if contradiction not in listed_
@@ -205,7 +215,7 @@ class Writer:
     ) -> None:
         """Adds a table of measured figures only."""
         named = list(_labelled(rows))
-        shown, sections = label_cells([line_cells for line_cells, _ in named])
+        shown, sections = make_label_cells([line_cells for line_cells, _ in named])
         cells, behind = [], []
         for (label, arguments), above in zip(named, shown, strict=True):
             row_cells = [column.cell_of(arguments, digits) for column in columns]
@@ -214,7 +224,7 @@ class Writer:
                 {
                     **dict(zip(labels, label, strict=True)),
                     "quantity": f"{column.group}, {column.title}" if column.group else column.title,
-                    **one.measured.record(),
+                    **one.measured.table_record(),
                 }
                 for column, one in zip(columns, row_cells, strict=True)
             ]
@@ -236,7 +246,7 @@ class Writer:
         title: str,
         labels: Sequence[str],
         rows: Rows,
-        parts: Mapping[str, Callable[..., Comparison | None]],
+        parts: Mapping[str, Callable[..., FigureComparison | None]],
         caption: str = "",
         decimals: int | None = None,
     ) -> None:
@@ -245,7 +255,7 @@ class Writer:
         `decimals`: the number of decimals in the whole table; None: each comparison has its own.
         """
         lines_ = [
-            Line(
+            ComparisonRow(
                 label,
                 {
                     part: cell if decimals is None else replace(cell, decimals=decimals)
@@ -255,7 +265,7 @@ class Writer:
             )
             for label, arguments in _labelled(rows)
         ]
-        self._comparisons += [cell for line in lines_ for cell in line.parts.values()]
+        self._comparisons += [cell for line in lines_ for cell in line.comparisons.values()]
         self.show(compared_table(name, title, labels, lines_, line(caption)))
 
     def statements(
@@ -274,7 +284,7 @@ class Writer:
         `shared`: number of columns on the left that print a repeated text once.
         """
         rows = [
-            [MeasuredCell(cell) if isinstance(cell, Measured) else cell for cell in row]
+            [MeasuredCell(cell) if isinstance(cell, Measurement) else cell for cell in row]
             for row in rows
         ]
         shown: list[tuple[Cell, ...]] = []
@@ -337,7 +347,8 @@ class Writer:
             name
             for name, values in curve_points.items()  # curves without any run are left out
             if any(
-                point.failed or any(run is not None for run in point.runs) for _, point in values
+                point.has_failed or any(run is not None for run in point.runs)
+                for _, point in values
             )
         ]
         rows = [
@@ -377,7 +388,7 @@ class Writer:
         name: str,
         title: str,
         x_title: str,
-        rows: Mapping[str, tuple[Measured, float | None]],
+        rows: Mapping[str, tuple[Measurement, float | None]],
         *,
         caption: str,
     ) -> None:
@@ -407,17 +418,19 @@ class Writer:
 
     def picture(
         self,
-        make: Callable[..., Chart | None],
+        make: Drawing,
         name: str,
         title: str,
         trace: Any,
         *,
         caption: str,
-        **options: Any,
     ) -> None:
-        """Adds a picture of one trace; nothing without a trace or without content."""
+        """Adds a picture of one trace; nothing without a trace or without content.
+
+        Options of `make` are bound with functools.partial, whose arguments mypy checks.
+        """
         if trace is not None:
-            self.show(drawn(make, name, trace, title=title, caption=line(caption), **options))
+            self.show(draw_if_possible(make, name, trace, title=title, caption=line(caption)))
 
     def schedule(
         self,
@@ -435,7 +448,7 @@ class Writer:
         """
         if trace is None:
             return
-        measured = measured_turns(trace)
+        measured = find_measured_slices(trace)
         rows = (
             measured
             if published is None
@@ -454,29 +467,32 @@ class Writer:
                 above = sections[-1]
                 sections[-1] = replace(above, sections=(*above.sections, made))
         counts = count_agreement(self._study.figures, self._comparisons)
-        if counted := agreement_counts.section(self._study.number, counts):
-            self.lead(headline(counts))
+        if counted := agreement_counts.agreement_section(self._study.number, counts):
+            self.lead(headline_text(counts))
             sections.insert(1, counted)
         charts = (e.name for *_, blocks in self._sections for e in blocks if isinstance(e, Chart))
-        trial = trials.of_study(self._study)
+        trial = trials.trial_of_study(self._study)
         return Page(
             f"study-{self._study.number}",
             self._title,
             self._lead,
             tuple(sections),
             picture=next(charts, ""),
-            trials={**trials_of_captions, **({trials.NAME: trial} if trial else {})},
+            trials={**trials_of_captions, **({trials.PAGE_TRIAL: trial} if trial else {})},
         )
 
     @property
     def _blocks(self) -> list[Block]:
+        """Returns the blocks of the current section."""
         return self._sections[-1][2]
 
     def _last(self) -> Text | None:
+        """Returns the last block if more text can be added to it; otherwise None."""
         last = self._blocks[-1] if self._blocks else None
         return last if isinstance(last, Text) and last.tone == "plain" else None
 
     def _add(self, markdown: str, between: str, tone: Literal["plain", "note"] = "plain") -> None:
+        """Adds Markdown to the last text, after the separator `between`, or begins a new text."""
         markdown = inspect.cleandoc(markdown)
         last = self._last()
         if not markdown:
@@ -487,11 +503,11 @@ class Writer:
             self._blocks[-1] = Text(last.markdown + between + markdown)
 
 
-def known(text: Callable[[], str]) -> str:
+def text_if_measured(text: Callable[[], str]) -> str:
     """Returns a text, or the reason if it needs a number that the runs do not have."""
     try:
         return text()
-    except NotMeasured as missing:
+    except NoMeasurement as missing:
         return _NOT_SHOWN.format(missing)
 
 
@@ -508,28 +524,32 @@ def value_of(figure: Figure | None) -> float:
 
 
 def _labelled(rows: Rows) -> Iterable[tuple[tuple[str, ...], tuple[Any, ...]]]:
+    """Yields for each row its labels, and the arguments of the functions that make its cells."""
     pairs = rows.items() if isinstance(rows, Mapping) else ((row, row) for row in rows)
     for label, arguments in pairs:
         yield tuple(map(str, _tuple(label))), _tuple(arguments)
 
 
 def _tuple(one_or_several: Any) -> tuple[Any, ...]:
+    """Returns a tuple, also of a single value."""
     return one_or_several if isinstance(one_or_several, tuple) else (one_or_several,)
 
 
 def _cell(statement: Statement) -> Cell:
+    """Returns the cell of a statement; an empty cell for None."""
     if isinstance(statement, MeasuredCell):
         return statement.cell()
     return (
         statement
         if isinstance(statement, Cell)
-        else Cell(NOTHING if statement is None else str(statement))
+        else Cell(NO_VALUE if statement is None else str(statement))
     )
 
 
 def _ideals(
     ideal: Callable[[int], float] | Mapping[str, Callable[[int], float]], points: Sequence[int]
 ) -> pl.DataFrame:
+    """Returns the data of ideal lines at these points, for a chart."""
     if isinstance(ideal, Mapping):
         return pl.concat(
             _ideals(ideal_curve, points).with_columns(series=pl.lit(name))

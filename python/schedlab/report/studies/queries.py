@@ -16,47 +16,55 @@ from typing import ClassVar
 
 import polars as pl
 
-from schedlab.analysis.comparison.statistics import ANYWHERE, Within, difference
+from schedlab.analysis.comparison.statistics import UNBOUNDED, ValueRange, difference
 from schedlab.base.display.markdown import code
-from schedlab.base.display.numbers import NOTHING, counted
+from schedlab.base.display.numbers import NO_VALUE, format_count
 from schedlab.machines import SIMULATOR
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.report.markup import OPEN, TRIAL
+from schedlab.report.markup import OPEN_TRIAL_TEXT, TRIAL_PREFIX
 from schedlab.report.model import Trial
-from schedlab.report.study_tables import Measured, Numbers, measure
-from schedlab.report.trials import of_setups
-from schedlab.report.wording import provenance
-from schedlab.runs.collection import Collection, Repeated, StoredRun
+from schedlab.report.study_tables import Measurement, NumbersByRun, measure_seeds
+from schedlab.report.trials import trial_of_setups
+from schedlab.report.wording import provenance_text
+from schedlab.runs.collection import Collection, ConfigurationRuns, StoredRun
 from schedlab.studies.costs import StudyCosts, costs_of
-from schedlab.studies.experiment import on_their_costs
-from schedlab.studies.experiments import OTHERS
+from schedlab.studies.experiment import name_with_study_costs
+from schedlab.studies.experiments import DEFAULT_POLICIES, EXPERIMENTS
 from schedlab.studies.figures import Figure, Source
 from schedlab.studies.planning import experiment_labels
 from schedlab.studies.study import Study
 from schedlab.trace import Trace, TraceError
 
 
-def of_rows(collection: Collection, rows: pl.DataFrame, value: pl.Expr) -> Numbers:
+def evaluate_per_run(collection: Collection, rows: pl.DataFrame, value: pl.Expr) -> NumbersByRun:
     """Evaluates an expression over the rows of each run. Runs with null are left out."""
     if rows.is_empty() or not set(value.meta.root_names()) <= set(rows.columns):
         return {}
-    values = rows.group_by("run", maintain_order=True).agg(value.alias("value")).drop_nulls()
-    return {collection.runs[number].folder: float(run_value) for number, run_value in values.rows()}
+    values = rows.group_by("run", maintain_order=True).agg(value.alias("value"))
+    return {
+        collection.runs[number].folder: float(run_value)
+        for number, run_value in values.rows()
+        if run_value is not None
+    }
 
 
-def combined(first: Measured, second: Measured, make: Callable[[float, float], float]) -> Measured:
+def combine_by_seed(
+    first: Measurement, second: Measurement, make: Callable[[float, float], float]
+) -> Measurement:
     """Combines two measurements seed by seed. The result is missing if either is missing."""
     for measured in (first, second):
         if measured.mean is None:
             return measured
     if len(first.values) != len(second.values):
-        return Measured((), NOTHING, "The two have different numbers of seeds.")
+        return Measurement((), NO_VALUE, "The two have different numbers of seeds.")
     pairs = zip(first.values, second.values, strict=True)
-    return Measured(tuple(make(*pair) for pair in pairs), within=ANYWHERE)
+    return Measurement(tuple(make(*pair) for pair in pairs), within=UNBOUNDED)
 
 
-def traces(repeated: Repeated | None, most: int | None = None) -> list[tuple[StoredRun, Trace]]:
-    """Returns the traces of the configuration's runs, at most `most`.
+def traces(
+    repeated: ConfigurationRuns | None, runs_max: int | None = None
+) -> list[tuple[StoredRun, Trace]]:
+    """Returns the traces of the configuration's runs, at most `runs_max`.
 
     Returns [] if a run failed or has no trace.
     """
@@ -64,7 +72,7 @@ def traces(repeated: Repeated | None, most: int | None = None) -> list[tuple[Sto
         return []
     if not all((run.folder / TRACE_FILE).is_file() for run in repeated.runs):
         return []
-    return [(run, run.trace()) for run in repeated.runs[:most]]
+    return [(run, run.trace()) for run in repeated.runs[:runs_max]]
 
 
 def number(value: object) -> float:
@@ -72,7 +80,7 @@ def number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def in_order(values: Mapping[str, Measured], falling: bool, paired: bool = True) -> str:
+def in_order(values: Mapping[str, Measurement], falling: bool, paired: bool = True) -> str:
     """Returns the order of the means, such as `A > B ≈ C`. The sign ≈ means equal, or not significantly different.
 
     `paired`: compares seed by seed, since a seed has the same effect under all policies.
@@ -91,7 +99,7 @@ LEAST_DIFFERENCE = 1e-4
 """Relative difference of means below which they are equal, even if no seed varies."""
 
 
-def _are_distinct(one: Measured, other: Measured, paired: bool) -> bool:
+def _are_distinct(one: Measurement, other: Measurement, paired: bool) -> bool:
     """Returns True if the two differ significantly. Single runs are never distinct."""
     if paired and len(one.values) != len(other.values):
         return False
@@ -101,7 +109,7 @@ def _are_distinct(one: Measured, other: Measured, paired: bool) -> bool:
     return change.low > 0 or change.high < 0
 
 
-POSITIVE: Within = (0, float("inf"))
+POSITIVE: ValueRange = (0, float("inf"))
 
 
 def first(column: str) -> pl.Expr:
@@ -114,7 +122,7 @@ def in_ticks(time: pl.Expr) -> pl.Expr:
     return time / first("tick_ns")
 
 
-_NAMED = 6
+_NAMED_MAX = 6
 """Maximum number of experiments that a command names."""
 _UNLIMITED = 1_000_000_000
 """Number of parts of a tick, so that costs below a tick become fractions."""
@@ -130,7 +138,7 @@ class Queries:
     """Default number of CPUs of the study's experiments; 0 for any number."""
     schedulers: ClassVar[Mapping[str, str]] = {}
     """The study's names of schedulers, and the corresponding presets."""
-    shipped: tuple[str, ...] = OTHERS
+    built_in: tuple[str, ...] = DEFAULT_POLICIES
     """The built-in policies with default tunables."""
 
     def __init__(self, study: Study, collection: Collection) -> None:
@@ -161,29 +169,33 @@ class Queries:
         table = pl.read_csv(self.study.folder / f"{name}.csv", infer_schema=False)
         return table.with_columns(pl.all().fill_null("")).rows()
 
-    def gave_a_constant(self, figure: Figure | None) -> bool:
+    def determined_a_cost(self, figure: Figure | None) -> bool:
         """True if a study cost was derived from this published figure.
 
         The measured figure then agrees by definition.
         """
-        return figure is not None and self._costs.gave(figure.place, figure.row, figure.column)
+        return figure is not None and self._costs.is_calibrated(
+            figure.place, figure.row, figure.column
+        )
 
     # --- runs
 
-    def on_their_costs(self, experiment: str) -> str:
+    def experiment_with_study_costs(self, experiment: str) -> str:
         """Returns the experiment that repeats another with the study costs."""
-        return on_their_costs(experiment)
+        return name_with_study_costs(experiment)
 
-    def longer(self, operation: str, policy: str, count: int = 1) -> float:
+    def extra_ticks(self, operation: str, policy: str, count: int = 1) -> float:
         """Returns how many ticks longer an operation takes with the study costs."""
         full_name = self.schedulers.get(policy, policy)
-        return dict(self._costs.of(full_name, count, _UNLIMITED)).get(operation, 0) / _UNLIMITED
+        return (
+            dict(self._costs.delays_of(full_name, count, _UNLIMITED)).get(operation, 0) / _UNLIMITED
+        )
 
     @cached_property
     def _costs(self) -> StudyCosts:
         return costs_of(self.study.number)
 
-    def setup(self, experiment: str, policy: str, cpus: int = 0) -> Repeated | None:
+    def setup(self, experiment: str, policy: str, cpus: int = 0) -> ConfigurationRuns | None:
         """Returns all seeds of an experiment under a policy, or None if it was not run."""
         full_name = self.schedulers.get(policy, policy)
         return self.collection.one(experiment, full_name, cpus or self.cpus or None)
@@ -206,6 +218,10 @@ class Queries:
             return self.setup(experiment, policy, cpus) is not None
         return bool(self.collection.select(experiment=experiment))
 
+    def policies_of(self, experiment: str) -> tuple[str, ...]:
+        """Returns the study's policies of an experiment."""
+        return EXPERIMENTS[experiment].study_policies
+
     def all_simulated(self) -> bool:
         """True if only the simulator ran this study's experiments."""
         simulated = (
@@ -213,10 +229,10 @@ class Queries:
         )
         return all(setup.machine == SIMULATOR for setup in simulated)
 
-    def shipped_run(self, experiments: Iterable[str] | str) -> list[str]:
+    def built_in_policies_run(self, experiments: Iterable[str] | str) -> list[str]:
         """Returns the default built-in policies that ran any of the experiments."""
-        names = _several(experiments)
-        return [policy for policy in self.shipped if any(self.ran(name, policy) for name in names)]
+        names = _as_tuple(experiments)
+        return [policy for policy in self.built_in if any(self.ran(name, policy) for name in names)]
 
     def failures(self) -> str:
         """Returns a sentence if runs of this study failed; otherwise ""."""
@@ -226,7 +242,7 @@ class Queries:
         if not failed:
             return ""
         return (
-            f"**{failed} of its {counted(len(runs), 'run')} failed**: their cells show the failure"
+            f"**{failed} of its {format_count(len(runs), 'run')} failed**: their cells show the failure"
             " instead of a mean."
         )
 
@@ -235,34 +251,36 @@ class Queries:
 
         `policies`: only runs under these policies; None: under any policy.
         """
-        experiment_names, whose = set(_several(experiments)), set(policies)
+        experiment_names, whose = set(_as_tuple(experiments)), set(policies)
         setups = [
             repeated
             for setup, repeated in self.collection.repeated.items()
             if setup.experiment in experiment_names and (not whose or setup.policy in whose)
         ]
-        return f"{provenance(setups, brackets=False)} {self._repeat(setups)}" if setups else ""
+        return f"{provenance_text(setups, brackets=False)} {self._repeat(setups)}" if setups else ""
 
     @cached_property
     def trials(self) -> dict[str, Trial]:
         """Returns the trials that captions link to, by the experiment's name."""
         return {}
 
-    def _repeat(self, setups: Sequence[Repeated]) -> str:
+    def _repeat(self, setups: Sequence[ConfigurationRuns]) -> str:
         """Returns the command that repeats these runs, and a link that
         opens one of them in the page.
         """
         names = list(dict.fromkeys(setup.setup.experiment for setup in setups))
         if not set(names) <= set(experiment_labels()):
             return ""
-        most = f"study-{self.study.number}"
-        command = code(f"./schedlab reproduce {' '.join(names) if len(names) <= _NAMED else most}")
+        runs_max = f"study-{self.study.number}"
+        command = code(
+            f"./schedlab reproduce {' '.join(names) if len(names) <= _NAMED_MAX else runs_max}"
+        )
         first = names[0]
         if first not in self.trials:
             first_setups = [setup for setup in setups if setup.setup.experiment == first]
-            if trial := of_setups(first_setups):
+            if trial := trial_of_setups(first_setups):
                 self.trials[first] = trial
-        link = f" [{OPEN}]({TRIAL}{first})." if first in self.trials else ""
+        link = f" [{OPEN_TRIAL_TEXT}]({TRIAL_PREFIX}{first})." if first in self.trials else ""
         return f"Repeat: {command}.{link}"
 
     def tick_lengths(self, experiments: Iterable[str]) -> list[str]:
@@ -271,13 +289,11 @@ class Queries:
         lengths = {s.tick_ns for s in self.collection.repeated if s.experiment in names}
         return [f"{length / 1e6:g} ms" for length in sorted(lengths)]
 
-    def summary(
-        self, experiment: str, policy: str, column: str, factor: float = 1, cpus: int = 0
-    ) -> Measured:
+    def summary(self, experiment: str, policy: str, column: str, factor: float = 1) -> Measurement:
         """Returns a column of the runs' summary, multiplied by the factor."""
-        return self.of(experiment, policy, first(column) * factor, cpus=cpus)
+        return self.of(experiment, policy, first(column) * factor)
 
-    def ticks(self, experiment: str, policy: str, column: str, cpus: int = 0) -> Measured:
+    def ticks(self, experiment: str, policy: str, column: str, cpus: int = 0) -> Measurement:
         """Returns a time of the runs' summary, in ticks."""
         return self.of(experiment, policy, in_ticks(first(column)), cpus=cpus)
 
@@ -287,33 +303,34 @@ class Queries:
         policy: str,
         value: pl.Expr,
         rows: pl.DataFrame | None = None,
-        within: Within = POSITIVE,
+        within: ValueRange = POSITIVE,
         cpus: int = 0,
-    ) -> Measured:
+    ) -> Measurement:
         """Evaluates an expression over the rows of each run, by default those of its summary."""
         setup = self.setup(experiment, policy, cpus)
         if setup is None:
-            return measure(None, {}, within)
-        if rows is None:
-            setups = self._succeeded_of(experiment)
-        else:
-            setups = rows.filter(pl.col("experiment") == experiment) if len(rows) else rows
-        return measure(setup, of_rows(self.collection, setups, value), within)
+            return measure_seeds(None, {}, within)
+        numbers = self._numbers(experiment, value, self._succeeded if rows is None else rows)
+        return measure_seeds(setup, numbers, within)
+
+    def _numbers(self, experiment: str, value: pl.Expr, rows: pl.DataFrame) -> NumbersByRun:
+        """Evaluates an expression over these rows of an experiment, once for all its configurations."""
+        key = (id(rows), experiment, value.meta.serialize())
+        if key not in self._evaluated:
+            experiment_rows = rows.filter(pl.col("experiment") == experiment) if len(rows) else rows
+            numbers = evaluate_per_run(self.collection, experiment_rows, value)
+            self._evaluated[key] = rows, numbers  # the rows are kept, so that their id stays theirs
+        return self._evaluated[key][1]
+
+    @cached_property
+    def _evaluated(self) -> dict[tuple[int, str, bytes], tuple[pl.DataFrame, NumbersByRun]]:
+        """A cache of numbers: a page asks for those of each policy and number of CPUs."""
+        return {}
 
     @cached_property
     def _succeeded(self) -> pl.DataFrame:
         """The summary of successful runs."""
         return self.collection.summary.filter(pl.col("status") == "success")
-
-    def _succeeded_of(self, experiment: str) -> pl.DataFrame:
-        """Returns the summary of an experiment's successful runs."""
-        key = ("succeeded", experiment)
-        if key not in self._filtered:
-            rows = self._succeeded
-            self._filtered[key] = (
-                rows.filter(pl.col("experiment") == experiment) if len(rows) else rows
-            )
-        return self._filtered[key]
 
     @cached_property
     def _filtered(self) -> dict[tuple[str, ...], pl.DataFrame]:
@@ -349,23 +366,23 @@ class Queries:
             )
         return self._filtered[name,]
 
-    def _printed_as(self, name: str) -> pl.DataFrame:
+    def _values_reported_as(self, name: str) -> pl.DataFrame:
         """Returns the values that programs of all runs reported under a name, as `value`."""
         return self._only("values", "name", name)
 
     # --- derived numbers
 
-    def ratio(self, above: Measured, below: Measured) -> Measured:
+    def ratio(self, above: Measurement, below: Measurement) -> Measurement:
         """Returns the ratio, seed by seed."""
-        return combined(above, below, lambda one, other: one / other)
+        return combine_by_seed(above, below, lambda one, other: one / other)
 
-    def gain(self, more: Measured, less: Measured) -> Measured:
+    def gain(self, more: Measurement, less: Measurement) -> Measurement:
         """Returns by how many percent the first exceeds the second, seed by seed."""
-        return combined(more, less, lambda one, other: (one / other - 1) * 100)
+        return combine_by_seed(more, less, lambda one, other: (one / other - 1) * 100)
 
     def order(
-        self, values: Mapping[str, Measured], falling: bool = False, paired: bool = True
-    ) -> str | Measured:
+        self, values: Mapping[str, Measurement], falling: bool = False, paired: bool = True
+    ) -> str | Measurement:
         """Returns `A > B ≈ C` as `in_order` does, or the first missing measurement.
 
         `paired`: compares seed by seed.
@@ -373,7 +390,7 @@ class Queries:
         missing = (measured for measured in values.values() if measured.mean is None)
         return next(missing, None) or in_order(values, falling, paired)
 
-    def order_printed(self, values: Mapping[str, Figure], falling: bool = False) -> str:
+    def order_of_published(self, values: Mapping[str, Figure], falling: bool = False) -> str:
         """Returns the order of published figures, such as `A > B = C`."""
         names = sorted(values, key=lambda name: values[name].value, reverse=falling)
         text = names[0]
@@ -383,5 +400,6 @@ class Queries:
         return text
 
 
-def _several(experiments: Iterable[str] | str) -> list[str]:
+def _as_tuple(experiments: Iterable[str] | str) -> list[str]:
+    """Returns a tuple of experiments, also of a single one."""
     return [experiments] if isinstance(experiments, str) else list(experiments)

@@ -10,37 +10,41 @@ from typing import ClassVar, Literal
 
 import polars as pl
 
-from schedlab.base.display.numbers import NOTHING
+from schedlab.analysis.comparison.statistics import UNBOUNDED
+from schedlab.base.display.numbers import NO_VALUE
 from schedlab.report.studies.lottery import SHIPPED, THESIS, LotteryQueries
+from schedlab.report.studies.queries import in_ticks
 from schedlab.report.studies.timing import NEAR, SLEEPERS, Suite, TimingQueries, Why
-from schedlab.report.study_tables import Measured
-from schedlab.report.wording import cpus as cpus_text
-from schedlab.studies.experiment import without_cost
+from schedlab.report.study_tables import Measurement
+from schedlab.report.wording import cpus_text as cpus_text
+from schedlab.studies.experiment import name_without_cost
 from schedlab.studies.experiments import (
     ALL_CPUS,
-    BURSTS_DELETED,
-    BY_PASSES,
-    BY_TEXT,
+    BALANCED_PRIORITY,
+    DEFAULT_POLICIES,
     EXPERIMENTS,
-    OTHERS,
+    IO_WITHOUT_BURSTS,
+    MIXED_EQUAL,
+    PRIORITY_AS_CODED,
+    PRIORITY_AS_DESCRIBED,
     TIMING_TESTS,
 )
 from schedlab.studies.figures import Figure, Source
 from schedlab.studies.ideal_times import TIMING_TESTS as WORK
 
-_IN_A_ROW = "s1-priority-suite"
+_SEQUENCE_EXPERIMENT = "s1-priority-suite"
 """The experiment that runs all tests in sequence, as the study did."""
-_COMPUTING = ("cpu-heavy", "starvation")
-_IN_TURN = "switch"
+_COMPUTING_TESTS = ("cpu-heavy", "starvation")
+_SWITCHING_TEST = "switch"
 """The test whose parent waits for each task before it starts the next."""
-_SETTING = ("io-bound", "mixed", "starvation")
+_PRIORITY_SETTING_TESTS = ("io-bound", "mixed", "starvation")
 """The tests of `prioritytest` whose tasks each set a priority."""
-_MORE_THAN_ITS_PART = 1.1
-_NOTABLE = 0.05
+_IMBALANCE_RATIO = 1.1
+_NOTABLE_FRACTION = 0.05
 """Relative change of a time above which it is reported."""
-_PARENT_STARVES = "starvation"
+_STARVING_PARENT_TEST = "starvation"
 """The test whose parent starts few tasks that compute for a long time."""
-WhyTime = Literal[Why, "sleepers_wait_first", "not_the_same_work", "stays"]
+WhyTime = Literal[Why, "sleepers_wait_first", "sleeper_stays", "not_the_same_work", "stays"]
 
 
 class Queries(TimingQueries, LotteryQueries):
@@ -48,7 +52,7 @@ class Queries(TimingQueries, LotteryQueries):
 
     suites: ClassVar = {
         "timing": Suite("timing", "table 1", "rr:table-scan", 1),
-        "priority": Suite("priority", "table 2", BY_PASSES, 2),
+        "priority": Suite("priority", "table 2", PRIORITY_AS_CODED, 2),
     }
     policies: ClassVar = {name: suite.policy for name, suite in suites.items()}
     rows: ClassVar = TIMING_TESTS
@@ -56,20 +60,22 @@ class Queries(TimingQueries, LotteryQueries):
     """The study's programs report a constant for Mixed Load."""
     other_work: ClassVar = frozenset({("priority", "io-bound")})
     """The study's compiler deletes the bursts of this test."""
-    figures_on = ALL_CPUS
     lotteries_run = (THESIS, SHIPPED)
-    in_a_row_name = _IN_A_ROW
-    agings = (BY_PASSES, BY_TEXT)
-    bursts_deleted = BURSTS_DELETED
-    proposed = (BY_PASSES, "priority", "priority:proposed", "hybrid")
+    in_a_row_name = _SEQUENCE_EXPERIMENT
+    agings = (PRIORITY_AS_CODED, PRIORITY_AS_DESCRIBED)
+    bursts_deleted = IO_WITHOUT_BURSTS
+    proposed = (PRIORITY_AS_CODED, "priority", "priority:proposed", "hybrid")
     """The study's priorities, the built-in ones, and the proposals of section 8."""
-    notable_percent = 100 * _NOTABLE
+    notable_percent = 100 * _NOTABLE_FRACTION
     networks: ClassVar = {"s1-network": 1, "s1-network-2": 2}
     """Experiments of section 9, and their numbers of CPUs."""
+    real_time = "s1-real-time"
+    """The experiment with tasks that have deadlines."""
 
-    def policies_of(self, experiment: str) -> tuple[str, ...]:
-        """Returns the study's policies of an experiment."""
-        return EXPERIMENTS[experiment].study_policies
+    def missed(self, task: str, policy: str) -> Measurement:
+        """Returns the share of a task's deadlines that it misses, in percent."""
+        value = pl.col("miss_share").first() * 100
+        return self.of(self.real_time, policy, value, self._group(task), within=UNBOUNDED)
 
     def of_group(self, name: str) -> pl.DataFrame:
         """Returns the rows of a group of tasks, of all runs."""
@@ -94,14 +100,16 @@ class Queries(TimingQueries, LotteryQueries):
         values = [printed.value for n in self.counts if (printed := self.printed(suite, test, n))]
         return [min(values), max(values)]
 
-    def picks(self, suite: str, test: str, count: int, with_study_costs: bool = False) -> Measured:
+    def picks(
+        self, suite: str, test: str, count: int, with_study_costs: bool = False
+    ) -> Measurement:
         """Returns the number of picks, including those of the task that ran
         before, as the study's kernel counts.
 
         For priority tests in sequence, the programs report the same count of schedlab's kernel.
         """
         if suite == "priority" and with_study_costs:
-            return self.in_a_row(test, count, "switches", with_study_costs=True)
+            return self.in_sequence(test, count, "switches", with_study_costs=True)
         value, rows = pl.col("selections").sum(), self.collection.processes
         return self._of(value, suite, test, count, rows=rows, with_study_costs=with_study_costs)
 
@@ -111,19 +119,19 @@ class Queries(TimingQueries, LotteryQueries):
         For table 2, this is the sequence of all tests.
         """
         if suite == "priority":
-            return self.on_their_costs(_IN_A_ROW)
+            return self.experiment_with_study_costs(_SEQUENCE_EXPERIMENT)
         return self.experiment(suite, test, with_study_costs=True)
 
-    def picks_without(self, habit: str, suite: str, test: str, count: int) -> Measured:
+    def picks_without(self, habit: str, suite: str, test: str, count: int) -> Measurement:
         """Returns the number of picks with the study costs, without one of the habits of the study's kernel."""
         if suite == "priority":
-            name = without_cost(self.on_their_costs(_IN_A_ROW), habit)
-            return self.in_a_row(test, count, "switches", experiment=name)
-        name = without_cost(self.experiment(suite, test, True), habit)
+            name = name_without_cost(self.experiment_with_study_costs(_SEQUENCE_EXPERIMENT), habit)
+            return self.in_sequence(test, count, "switches", experiment=name)
+        name = name_without_cost(self.experiment(suite, test, True), habit)
         value, rows = pl.col("selections").sum(), self.collection.processes
         return self.of(name, self.policies[suite], value, rows, cpus=count)
 
-    def _parents_picks(self, suite: str, test: str) -> Measured:
+    def _parents_picks(self, suite: str, test: str) -> Measurement:
         """Returns the picks of the program that starts the tasks."""
         parent_picks = pl.col("selections").filter(pl.col("role") == "root").sum()
         return self._of(parent_picks, suite, test, 1, rows=self.collection.processes)
@@ -134,12 +142,14 @@ class Queries(TimingQueries, LotteryQueries):
         """
         off_ideal = self.off_ideal(suite, test, count, until_all_ended)
         if until_all_ended:
-            return "sleepers_wait_first" if off_ideal and self.waits_of_sleepers(suite) else ""
+            if not off_ideal or not self.waits_of_sleepers(suite):
+                return ""
+            return "sleepers_wait_first" if count == 1 else "sleeper_stays"
         if test == SLEEPERS:
             return "constant"
         if (suite, test) in self.other_work:
             return "not_the_same_work"
-        if off_ideal and self.staying(suite, test):
+        if off_ideal and self.imbalances(suite, test):
             return "stays"
         return ""
 
@@ -152,16 +162,45 @@ class Queries(TimingQueries, LotteryQueries):
             SimpleNamespace(ticks=wait, count=n) for n, wait in waits.items() if wait and wait >= 1
         ]
 
-    def staying(self, suite: str, test: str) -> list[SimpleNamespace]:
-        """Returns the numbers of CPUs where no task migrates and the
-        busiest CPU exceeds its share.
+    def shorter_than_sleep(self, suite: str) -> list[SimpleNamespace]:
+        """Returns the shortest turnarounds of Mixed Load's computing tasks that end before its sleepers,
+        in ticks, with the CPUs.
+
+        A sleep can be up to a tick shorter than 50 ticks.
+        """
+        rows, shorter = self._processes("group", "mix-cpu"), []
+        least = in_ticks(pl.col("turnaround_ns").min())
+        for count in self.counts:
+            mean = self._of(least, suite, SLEEPERS, count, rows=rows).mean
+            if mean is not None and mean < self.ideal(suite, SLEEPERS, count) - 1:
+                shorter.append(SimpleNamespace(ticks=mean, count=count))
+        return shorter
+
+    def equal_mixed(self) -> Measurement:
+        """Returns how long Mixed Load takes on one CPU if all tasks have the same priority."""
+        return self.ticks(MIXED_EQUAL, PRIORITY_AS_CODED, "completion_ns", 1)
+
+    def balanced_times(self, test: str) -> list[SimpleNamespace]:
+        """Returns the times with and without balancing where they differ, with the CPUs."""
+        times = []
+        for count in ALL_CPUS[1:]:
+            balanced = self.completion("priority", test, count, BALANCED_PRIORITY).mean
+            stays = self.completion("priority", test, count).mean
+            if balanced and stays and stays > _IMBALANCE_RATIO * balanced:
+                times.append(SimpleNamespace(count=count, balanced=balanced, stays=stays))
+        return times
+
+    def imbalances(self, suite: str, test: str) -> list[SimpleNamespace]:
+        """Returns the numbers of CPUs where no task migrates, the busiest CPU exceeds its share, and
+        balancing makes the test faster.
         """
         stays = []
-        for count in ALL_CPUS[1:] if suite == "priority" and test in _COMPUTING else ():
+        differ = {time.count for time in self.balanced_times(test)}
+        for count in sorted(differ) if suite == "priority" and test in _COMPUTING_TESTS else ():
             busiest = self.busiest(suite, test, count).mean
             ideal = self.ideal(suite, test, count, True)
             moved = self.number("migrations", suite, test, count).mean
-            if busiest and moved == 0 and busiest > _MORE_THAN_ITS_PART * ideal:
+            if busiest and moved == 0 and busiest > _IMBALANCE_RATIO * ideal:
                 stays.append(SimpleNamespace(busiest=busiest, count=count, ideal=ideal))
         return stays
 
@@ -176,15 +215,19 @@ class Queries(TimingQueries, LotteryQueries):
         ]
         return max(known, key=lambda stay: stay.ticks / stay.ideal, default=None)
 
-    def turnarounds(self, policies: Sequence[str]) -> SimpleNamespace | None:
-        """Returns turnarounds of priorities 0 and 5 in I/O-bound, on the
+    def turnarounds(self, policies: Sequence[str], cpus: int = 0) -> SimpleNamespace | None:
+        """Returns turnarounds of priorities 0 and 5 in I/O-bound, by default on the
         CPUs that most policies ran on.
         """
-        by_count = {count: list(self._turnarounds(policies, count)) for count in self.counts}
+        counts = [cpus] if cpus else self.counts
+        by_count = {count: list(self._turnarounds(policies, count)) for count in counts}
         count = max(by_count, key=lambda name: len(by_count[name]))
         return SimpleNamespace(count=count, of=by_count[count]) if by_count[count] else None
 
     def _turnarounds(self, policies: Sequence[str], count: int) -> list[SimpleNamespace]:
+        """Returns the mean turnarounds of priorities 0 and 5 in ticks under each policy, on `count`
+        CPUs.
+        """
         turnarounds = []
         for policy in policies:
             zero, five = (
@@ -204,7 +247,7 @@ class Queries(TimingQueries, LotteryQueries):
         count: int,
         until_all_ended: bool = False,
         with_study_costs: bool = False,
-    ) -> Measured:
+    ) -> Measurement:
         """Returns the time that the study reports.
 
         With the study costs, priority tests run in sequence.
@@ -212,17 +255,17 @@ class Queries(TimingQueries, LotteryQueries):
         if suite != "priority" or not with_study_costs:
             return super().reported_time(suite, test, count, until_all_ended, with_study_costs)
         name = "ticks" if self._reports_sleepers(suite, test, until_all_ended) else "complete"
-        return self.in_a_row(test, count, name, with_study_costs=True)
+        return self.in_sequence(test, count, name, with_study_costs=True)
 
-    def in_a_row(
+    def in_sequence(
         self,
         test: str,
         count: int,
         name: str = "ticks",
-        policy: str = BY_PASSES,
+        policy: str = PRIORITY_AS_CODED,
         with_study_costs: bool = False,
         experiment: str = "",
-    ) -> Measured:
+    ) -> Measurement:
         """Returns a value that the sequence of all seven tests reports for
         a test: `ticks`, or `complete`.
 
@@ -233,17 +276,25 @@ class Queries(TimingQueries, LotteryQueries):
             in_test = (pl.col("test") == 1 + self.tests.index(test)) & (pl.col("name") == name)
             rows = rows.filter(in_test)
         value = pl.col("value").mean()
-        repeated = self.on_their_costs(_IN_A_ROW) if with_study_costs else _IN_A_ROW
+        repeated = (
+            self.experiment_with_study_costs(_SEQUENCE_EXPERIMENT)
+            if with_study_costs
+            else _SEQUENCE_EXPERIMENT
+        )
         return self.of(experiment or repeated, policy, value, rows, cpus=count)
 
-    def without_bursts(self, count: int, with_study_costs: bool = False) -> Measured:
+    def without_bursts(self, count: int, with_study_costs: bool = False) -> Measurement:
         """Returns the time of I/O-bound alone, without the bursts
         that the study's compiler deletes.
         """
-        name = self.on_their_costs(BURSTS_DELETED) if with_study_costs else BURSTS_DELETED
-        return self.ticks(name, BY_PASSES, "completion_ns", count)
+        name = (
+            self.experiment_with_study_costs(IO_WITHOUT_BURSTS)
+            if with_study_costs
+            else IO_WITHOUT_BURSTS
+        )
+        return self.ticks(name, PRIORITY_AS_CODED, "completion_ns", count)
 
-    def off_by_aging(self, policy: str, in_a_row: bool, count: int) -> Measured:
+    def off_by_aging(self, policy: str, in_a_row: bool, count: int) -> Measurement:
         """Returns the mean difference of table 2's times from the published ones, in percent.
 
         The runs have the study costs and one of the two ways of aging.
@@ -254,42 +305,51 @@ class Queries(TimingQueries, LotteryQueries):
             if theirs is None or ("priority", test) in self.not_counted:
                 continue
             ours = (
-                self.in_a_row(test, count, "complete", policy, with_study_costs=True)
+                self.in_sequence(test, count, "complete", policy, with_study_costs=True)
                 if in_a_row
                 else self.completion("priority", test, count, policy, with_study_costs=True)
             )
             if ours.mean is None:
                 return ours
             off.append(100 * abs(ours.mean / theirs.value - 1))
-        return Measured((fmean(off),))
+        return Measurement((fmean(off),))
 
     def why_off_on_their_costs(self, suite: str, test: str, count: int) -> str:
         """Returns the note on a time that differs even with the study costs; otherwise ""."""
-        starves = (suite, test) == ("priority", _PARENT_STARVES)
+        starves = (suite, test) == ("priority", _STARVING_PARENT_TEST)
         return "parent_starves" if starves and self.off_study(suite, test, count, True) else ""
 
-    def by_itself(self, test: str, name: str) -> Measured:
+    def run_alone(self, test: str, name: str) -> Measurement:
         """Returns a reported value of a test that runs alone on one CPU."""
-        return self._of(pl.col("value").mean(), "priority", test, 1, rows=self._printed_as(name))
+        return self._of(
+            pl.col("value").mean(), "priority", test, 1, rows=self._values_reported_as(name)
+        )
 
     # --- sources of the context switches, on one CPU
 
-    def account(self, whose: str, part: str, suite: str, test: str) -> Measured:
+    def switch_account(self, whose: str, part: str, suite: str, test: str) -> Measurement:
         """Returns a part of the account of context switches, measured or published.
 
         `part`: `events` and `ticks` with one pick each, their `sum`, or the `counted` switches.
         """
-        result = self._account(whose, suite, test)
-        return Measured((result[part],)) if result else Measured((), NOTHING)
+        result = self._switch_account(whose, suite, test)
+        return Measurement((result[part],)) if result else Measurement((), NO_VALUE)
 
-    def _account(self, whose: str, suite: str, test: str) -> dict[str, float] | None:
-        made = self._theirs(suite, test) if whose == "published" else self._ours(suite, test)
+    def _switch_account(self, whose: str, suite: str, test: str) -> dict[str, float] | None:
+        """Returns the account of a test's context switches, published or measured; None if it is
+        not known.
+        """
+        made = (
+            self._published_switch_sources(suite, test)
+            if whose == "published"
+            else self._measured_switch_sources(suite, test)
+        )
         if any(value is None for value in made):
             return None
         events, ticks, counted = (value or 0.0 for value in made)
         return {"events": events, "ticks": ticks, "sum": events + ticks, "counted": counted}
 
-    def _theirs(self, suite: str, test: str) -> tuple[float | None, ...]:
+    def _published_switch_sources(self, suite: str, test: str) -> tuple[float | None, ...]:
         """Returns the study's events, ticks and counted switches; (None,) if unknown.
 
         Events are each start, the parent's waits for tasks, and one pick per tick of a sleep, since
@@ -305,11 +365,11 @@ class Queries(TimingQueries, LotteryQueries):
         if test == SLEEPERS or not ticks or not counted or processes is None or sleeps is None:
             return (None,)
         (work,) = (w for w in WORK[self.suites[suite].tests_of] if w.row == self.rows[test])
-        parent = processes if test == _IN_TURN else 0
-        slept = sleeps * (work.sleeping or work.pause)
+        parent = processes if test == _SWITCHING_TEST else 0
+        slept = sleeps * (work.sleep_ticks or work.pause_ticks)
         return processes + parent + slept, ticks.value, counted.value
 
-    def _ours(self, suite: str, test: str) -> tuple[float | None, ...]:
+    def _measured_switch_sources(self, suite: str, test: str) -> tuple[float | None, ...]:
         """Returns the measured events, busy ticks and counted picks; (None,) if unknown.
 
         Events are starts, wake-ups, picks of the parent, and each change of a priority, after which
@@ -329,28 +389,32 @@ class Queries(TimingQueries, LotteryQueries):
         if None in means:
             return (None,)
         processes, wakeups, ticks, idle, parent, counted = (mean or 0.0 for mean in means)
-        set_by = processes if suite == "priority" and test in _SETTING else 0
+        set_by = processes if suite == "priority" and test in _PRIORITY_SETTING_TESTS else 0
         return processes + wakeups + parent + set_by, ticks - idle, counted
 
-    def _accounts(self, whose: str) -> list[dict[str, float]]:
+    def _switch_accounts(self, whose: str) -> list[dict[str, float]]:
+        """Returns the accounts of all tests with known sources of context switches."""
         pairs = ((suite, test) for suite in self.suites for test in self.tests)
-        return [accounts for pair in pairs if (accounts := self._account(whose, *pair))]
+        return [accounts for pair in pairs if (accounts := self._switch_account(whose, *pair))]
 
-    def accounted(self, whose: str) -> int:
+    def accounted_tests(self, whose: str) -> int:
         """Returns the number of tests with known sources of context switches."""
-        return len(self._accounts(whose))
+        return len(self._switch_accounts(whose))
 
-    def accounted_well(self, whose: str) -> int:
-        """Returns the number of tests with known sources where the sum is near the count."""
+    def well_accounted_tests(self, whose: str) -> int:
+        """Returns the number of tests whose known sources of context switches add up to about the count."""
         return sum(
             abs(account["sum"] - account["counted"]) <= NEAR * account["counted"]
-            for account in self._accounts(whose)
+            for account in self._switch_accounts(whose)
         )
 
     # --- runs
 
     def tick_texts(self, of_program: bool = False) -> list[str]:
-        """Returns tick lengths in the runs of the study's lottery program, or in all other runs."""
+        """Returns the tick lengths of the runs of the study's own lottery program.
+
+        If not `of_program`: of all other runs of this study.
+        """
         programs = {
             self.original(test, costs) for test in self.lotteries for costs in (False, True)
         }
@@ -381,10 +445,10 @@ class Queries(TimingQueries, LotteryQueries):
 
     def policies_run(self, experiment: str) -> list[str]:
         """Returns the study's policies, then the built-in ones, that ran on any number of CPUs."""
-        names = dict.fromkeys((*EXPERIMENTS[experiment].study_policies, *OTHERS))
+        names = dict.fromkeys((*EXPERIMENTS[experiment].study_policies, *DEFAULT_POLICIES))
         return [name for name in names if any(self.ran(experiment, name, n) for n in self.counts)]
 
-    def another_ran(self, test: str, count: int) -> bool:
+    def other_policy_ran(self, test: str, count: int) -> bool:
         """True if a priority test ran under a policy other than the study's."""
         experiment = self.experiment("priority", test)
         return any(self.ran(experiment, name, count) for name in self.proposed[1:])
@@ -411,15 +475,15 @@ class Queries(TimingQueries, LotteryQueries):
         all_changes.sort(key=lambda change: change.part)
         return SimpleNamespace(
             setups=len(all_changes),
-            shorter=[change for change in all_changes if change.part < -_NOTABLE],
-            longer=[change for change in reversed(all_changes) if change.part > _NOTABLE],
+            shorter=[change for change in all_changes if change.part < -_NOTABLE_FRACTION],
+            longer=[change for change in reversed(all_changes) if change.part > _NOTABLE_FRACTION],
         )
 
-    def shares_off_printed(self) -> Measured:
+    def shares_off_printed(self) -> Measurement:
         """Returns the mean difference of measured and published shares on one CPU, in points."""
         differences = [self.off_printed_shares(test, 1) for test in self.lotteries]
         missing = next((difference for difference in differences if difference.mean is None), None)
-        return missing or Measured((fmean(difference.mean or 0 for difference in differences),))
+        return missing or Measurement((fmean(difference.mean or 0 for difference in differences),))
 
     def both_lotteries(self, count: int) -> SimpleNamespace | None:
         """Returns the mean distance from the ideal of the study's and

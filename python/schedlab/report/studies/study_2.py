@@ -7,8 +7,9 @@ from types import SimpleNamespace
 from typing import ClassVar
 
 from schedlab.report.studies.timing import Suite, TimingQueries
-from schedlab.report.study_tables import Measured
-from schedlab.studies.experiment import without_cost
+from schedlab.report.study_tables import Measurement
+from schedlab.studies.experiment import name_without_cost
+from schedlab.studies.experiments import MIXED_SWAPPED
 from schedlab.studies.figures import Figure
 
 _UNCHANGED = ("cpu-heavy", "io-bound", "short", "starvation")
@@ -22,7 +23,6 @@ class Queries(TimingQueries):
 
     Its 44 ticks of CPU-heavy are close to the 46 of study 1 on two CPUs.
     """
-    figures_on = (cpus,)
     suites: ClassVar = {
         "before": Suite("timing", "section 3", "rr:table-scan", reports_sleepers=False),
         "after": Suite("priority", "section 5", "priority aging_interval=0"),
@@ -36,6 +36,7 @@ class Queries(TimingQueries):
         "short": "Short tasks",
         "starvation": "Starvation check",
     }
+    exchanged = MIXED_SWAPPED
     lists: ClassVar = {"before": "before (section 3), ticks", "after": "after (section 5), ticks"}
 
     def printed(self, suite: str, test: str, count: int = cpus) -> Figure | None:
@@ -50,17 +51,31 @@ class Queries(TimingQueries):
         """
         return self.figure("section 5.1", self.rows["mixed"], "first runs")
 
-    def completion_with_exec(self, slow: bool) -> Measured:
+    def exchanged_mixed(self) -> Measurement:
+        """Returns the time of mixed load until all have ended, with exchanged priorities."""
+        return self.ticks(self.exchanged, self.suites["after"].policy, "completion_ns", self.cpus)
+
+    def widest_range(self) -> tuple[float, str]:
+        """Returns the largest range of a test's time over the seeds, in ticks, and the test."""
+        ranges = [
+            (max(values) - min(values), self.rows[test])
+            for suite in self.suites
+            for test in self.tests
+            if len(values := self.completion(suite, test, self.cpus).values) > 1
+        ]
+        return max(ranges, default=(0.0, ""))
+
+    def completion_with_exec(self, slow: bool) -> Measurement:
         """Returns the time of process creation before priorities, in ticks, with the study costs.
 
         `slow`: includes the cost of its exec.
         """
         name = self.experiment("before", "creation", with_study_costs=True)
-        name = name if slow else without_cost(name, "exec")
+        name = name if slow else name_without_cost(name, "exec")
         return self.ticks(name, self.suites["before"].policy, "completion_ns", self.cpus)
 
     def is_constant(self, suite: str, test: str) -> bool:
-        """Returns True if the reported time of this test is a sleeper's, under any scheduler."""
+        """Returns True if the reported time of this test is the shortest of 50 ticks or more."""
         return self._reports_sleepers(suite, test, False)
 
     # --- results

@@ -13,24 +13,25 @@ from typing import ClassVar, Literal
 
 import polars as pl
 
-from schedlab.analysis.comparison.best import ranking
+from schedlab.analysis.comparison.best import rank_policies
 from schedlab.machines import SIMULATOR
 from schedlab.metrics import state_intervals
 from schedlab.metrics.registry import Better
-from schedlab.report.charts import boxes, drawn
+from schedlab.report.charts import boxes, draw_if_possible
 from schedlab.report.model import Block
 from schedlab.report.studies import queries
 from schedlab.report.studies.inversion import InversionQueries
 from schedlab.report.studies.queries import first, in_ticks, number, traces
 from schedlab.report.studies.ticks import waiting_by_level
-from schedlab.report.study_tables import Measured, measure
+from schedlab.report.study_tables import Measurement, measure_seeds
 from schedlab.runs.collection import StoredRun
+from schedlab.studies.experiments import UNREFRESHED_QUANTA
 from schedlab.studies.figures import Figure
 from schedlab.studies.ideal_times import STUDY_3_WORK, ideal_batch
-from schedlab.studies.proposals import Test, proposals
+from schedlab.studies.proposals import Test, read_proposals
 from schedlab.trace import Trace
 
-_SHIPPED = "as-shipped"
+_BUILT_IN_TEST = "as-shipped"
 """The proposal that tests the built-in feedback queue."""
 
 
@@ -49,40 +50,57 @@ class DrawbackQueries(queries.Queries):
         """Returns the tests that were run, with the remedies that the study proposes."""
         return [
             Remedy(proposal.proposes, test)
-            for proposal in proposals((self.study.number,))
-            if proposal.name != _SHIPPED
+            for proposal in read_proposals((self.study.number,))
+            if proposal.name != _BUILT_IN_TEST
             for test in proposal.tests
             if test.machine == SIMULATOR and self.ran(test.label)
         ]
 
-    def boosted_overhead(self, column: str, which: Literal["off", "on"]) -> Measured:
-        """Returns a share of time in percent, without or with a rise of starved tasks."""
+    def remedies_without_effect(self) -> int:
+        """Returns the number of tests where the remedy makes no significant difference."""
+        orders = (
+            self.order(
+                {
+                    which: self.drawback(remedy.test, getattr(remedy.test, which))
+                    for which in ("off", "on")
+                }
+            )
+            for remedy in self.remedies()
+        )
+        return sum("≈" in order for order in orders if isinstance(order, str))
+
+    def boosted_overhead(self, column: str, which: Literal["off", "on"]) -> Measurement:
+        """Returns an overhead in percent of the time.
+
+        `which`: "on" if starved tasks rise to a higher level, else "off".
+        """
         tests = (
             test
-            for proposal in proposals((self.study.number,))
+            for proposal in read_proposals((self.study.number,))
             for test in proposal.tests
             if test.column == column
         )
         test = next(tests)
-        policy = _titled(getattr(test, which))
+        policy = _policy_title(getattr(test, which))
         return self.of(test.label, policy, first(column) * 100, cpus=int(test.cpus))
 
-    def drawback(self, test: Test, policy: str) -> Measured:
+    def drawback(self, test: Test, policy: str) -> Measurement:
         """Returns the metric of a test under a policy: a share in percent, or a time in ticks."""
         column = first(test.column)
         value: pl.Expr = column * 100 if test.column == "share" else in_ticks(column)
-        return self.of(test.label, _titled(policy), value, self._group(test.group), cpus=1)
+        return self.of(test.label, _policy_title(policy), value, self._group(test.group), cpus=1)
 
-    def drawback_of(self, group: str, which: Literal["off", "on"]) -> Measured:
+    def drawback_of(self, group: str, which: Literal["off", "on"]) -> Measurement:
         """Returns the metric of the first test of this group, without or with its remedy."""
         test = self._of_group(group)
-        return self.drawback(test, getattr(test, which)) if test else Measured()
+        return self.drawback(test, getattr(test, which)) if test else Measurement()
 
-    def shipped_queue(self, test: Test) -> Measured:
+    def built_in_queue(self, test: Test) -> Measurement:
         """Returns the metric under the built-in feedback queue."""
         return self.drawback(test, "mlfq")
 
     def _of_group(self, group: str) -> Test | None:
+        """Returns the first test whose tasks belong to this group, or None."""
         tests = (remedy.test for remedy in self.remedies())
         return next((test for test in tests if test.group == group), None)
 
@@ -91,10 +109,10 @@ class DrawbackQueries(queries.Queries):
         test = self._of_group(group)
         if test is None:
             return None
-        return self.first_trace(test.label, _titled(getattr(test, which)), 1)
+        return self.first_trace(test.label, _policy_title(getattr(test, which)), 1)
 
 
-def _titled(policy: str) -> str:
+def _policy_title(policy: str) -> str:
     """Returns a policy with settings in the form of a configuration's title."""
     name, *settings = policy.split()
     return " ".join((name, ",".join(settings))).strip()
@@ -128,7 +146,7 @@ _QUARTILES = (
 _SPREAD_OF_FORKS = in_ticks(pl.col("fork_ns").max() - pl.col("fork_ns").min())
 
 
-def in_order_of_arrival(arrivals: Iterable[float], work: float, cpus: int) -> float:
+def fcfs_turnaround(arrivals: Iterable[float], work: float, cpus: int) -> float:
     """Returns the mean turnaround if CPUs serve tasks in order of arrival,
     to completion, without overhead.
 
@@ -154,35 +172,37 @@ class Queries(InversionQueries, DrawbackQueries):
     }
     workloads: ClassVar = {"CPU-bound": "s3-cpu", "IO-bound": "s3-io", "Mixed": "s3-mixed"}
     """The workloads of the study's tables, and schedlab's experiments."""
-    uninterrupted_quanta = "mlfq:whole-quanta"
-    """The other interpretation of the study's time slices."""
+    unrefreshed_quanta = UNREFRESHED_QUANTA
+    """The feedback queue if a process that blocks keeps the rest of its quantum."""
     work = STUDY_3_WORK
     batch = ideal_batch(40, STUDY_3_WORK, cpus)
     """The ideal if the 40 CPU-bound tasks arrive at once."""
 
-    def _of(
+    def _evaluate(
         self, workload: str, scheduler: str, value: pl.Expr, rows: pl.DataFrame | None = None
-    ) -> Measured:
+    ) -> Measurement:
+        """Evaluates an expression over the rows of each run of a workload under a scheduler."""
         return self.of(self.workloads[workload], scheduler, value, rows)
 
     @cached_property
     def _children(self) -> pl.DataFrame:
+        """Returns the tasks of the workloads of all runs."""
         return self._processes("role", "workload")
 
     # --- tables 1 to 5
 
-    def metric(self, name: str, workload: str, scheduler: str, costs: bool = False) -> Measured:
+    def metric(self, name: str, workload: str, scheduler: str, costs: bool = False) -> Measurement:
         """Returns a cell of the study's tables. `costs`: with the study costs."""
         experiment = self.workloads[workload]
         if costs:
-            experiment = self.on_their_costs(experiment)
+            experiment = self.experiment_with_study_costs(experiment)
         return self.of(experiment, scheduler, METRICS[name].value)
 
-    def reading(self, name: str, workload: str, policy: str) -> Measured:
+    def reading(self, name: str, workload: str, policy: str) -> Measurement:
         """Returns a metric of a workload under one interpretation of the study's feedback queue."""
         return self.of(self.workloads[workload], policy, METRICS[name].value)
 
-    def ran_reading(self) -> bool:
+    def other_reading_ran(self) -> bool:
         """True if the runs include the policy for the other interpretation of the study's time slices."""
         return self.setup(self.workloads["CPU-bound"], self.uninterrupted_quanta) is not None
 
@@ -190,7 +210,7 @@ class Queries(InversionQueries, DrawbackQueries):
         """Returns the published value of a cell."""
         return self.figure(f"table {METRICS[name].table}", scheduler, workload)
 
-    def ideal(self, name: str, workload: str, scheduler: str) -> Measured | float | None:
+    def ideal(self, name: str, workload: str, scheduler: str) -> Measurement | float | None:
         """Returns the ideal value of a cell, which is known for CPU-bound tasks; otherwise None."""
         if workload != "CPU-bound":
             return None
@@ -198,55 +218,53 @@ class Queries(InversionQueries, DrawbackQueries):
             return self._served_in_order(scheduler)
         return {"throughput": self.batch.throughput, "fairness": 1.0}.get(name)
 
-    def _served_in_order(self, scheduler: str) -> Measured:
-        """Returns `in_order_of_arrival` for the arrivals of each run."""
+    def _served_in_order(self, scheduler: str) -> Measurement:
+        """Returns `fcfs_turnaround` for the arrivals of each run."""
         rows, folders = self._children, {}
         if len(rows):
             workload_rows = rows.filter(pl.col("experiment") == self.workloads["CPU-bound"])
             for (run,), run_rows in workload_rows.group_by("run", maintain_order=True):
                 arrivals = (run_rows["fork_ns"] - run_rows["fork_ns"].min()) / run_rows["tick_ns"]
-                ticks = in_order_of_arrival(arrivals, self.work, self.cpus)
+                ticks = fcfs_turnaround(arrivals, self.work, self.cpus)
                 folders[self.collection.runs[int(str(run))].folder] = ticks
-        return measure(self.setup(self.workloads["CPU-bound"], scheduler), folders)
+        return measure_seeds(self.setup(self.workloads["CPU-bound"], scheduler), folders)
 
-    def part_of_time(self, column: str, workload: str, scheduler: str) -> Measured:
+    def part_of_time(self, column: str, workload: str, scheduler: str) -> Measurement:
         """Returns a column's fraction of all CPUs' time in the window, in percent."""
         value = first(column) * 100 / (first("cpus") * first("elapsed_ns"))
-        return self._of(workload, scheduler, value)
+        return self._evaluate(workload, scheduler, value)
 
-    def overhead(self, workload: str, scheduler: str) -> Measured:
+    def overhead(self, workload: str, scheduler: str) -> Measurement:
         """Returns the scheduler's fraction of CPU time, in percent."""
-        return self._of(workload, scheduler, first("overhead_share") * 100)
+        return self._evaluate(workload, scheduler, first("overhead_share") * 100)
 
-    def last_fork(self, workload: str, scheduler: str) -> Measured:
+    def last_fork(self, workload: str, scheduler: str) -> Measurement:
         """Returns the ticks from the first task's fork to the last task's fork."""
-        return self._of(workload, scheduler, _SPREAD_OF_FORKS, self._children)
+        return self._evaluate(workload, scheduler, _SPREAD_OF_FORKS, self._children)
 
-    def parent_waits(self, workload: str, scheduler: str) -> Measured:
-        """Returns the parent's waits for a CPU, in ticks."""
-        value = in_ticks(pl.col("waiting_ns").mean())
-        return self._of(workload, scheduler, value, self._processes("role", "root"))
-
-    def mean_time(self, column: str, workload: str, scheduler: str) -> Measured:
+    def mean_time(self, column: str, workload: str, scheduler: str) -> Measurement:
         """Returns the mean time of a task, in ticks."""
-        return self._of(workload, scheduler, in_ticks(pl.col(column).mean()), self._children)
+        return self._evaluate(workload, scheduler, in_ticks(pl.col(column).mean()), self._children)
 
-    def group_turnaround(self, group: str, scheduler: str) -> Measured:
+    def group_turnaround(self, group: str, scheduler: str) -> Measurement:
         """Returns the turnaround of a task of this group of the mixed workload, in ticks."""
         group_turnarounds = pl.col("turnaround_ns").filter(pl.col("group") == group)
-        return self._of("Mixed", scheduler, in_ticks(group_turnarounds.mean()), self._children)
+        return self._evaluate(
+            "Mixed", scheduler, in_ticks(group_turnarounds.mean()), self._children
+        )
 
-    def thousandths(self, name: str, workload: str, scheduler: str) -> Measured:
+    def thousandths(self, name: str, workload: str, scheduler: str) -> Measurement:
         """Returns a time in thousandths of a tick."""
-        return self._of(workload, scheduler, METRICS[name].value * 1000)
+        return self._evaluate(workload, scheduler, METRICS[name].value * 1000)
 
-    def throughput_of_ideal(self, scheduler: str) -> Measured:
+    def throughput_of_ideal(self, scheduler: str) -> Measurement:
         """Returns the throughput of the CPU-bound workload, in percent of the ideal."""
         value = METRICS["throughput"].value * 100 / self.batch.throughput
-        return self._of("CPU-bound", scheduler, value)
+        return self._evaluate("CPU-bound", scheduler, value)
 
     def _first_trace(self, workload: str, scheduler: str) -> tuple[StoredRun, Trace] | None:
-        return next(iter(traces(self.setup(self.workloads[workload], scheduler), most=1)), None)
+        """Returns the first seed's run and trace, or None without a trace."""
+        return next(iter(traces(self.setup(self.workloads[workload], scheduler), runs_max=1)), None)
 
     def mostly_blocked_on(self) -> SimpleNamespace | None:
         """Returns the main cause of blocking of IO-bound tasks under
@@ -289,13 +307,15 @@ class Queries(InversionQueries, DrawbackQueries):
 
     # --- figures 4 and 5
 
-    def spread(self, workload: str, scheduler: str) -> Measured:
+    def spread(self, workload: str, scheduler: str) -> Measurement:
         """Returns the interquartile range of response within a run, in ticks."""
-        return self._of(workload, scheduler, _QUARTILES, self._children)
+        return self._evaluate(workload, scheduler, _QUARTILES, self._children)
 
-    def longest_response(self, workload: str, scheduler: str) -> Measured:
+    def longest_response(self, workload: str, scheduler: str) -> Measurement:
         """Returns the longest response of a run, in ticks."""
-        return self._of(workload, scheduler, in_ticks(pl.col("response_ns").max()), self._children)
+        return self._evaluate(
+            workload, scheduler, in_ticks(pl.col("response_ns").max()), self._children
+        )
 
     def response_chart(self, workload: str, figure: int) -> list[Block]:
         """Returns the chart of all tasks' response times, under the
@@ -325,7 +345,7 @@ class Queries(InversionQueries, DrawbackQueries):
             if (rank := self.figure(f"figure {figure}", name, workload))
         }
         return list(
-            drawn(
+            draw_if_possible(
                 boxes,
                 f"study-3-figure-{figure}",
                 chosen,
@@ -359,7 +379,7 @@ class Queries(InversionQueries, DrawbackQueries):
             (pl.col("turn") + 1).cast(pl.Float64).alias("end"),
         )
 
-    def sample_share(self, experiment: str, group: str) -> Measured:
+    def sample_share(self, experiment: str, group: str) -> Measurement:
         """Returns the CPU share of a task of the sample workload, in percent."""
         return self.of(
             experiment, "lottery", 100 * pl.col("share").first(), self._group(group), cpus=1
@@ -375,6 +395,7 @@ class Queries(InversionQueries, DrawbackQueries):
         return (above / below - 1) * 100
 
     def _printed_value(self, name: str, workload: str, scheduler: str) -> float:
+        """Returns the published number of a cell."""
         figure = self.printed(name, workload, scheduler)
         if figure is None:
             raise ValueError(f"the study has no {name} of {workload} under {scheduler}")
@@ -385,25 +406,28 @@ class Queries(InversionQueries, DrawbackQueries):
         figures = {
             scheduler: self.printed(name, workload, scheduler) for scheduler in self.schedulers
         }
-        return self.order_printed({scheduler: f for scheduler, f in figures.items() if f}, falling)
+        return self.order_of_published(
+            {scheduler: f for scheduler, f in figures.items() if f}, falling
+        )
 
-    def order_measured(self, name: str, workload: str, falling: bool) -> str | Measured:
+    def order_measured(self, name: str, workload: str, falling: bool) -> str | Measurement:
         """Returns the three schedulers' names in measured order, or why a measurement is missing."""
         return self.order(
             {scheduler: self.metric(name, workload, scheduler) for scheduler in self.schedulers},
             falling,
         )
 
-    def whose_spread(self, rank: str) -> str:
+    def scheduler_of_spread(self, rank: str) -> str:
         """Returns the scheduler with the narrowest or the widest spread, according to the study."""
         rank_text = {"narrowest": "1", "widest": "3"}[rank]
         ranks = (self.figure("figure 4", scheduler, "Mixed") for scheduler in self.schedulers)
         return next(figure.row for figure in ranks if figure and figure.text == rank_text)
 
-    def _spreads(self) -> dict[str, Measured]:
+    def _spreads(self) -> dict[str, Measurement]:
+        """Returns the interquartile range of response times under each scheduler."""
         return {scheduler: self.spread("Mixed", scheduler) for scheduler in self.schedulers}
 
-    def spread_rank(self, scheduler: str) -> str | Measured:
+    def spread_rank(self, scheduler: str) -> str | Measurement:
         """Returns the rank of a scheduler's spread, 1 for the narrowest, or
         the first missing measurement.
         """
@@ -430,7 +454,7 @@ class Queries(InversionQueries, DrawbackQueries):
         """
         return self._count_best(scheduler, self._printed_value)
 
-    def best(self, scheduler: str) -> Measured:
+    def best(self, scheduler: str) -> Measurement:
         """Returns the number of cells where the scheduler has the best mean. The number is the same for all seeds."""
         means: dict[tuple[str, str, str], float] = {}
         for name in METRICS:
@@ -440,9 +464,9 @@ class Queries(InversionQueries, DrawbackQueries):
                     if measured.mean is None:
                         return measured
                     means[name, workload, candidate] = measured.mean
-        return Measured((self._count_best(scheduler, lambda *key: means[key]),))
+        return Measurement((self._count_best(scheduler, lambda *key: means[key]),))
 
-    def best_in_texts(self, scheduler: str) -> Measured:
+    def best_in_texts(self, scheduler: str) -> Measurement:
         """Returns the number of cells where the scheduler is the winner
         by the comparison page's test.
 
@@ -458,12 +482,13 @@ class Queries(InversionQueries, DrawbackQueries):
                 if len({len(sample) for sample in values.values()}) != 1 or not all(
                     values.values()
                 ):
-                    return Measured()
+                    return Measurement()
                 better: Better = "lower" if metric.best is min else "higher"
-                best_count += ranking(values, better).possible == (scheduler,)
-        return Measured((float(best_count),))
+                best_count += rank_policies(values, better).tied_for_best == (scheduler,)
+        return Measurement((float(best_count),))
 
     def _count_best(self, scheduler: str, value: Callable[[str, str, str], float]) -> int:
+        """Returns the number of cells where the scheduler has the best value."""
         best_count = 0
         for name, metric in METRICS.items():
             for workload in self.workloads:

@@ -10,13 +10,13 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from schedlab.analysis.comparison.statistics import ANYWHERE
-from schedlab.base.display.numbers import NOTHING
+from schedlab.analysis.comparison.statistics import UNBOUNDED
+from schedlab.base.display.numbers import NO_VALUE
 from schedlab.metrics import state_intervals
-from schedlab.report.charts import drawn, latencies
+from schedlab.report.charts import draw_if_possible, latencies
 from schedlab.report.charts.schedules import MEASURED, PUBLISHED
 from schedlab.report.model import Block, Cell, Column, Table
-from schedlab.report.studies.authors_output import AuthorsOutput, alike, printed_ticks
+from schedlab.report.studies.authors_output import AuthorsOutput, count_same_ticks, published_ticks
 from schedlab.report.studies.queries import in_ticks, number, traces
 from schedlab.report.studies.ticks import (
     at_ticks,
@@ -26,7 +26,7 @@ from schedlab.report.studies.ticks import (
     turns,
     usual,
 )
-from schedlab.report.study_tables import Measured, measure
+from schedlab.report.study_tables import Measurement, measure_seeds
 from schedlab.runs.collection import StoredRun
 from schedlab.studies.experiments import MIXED_SIZES
 from schedlab.studies.figures import Figure, Source
@@ -34,7 +34,7 @@ from schedlab.studies.ideal_times import SLEEPER_TICKS, STUDY_4_WORK, ideal_mixe
 from schedlab.trace import Trace
 
 TRACE = "s4-trace"
-_SEVERAL = 2
+_SIZES_MIN = 2
 
 
 class Queries(AuthorsOutput):
@@ -64,54 +64,80 @@ class Queries(AuthorsOutput):
     """Experiments with the sleeper, by the ticks that the parent computes for each fork."""
     changes_late = "s4-turns-interactive"
     """The experiment with a task that first computes and later sleeps."""
+    with_and_without_boost = "s4-boost"
+    """The experiment with a task that computes while new tasks keep arriving."""
+    next_to_shortest_first = "s4-short-jobs"
+    """The experiment with policies that know how long a task runs."""
     implementations: ClassVar = {
         "lists": "mlfq:allotment-boost",
         "a scan of the table": "mlfq:table-scan",
     }
 
-    def scanned(self, experiment: str, policy: str) -> Measured:
+    def turnaround_with_scan(self, experiment: str, policy: str) -> Measurement:
         """Returns the mean turnaround of the interactive tasks, or of the sleeper, in ticks."""
         group = "sleeper" if experiment.endswith("sleeper") else self.kinds["interactive"]
         value = in_ticks(pl.col("turnaround_mean_ns").first())
         return self.of(experiment, policy, value, self._group(group))
 
-    def wakeup_of_late(self, which: str, policy: str) -> Measured:
+    def wakeup_of_late(self, which: str, policy: str) -> Measurement:
         """Returns the median or longest wake-up latency of the task that sleeps later, in ticks."""
         value = in_ticks(pl.col(f"wakeup_latency_{which}_ns").first())
         return self.of(self.changes_late, policy, value, self._group("changes"))
 
+    def share_of_old(self, policy: str) -> Measurement:
+        """Returns the share of the CPU of the task that computes while new tasks keep arriving, in percent."""
+        rows = self._group("old")
+        return self.of(self.with_and_without_boost, policy, pl.col("share").first() * 100, rows)
+
+    def next_to_shortest(self, kind: str, policy: str) -> Measurement:
+        """Returns the mean turnaround of a kind of tasks under a policy that may know how long they run, in ticks."""
+        value = in_ticks(pl.col("turnaround_mean_ns").first())
+        return self.of(self.next_to_shortest_first, policy, value, self._group(self.kinds[kind]))
+
     # --- figures 7 and 8
 
-    def traced(self, scheduler: str) -> bool:
+    def has_trace(self, scheduler: str) -> bool:
         """Returns whether there is a trace of its three tasks."""
-        return bool(self._traced(scheduler))
+        return bool(self._runs_with_trace(scheduler))
 
-    def why_not_traced(self, scheduler: str) -> str:
+    def missing_trace_text(self, scheduler: str) -> str:
         """Returns why there is no trace."""
         setup = self.setup(TRACE, scheduler)
-        measured = measure(setup, {})
-        if measured.failed:
+        measured = measure_seeds(setup, {})
+        if measured.has_failed:
             return f"{measured.missing}: {measured.why}"
         return "no trace" if setup else "not run"
 
-    def _traced(self, scheduler: str) -> list[tuple[StoredRun, Trace]]:
-        return traces(self.setup(TRACE, scheduler), most=1)
+    def _runs_with_trace(self, scheduler: str) -> list[tuple[StoredRun, Trace]]:
+        """Returns the runs of the three tasks with their traces."""
+        return traces(self.setup(TRACE, scheduler), runs_max=1)
 
     def _ticks(self, scheduler: str) -> pl.DataFrame:
-        ((run, trace),) = self._traced(scheduler)
+        """Returns the measured tick-by-tick schedule of the three tasks."""
+        ((run, trace),) = self._runs_with_trace(scheduler)
         return at_ticks(trace, _pids(run, "cpu"))
 
     def tick_by_tick(self, scheduler: str) -> SimpleNamespace:
         """Returns how many ticks of the study's figure have the same
         task, on the same level, here.
         """
-        return alike(printed_ticks(self.study, scheduler), self._ticks(scheduler))
+        return count_same_ticks(published_ticks(self.study, scheduler), self._ticks(scheduler))
+
+    def ticks_until_first_end(self, scheduler: str) -> SimpleNamespace:
+        """Returns the same as `tick_by_tick`, until the first task ends in the study's figure."""
+        printed = published_ticks(self.study, scheduler)
+        first_end = printed.group_by("process").agg(pl.col("tick").max())["tick"].min()
+        return count_same_ticks(printed.filter(pl.col("tick") <= first_end), self._ticks(scheduler))
+
+    def ticks_of_authors(self, scheduler: str) -> list[int]:
+        """Returns how many ticks each task runs in the study's figure."""
+        return published_ticks(self.study, scheduler).group_by("process").len()["len"].to_list()
 
     def schedule(self, scheduler: str, until: int | None) -> pl.DataFrame:
         """Returns the published and the measured time slices of the same
         ticks, at most the first `until`.
         """
-        printed = printed_ticks(self.study, scheduler).rename({"process": "pid"})
+        printed = published_ticks(self.study, scheduler).rename({"process": "pid"})
         ticks_of_run = self._ticks(scheduler)
         ticks_of_run = ticks_of_run.with_columns(
             tick=pl.col("tick").cast(pl.Int64) - ticks_of_run["tick"].cast(pl.Int64).min()
@@ -124,7 +150,7 @@ class Queries(AuthorsOutput):
             for kind, ticks in ((PUBLISHED, printed), (MEASURED, ticks_of_run))
         )
 
-    def usual_turn(self, scheduler: str) -> SimpleNamespace:
+    def usual_slice(self, scheduler: str) -> SimpleNamespace:
         """Returns the most frequent length of a time slice in ticks, and
         the fraction of slices with it.
         """
@@ -133,7 +159,7 @@ class Queries(AuthorsOutput):
 
     def run_begins(self) -> int:
         """Returns the machine's tick at the beginning of the run."""
-        ((_, trace),) = self._traced("MLFQ")
+        ((_, trace),) = self._runs_with_trace("MLFQ")
         return begin_tick(trace)
 
     def boosts_seen(self) -> list[int]:
@@ -161,7 +187,7 @@ class Queries(AuthorsOutput):
                 set_to["slice"],
                 f"{length} ({100 * part:.0f} %)",
                 set_to["allotment"],
-                f"{stay} ({100 * of_all:.0f} %)" if level else NOTHING,
+                f"{stay} ({100 * of_all:.0f} %)" if level else NO_VALUE,
             )
             rows.append(tuple(map(Cell, cells)))
             behind.append(
@@ -219,20 +245,23 @@ class Queries(AuthorsOutput):
         if shape == "slope":
             return "ticks for each CPU-bound process more"
         sizes = self._by_seed("RR", "interactive")
-        return f"times as long, {_ends(sizes)} CPU-bound" if len(sizes) > 1 else "times as long"
+        return (
+            f"times as long, {_range_text(sizes)} CPU-bound" if len(sizes) > 1 else "times as long"
+        )
 
     def rerun_sizes(self) -> str:
         """Returns the smallest and the largest size of the rerun, in words."""
-        return _ends(self._points("RR", "interactive", "rerun"))
+        return _range_text(self._points("RR", "interactive", "rerun"))
 
     def _points(self, scheduler: str, kind: str, source: Source) -> dict[int, float]:
+        """Returns the published turnarounds by size."""
         return {
             size: figure.value
             for size in self.sizes
-            if (figure := self.authors(kind, scheduler, size, source)) and figure.finished
+            if (figure := self.authors(kind, scheduler, size, source)) and figure.is_number
         }
 
-    def curve(self, shape: str, whose: str, scheduler: str, kind: str) -> Measured:
+    def curve(self, shape: str, whose: str, scheduler: str, kind: str) -> Measurement:
         """Returns `growth`, the last value ÷ the first, or `slope`, of the best-fitting line."""
         if whose == "measured":
             return _shape_by_seed(shape, self._by_seed(scheduler, kind))
@@ -243,10 +272,12 @@ class Queries(AuthorsOutput):
         )
         shape_fit = _shape(shape, points)
         return (
-            Measured((), NOTHING) if shape_fit is None else Measured((shape_fit,), within=ANYWHERE)
+            Measurement((), NO_VALUE)
+            if shape_fit is None
+            else Measurement((shape_fit,), within=UNBOUNDED)
         )
 
-    def growth_to_most(self) -> Measured:
+    def growth_to_most(self) -> Measurement:
         """Returns the measured growth for interactive tasks under MLFQ, between the extreme sizes.
 
         It is missing unless both sizes were run.
@@ -261,9 +292,9 @@ class Queries(AuthorsOutput):
             },
         )
 
-    def authors_outlasting(self) -> int:
-        """Returns the number of the authors' sizes where interactive tasks
-        take longer under round-robin.
+    def sizes_with_slow_interactive(self) -> int:
+        """Returns the number of sizes of the benchmark where, in the authors' output under
+        round-robin, interactive tasks take longer than CPU-bound tasks.
         """
         pairs = [
             [self.authors(kind, "RR", size) for kind in ("interactive", "CPU-bound")]
@@ -271,7 +302,7 @@ class Queries(AuthorsOutput):
         ]
         return sum(bool(one and other and one.value > other.value) for one, other in pairs)
 
-    def fork_distance(self, size: int) -> Measured:
+    def fork_distance(self, size: int) -> Measurement:
         """Returns the ticks between the first and the last fork of a CPU-bound task, under round-robin."""
         spread = in_ticks(pl.col("fork_ns").max() - pl.col("fork_ns").min())
         rows = self._processes("group", self.kinds["CPU-bound"])
@@ -284,9 +315,9 @@ class Queries(AuthorsOutput):
         sizes = self._sizes_run(scheduler)
         if not sizes:
             return 0, []
-        return sizes[-1], traces(self.setup(f"s4-mixed-{sizes[-1]}", scheduler), most=1)
+        return sizes[-1], traces(self.setup(f"s4-mixed-{sizes[-1]}", scheduler), runs_max=1)
 
-    def story_of_round_robin(self) -> SimpleNamespace | None:
+    def round_robin_findings(self) -> SimpleNamespace | None:
         """Returns findings about interactive tasks in a trace of round-robin,
         in ticks; None without a trace.
         """
@@ -313,7 +344,7 @@ class Queries(AuthorsOutput):
             later=(last_ns - alone_ns) / tick_ns,
         )
 
-    def story_of_feedback(self) -> SimpleNamespace | None:
+    def feedback_findings(self) -> SimpleNamespace | None:
         """Returns findings under MLFQ until the CPU-bound tasks leave the
         top level; None without a trace.
         """
@@ -356,7 +387,7 @@ class Queries(AuthorsOutput):
         if not size or not all(traces_by_policy.values()):
             return []
         return list(
-            drawn(
+            draw_if_possible(
                 latencies,
                 "study-4-wakeups",
                 traces_by_policy,
@@ -366,18 +397,19 @@ class Queries(AuthorsOutput):
             )
         )
 
-    def sizes_of_shipped(self) -> list[int]:
+    def sizes_of_built_in(self) -> list[int]:
         """Returns the numbers of CPU-bound tasks that ran under built-in policies."""
-        return [size for size in self.sizes if self.shipped_run(f"s4-mixed-{size}")]
+        return [size for size in self.sizes if self.built_in_policies_run(f"s4-mixed-{size}")]
 
     # --- the sleeper
 
-    def _of_sleeper(self, experiment: str, scheduler: str, value: pl.Expr) -> Measured:
+    def _of_sleeper(self, experiment: str, scheduler: str, value: pl.Expr) -> Measurement:
+        """Evaluates an expression over the sleeper's row of each run."""
         ticks = (value / pl.col("tick_ns")).first()
         rows = self._processes("group", "sleeper")
         return self.of(experiment, scheduler, ticks, rows)
 
-    def slept(self, experiment: str, scheduler: str) -> Measured:
+    def slept(self, experiment: str, scheduler: str) -> Measurement:
         """Returns the ticks from the sleeper's call of sleep() until it runs again.
 
         The sleeper does nothing else after its first run.
@@ -385,11 +417,11 @@ class Queries(AuthorsOutput):
         value = pl.col("turnaround_ns") - pl.col("response_ns")
         return self._of_sleeper(experiment, scheduler, value)
 
-    def from_fork(self, experiment: str, scheduler: str) -> Measured:
+    def from_fork(self, experiment: str, scheduler: str) -> Measurement:
         """Returns the time from the sleeper's fork to its exit."""
         return self._of_sleeper(experiment, scheduler, pl.col("turnaround_ns"))
 
-    def waited(self, experiment: str, scheduler: str) -> Measured:
+    def waited(self, experiment: str, scheduler: str) -> Measurement:
         """Returns the sleeper's wake-up latency."""
         return self._of_sleeper(experiment, scheduler, pl.col("wakeup_latency_max_ns"))
 
@@ -399,11 +431,13 @@ class Queries(AuthorsOutput):
 
 
 def _pids(run: StoredRun, group: str) -> list[int]:
+    """Returns the PIDs of a group's tasks."""
     rows = run.metrics().processes.filter(pl.col("group") == group)
     return [int(pid) for pid in rows["pid"]]
 
 
 def _sleeps(trace: Trace, pids: list[int]) -> pl.DataFrame:
+    """Returns the sleeps of these tasks in the trace."""
     return state_intervals(trace).filter(
         pl.col("pid").is_in(pids) & (pl.col("cause") == "blocked: sleep")
     )
@@ -422,12 +456,14 @@ def _times_away(trace: Trace, pids: list[int]) -> pl.DataFrame:
     )
 
 
-def _ends(points: Mapping[int, object]) -> str:
+def _range_text(points: Mapping[int, object]) -> str:
+    """Returns the smallest and the largest size in words."""
     return f"{min(points)} to {max(points)}"
 
 
 def _shape(what: str, points: Mapping[int, float]) -> float | None:
-    if len(points) < _SEVERAL:
+    """Returns `growth` or `slope` of a curve, as `Queries.curve` does; None for too few points."""
+    if len(points) < _SIZES_MIN:
         return None
     sizes, values = list(points), list(points.values())
     if what == "growth":
@@ -435,13 +471,14 @@ def _shape(what: str, points: Mapping[int, float]) -> float | None:
     return float(np.polyfit(sizes, values, 1)[0])
 
 
-def _shape_by_seed(what: str, by_size: Mapping[int, Sequence[float]]) -> Measured:
-    if len(by_size) < _SEVERAL:
-        return Measured()
+def _shape_by_seed(what: str, by_size: Mapping[int, Sequence[float]]) -> Measurement:
+    """Returns the growth or slope for each seed."""
+    if len(by_size) < _SIZES_MIN:
+        return Measurement()
     seeds = range(len(next(iter(by_size.values()))))
     shapes = (
         _shape(what, {size: values[seed] for size, values in by_size.items()}) for seed in seeds
     )
-    return Measured(
-        tuple(seed_shape for seed_shape in shapes if seed_shape is not None), within=ANYWHERE
+    return Measurement(
+        tuple(seed_shape for seed_shape in shapes if seed_shape is not None), within=UNBOUNDED
     )

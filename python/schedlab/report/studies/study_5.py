@@ -14,32 +14,32 @@ import numpy as np
 import polars as pl
 
 from schedlab.analysis.comparison.statistics import Difference, difference
-from schedlab.base.display.numbers import NOTHING
+from schedlab.base.display.numbers import NO_VALUE
 from schedlab.base.outputs import Figures
 from schedlab.machines import LINUX_MACHINES
 from schedlab.metrics import state_intervals
-from schedlab.report.charts import drawn, ecdf
+from schedlab.report.charts import draw_if_possible, ecdf
 from schedlab.report.model import Block
 from schedlab.report.studies import queries
 from schedlab.report.studies.queries import first, in_ticks, traces
-from schedlab.report.study_tables import Measured, measure
+from schedlab.report.study_tables import Measurement, measure_seeds
 from schedlab.runs.collection import StoredRun
-from schedlab.runs.results import printed_figures
-from schedlab.studies.experiments import EXPERIMENTS, LINEAR_LOTTERY, OTHERS
+from schedlab.runs.results import read_printed_figures
+from schedlab.studies.experiments import DEFAULT_POLICIES, EXPERIMENTS, LINEAR_LOTTERY
 from schedlab.studies.figures import Figure
 from schedlab.studies.linux_experiments import (
-    FAIR,
+    FAIR_CLASS,
     HACKBENCH,
+    OTHER_STUDY_SUITES,
     STRESSORS,
     STUDY_SCHEDULERS,
-    SUITES,
     SYSBENCH_8,
 )
 from schedlab.trace import Kind, Trace
 
-_MS = 1e6
-_SECOND = 1e9
-_CONSTANT, _LOGARITHMIC = 1.1, 2.5
+_NS_PER_MS = 1e6
+_NS_PER_S = 1e9
+_CONSTANT_GROWTH_MAX, _LOGARITHMIC_GROWTH_MAX = 1.1, 2.5
 """Largest ratios of the cost with 4,096 waiting tasks to the cost with 64, for constant and logarithmic growth."""
 _LATENCIES = {
     "mean": pl.col("ms").mean(),
@@ -48,24 +48,24 @@ _LATENCIES = {
 }
 
 
-def _growth(ratio: float) -> str:
+def _growth_text(ratio: float) -> str:
     """Returns the growth of a cost that multiplies by this ratio from 64 to 4,096 tasks, which double six times."""
-    if ratio <= _CONSTANT:
+    if ratio <= _CONSTANT_GROWTH_MAX:
         return "O(1)"
-    return "O(log n)" if ratio <= _LOGARITHMIC else "O(n)"
+    return "O(log n)" if ratio <= _LOGARITHMIC_GROWTH_MAX else "O(n)"
 
 
 class EventQueries(queries.Queries):
     """Queries about events, by experiment and policy."""
 
-    def throughput(self, experiment: str, policy: str) -> Measured:
+    def throughput(self, experiment: str, policy: str) -> Measurement:
         """Returns events per second of all threads, as the program reports them."""
         events = pl.col("value").filter(pl.col("name") == "events").sum()
         elapsed = pl.col("value").filter(pl.col("name") == "elapsed").sum()
         rate = pl.when(elapsed > 0).then(events * 1e9 / elapsed)
         return self.of(experiment, policy, rate, self.collection.values)
 
-    def latency(self, experiment: str, policy: str, which: str) -> Measured:
+    def latency(self, experiment: str, policy: str, which: str) -> Measurement:
         """Returns an event's latency in ms: the mean, the longest, or the 95th percentile."""
         return self.of(experiment, policy, _LATENCIES[which], self._latencies)
 
@@ -85,27 +85,29 @@ class EventQueries(queries.Queries):
 
     @cached_property
     def _latencies(self) -> pl.DataFrame:
-        rows = self._printed_as("latency")
-        return rows.with_columns(ms=pl.col("value") / _MS) if len(rows) else rows
+        """Returns the latencies of all events of all runs."""
+        rows = self._values_reported_as("latency")
+        return rows.with_columns(ms=pl.col("value") / _NS_PER_MS) if len(rows) else rows
 
 
-def turns(run: StoredRun, trace: Trace) -> pl.DataFrame:
-    """Returns the time slices of threads that ended by expiry. Columns: pid, ms."""
+def expired_slices(run: StoredRun, trace: Trace) -> pl.DataFrame:
+    """Returns the threads' time slices that expired. Columns: pid, ms."""
     events = run.metrics().processes.filter(pl.col("group") == "event")["pid"]
     intervals = state_intervals(trace).filter(pl.col("pid").is_in(events.implode()))
     ended_by = pl.col("cause").cast(pl.String).shift(-1).over("pid")
     return (
         intervals.with_columns(then=ended_by)
         .filter((pl.col("state") == "running") & (pl.col("then") == "preempted: slice"))
-        .select("pid", ((pl.col("end_ns") - pl.col("begin_ns")) / _MS).alias("ms"))
+        .select("pid", ((pl.col("end_ns") - pl.col("begin_ns")) / _NS_PER_MS).alias("ms"))
     )
 
 
 def lost_steps(run: StoredRun, trace: Trace) -> float:
-    """Returns steps of the machine's clock, per tick that a thread ran, when the CPU did nothing.
+    """Returns how many steps of the machine's clock are lost in a tick, as a mean.
 
-    In such steps, time advances but the cycle counter does not: Spike ends a step early when an
-    interrupt arrives. Returns 0 if the clock has no steps.
+    Spike's clock advances in steps. When an interrupt arrives, Spike ends a step early: time advances
+    by a whole step, but the CPU executes less. Returns 0 if the clock has no steps.
+
     """
     threads = run.metrics().processes.filter(pl.col("group") == "event")["pid"].to_list()
     rows = trace.rows(Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
@@ -122,11 +124,11 @@ def lost_steps(run: StoredRun, trace: Trace) -> float:
     counted = int((cycles[begins + 1] - cycles[begins]).sum())
     if not took or not trace.clock_step_ns:
         return 0.0
-    lost_ns = took - counted * _SECOND / trace.header.cycles_per_second
+    lost_ns = took - counted * _NS_PER_S / trace.header.cycles_per_second
     return lost_ns / trace.clock_step_ns / (took / trace.header.tick_ns)
 
 
-POLICIES = tuple(dict.fromkeys((*STUDY_SCHEDULERS, *OTHERS)))
+POLICIES = tuple(dict.fromkeys((*STUDY_SCHEDULERS, *DEFAULT_POLICIES)))
 """The policies in the order of all tables."""
 
 
@@ -146,25 +148,28 @@ class LinuxQueries(queries.Queries):
         names = [experiments] if isinstance(experiments, str) else list(experiments)
         return [p for p in POLICIES if any(self.ran(name, p) for name in names)]
 
-    def printed_output(self, experiment: str, policy: str, figure: str) -> Measured:
+    def printed_output(self, experiment: str, policy: str, figure: str) -> Measurement:
         """Returns a figure that a benchmark printed."""
         setup = self.setup(experiment, policy)
         runs = [run for run in (setup.runs if setup else ()) if run.succeeded]
         values = {run.folder: self._printed_by(run) for run in runs}
-        return measure(setup, {at: all_[figure] for at, all_ in values.items() if figure in all_})
+        return measure_seeds(
+            setup, {at: all_[figure] for at, all_ in values.items() if figure in all_}
+        )
 
     def _printed_by(self, run: StoredRun) -> Figures:
         """Returns the figures that a benchmark printed; empty if its output is not as expected."""
         if run.folder not in self._read:
-            self._read[run.folder] = printed_figures(run.folder, str(run.manifest["workload"]))
+            self._read[run.folder] = read_printed_figures(run.folder, str(run.manifest["workload"]))
         return self._read[run.folder]
 
     @cached_property
     def _read(self) -> dict[object, Figures]:
+        """Returns the cache of benchmark outputs, by the run's folder."""
         return {}
 
 
-def unpaired_difference(one: Measured, other: Measured) -> Difference | None:
+def unpaired_difference(one: Measurement, other: Measurement) -> Difference | None:
     """Returns the difference `other` minus `one`; None if either is missing.
 
     Runs are unpaired, since each is a separate boot and equal seeds share nothing else.
@@ -176,16 +181,16 @@ def unpaired_difference(one: Measured, other: Measured) -> Difference | None:
 
 ONE, EIGHT = _ON_OUR_KERNEL = ("s5-cpubench", "s5-cpubench-8")
 """Experiments with one thread, as in the study, and with eight."""
-_PRINTED = {
+_FIGURE_NAMES = {
     "throughput": "events_per_second",
     "mean latency": "latency_mean_ms",
     "maximum latency": "latency_max_ms",
 }
 """Sysbench's names, by the quantity of published figures."""
-_RARE = 0.05
+_SIGNIFICANCE_LEVEL = 0.05
 """Significance level of differences."""
-_HARDLY_EVER = 0.001
-_SHIPPED = tuple(dict.fromkeys((*EXPERIMENTS[ONE].study_policies, *OTHERS)))
+_SMALLEST_PRINTED_P = 0.001
+_ONE_THREAD_POLICIES = tuple(dict.fromkeys((*EXPERIMENTS[ONE].study_policies, *DEFAULT_POLICIES)))
 
 
 class Queries(LinuxQueries, EventQueries):
@@ -194,9 +199,9 @@ class Queries(LinuxQueries, EventQueries):
     Schedulers have the study's names, and policies have schedlab's names.
     """
 
-    schedulers: ClassVar = {"CFS": FAIR, "Lottery": "lottery:linux", "WRR": "wrr:linux"}
+    schedulers: ClassVar = {"CFS": FAIR_CLASS, "Lottery": "lottery:linux", "WRR": "wrr:linux"}
     """The study's schedulers, and the corresponding policies on Linux."""
-    on_ours: ClassVar = {**schedulers, "CFS": "cfs"}
+    on_schedlab_kernel: ClassVar = {**schedulers, "CFS": "cfs"}
     """The corresponding policies on schedlab's kernel."""
     operation_policies = ("wrr:arrays", "cfs")
     """The policies whose operations are compared with the study's table 1."""
@@ -212,7 +217,21 @@ class Queries(LinuxQueries, EventQueries):
         HACKBENCH: "hackbench",
         **{f"s5-linux-stress-{name}": f"stress-ng, {name}" for name in STRESSORS},
     }
-    suites: ClassVar = {f"s5-linux-{name}": name for name in SUITES}
+    suites: ClassVar = {f"s5-linux-{name}": name for name in OTHER_STUDY_SUITES}
+    high_loads: ClassVar = {"s5-stress-6": 6, "s5-stress-40": 40}
+    """Experiments with a shell, and the number of computing processes next to it."""
+    by_priority = "s5-weights"
+    """The experiment with tasks that compute, with different priorities."""
+    priorities = (1, 2, 3, 4)
+
+    def share_of_priority(self, priority: int, policy: str) -> Measurement:
+        """Returns the running time of the computing task with this priority, in percent of all such tasks'."""
+        computing = [f"w{value}" for value in self.priorities]
+        times = pl.col("running_ns")
+        time_at_priority = times.filter(pl.col("group") == f"w{priority}").sum()
+        all_times = times.filter(pl.col("group").is_in(computing)).sum()
+        value = 100 * time_at_priority / all_times
+        return self.of(self.by_priority, policy, value, self.collection.groups)
 
     # --- runs
 
@@ -220,14 +239,18 @@ class Queries(LinuxQueries, EventQueries):
         """Returns whether the study's benchmark ran on schedlab's kernel."""
         return any(self.collection.select(experiment=name) for name in _ON_OUR_KERNEL)
 
-    def shown(self, experiment: str) -> list[str]:
+    def policies_shown(self, experiment: str) -> list[str]:
         """Returns the study's policies, and the others that were run."""
         policies = EXPERIMENTS[experiment].study_policies
-        return [p for p in (*_SHIPPED, LINEAR_LOTTERY) if p in policies or self.ran(experiment, p)]
+        return [
+            p
+            for p in (*_ONE_THREAD_POLICIES, LINEAR_LOTTERY)
+            if p in policies or self.ran(experiment, p)
+        ]
 
     # --- tables 5 and 6
 
-    def theirs(self, quantity: str, name: str, run: str = "") -> Figure | None:
+    def published_figure(self, quantity: str, name: str, run: str = "") -> Figure | None:
         """Returns the published figure of a run (table 5), or the mean without `run` (table 6)."""
         for figure in self.study.figures:
             place_and_row = (figure.place, figure.row) if run else (figure.place, figure.column)
@@ -238,7 +261,7 @@ class Queries(LinuxQueries, EventQueries):
 
     @cached_property
     def _operations(self) -> dict[tuple[str, str], list[int]]:
-        """Returns instructions with few and with many waiting tasks, by operation and policy."""
+        """Returns the numbers of instructions with few and with many waiting tasks, by operation and policy."""
         rows = self.printed_table("operations")
         return {(policy, operation): [int(few), int(many)] for policy, operation, few, many in rows}
 
@@ -249,7 +272,7 @@ class Queries(LinuxQueries, EventQueries):
             for (of_policy, name), cost in self._operations.items()
             if of_policy == policy and operation in ("", name)
         ]
-        growth = _growth(max(many / few for few, many in costs))
+        growth = _growth_text(max(many / few for few, many in costs))
         if not operation:
             return growth
         ((few, many),) = costs
@@ -258,44 +281,51 @@ class Queries(LinuxQueries, EventQueries):
     def titled(self, name: str, experiment: str) -> str:
         """Returns a scheduler with the policy that represents it."""
         if experiment == ONE:
-            return f"{name} ({self.on_ours[name]})"
+            return f"{name} ({self.on_schedlab_kernel[name]})"
         return f"{name} ({'the kernel’s fair class' if name == 'CFS' else self.schedulers[name]})"
 
     def digits(self, quantity: str, experiment: str) -> int:
         """Returns the decimals of measured figures. Sysbench prints two."""
         return 2 if quantity == "throughput" or experiment != ONE else 3
 
-    def ours(self, quantity: str, name: str, experiment: str, run: str = "") -> Measured:
+    def measured_figure(
+        self, quantity: str, name: str, experiment: str, run: str = ""
+    ) -> Measurement:
         """Returns the measured figure of the seed with that number; without `run`, of all seeds."""
-        policy = self.on_ours[name] if experiment == ONE else self.schedulers[name]
+        policy = self.on_schedlab_kernel[name] if experiment == ONE else self.schedulers[name]
         if experiment != ONE:
-            measured = self.printed_output(experiment, policy, _PRINTED[quantity])
+            measured = self.printed_output(experiment, policy, _FIGURE_NAMES[quantity])
         elif quantity == "throughput":
             measured = self.throughput(experiment, policy)
         else:
             which = "mean" if quantity == "mean latency" else "longest"
             measured = self.latency(experiment, policy, which)
         if run and measured.mean is not None:
-            return Measured(measured.values[int(run) - 1 : int(run)])
+            return Measurement(measured.values[int(run) - 1 : int(run)])
         return measured
 
-    def running(self, experiment: str, policy: str) -> Measured:
+    def running(self, experiment: str, policy: str) -> Measurement:
         """Returns the percentage of time when the threads run."""
         return self.of(experiment, policy, first("running_ns") * 100 / first("elapsed_ns"))
 
-    def overhead(self, experiment: str, policy: str) -> Measured:
+    def overhead(self, experiment: str, policy: str) -> Measurement:
         """Returns the scheduler's percentage of the time."""
         return self.summary(experiment, policy, "overhead_share", 100)
 
     def _means(self, quantity: str) -> dict[str, Figure]:
-        return {name: f for name in self.schedulers if (f := self.theirs(quantity, name))}
+        """Returns the published means of a quantity by scheduler."""
+        return {name: f for name in self.schedulers if (f := self.published_figure(quantity, name))}
 
     def longest_printed(self) -> SimpleNamespace:
         """Returns the maximum of the three runs' longest latencies,
         its scheduler, and all medians.
         """
         runs = {
-            name: [f.value for run in "123" if (f := self.theirs("maximum latency", name, run))]
+            name: [
+                f.value
+                for run in "123"
+                if (f := self.published_figure("maximum latency", name, run))
+            ]
             for name in self.schedulers
         }
         worst = max(runs, key=lambda name: max(runs[name]))
@@ -310,7 +340,7 @@ class Queries(LinuxQueries, EventQueries):
 
         `work`: the scheduler's part of it. Raises NotMeasured.
         """
-        rates = {policy: self.throughput(ONE, policy) for policy in self.shown(ONE)}
+        rates = {policy: self.throughput(ONE, policy) for policy in self.policies_shown(ONE)}
         shares = {policy: self.overhead(ONE, policy) for policy in rates}
         rate, share = (
             {policy: measured.value for policy, measured in rates_of_kind.items()}
@@ -324,7 +354,7 @@ class Queries(LinuxQueries, EventQueries):
             work=share[slow] - share[fast],
         )
 
-    def clock_step_of_tick(self, policy: str) -> Measured:
+    def clock_step_of_tick(self, policy: str) -> Measurement:
         """Returns the clock's step in percent of a tick."""
         return self.of(ONE, policy, in_ticks(100 * first("clock_step_ns")))
 
@@ -336,12 +366,13 @@ class Queries(LinuxQueries, EventQueries):
         """
         extremes = self.slowest_and_fastest()
         trace_pairs = [
-            traces(self.setup(ONE, policy), most=1) for policy in (extremes.slow, extremes.fast)
+            traces(self.setup(ONE, policy), runs_max=1) for policy in (extremes.slow, extremes.fast)
         ]
         return [lost_steps(*runs[0]) for runs in trace_pairs] if all(trace_pairs) else []
 
     def _rates_by_seed(self) -> list[tuple[float, ...]]:
-        return [self.throughput(ONE, policy).values for policy in self.shown(ONE)]
+        """Returns the throughput of each seed under each policy."""
+        return [self.throughput(ONE, policy).values for policy in self.policies_shown(ONE)]
 
     def has_several_seeds(self) -> bool:
         """True if each policy was run with several seeds."""
@@ -355,11 +386,11 @@ class Queries(LinuxQueries, EventQueries):
 
     def latencies_chart(self) -> list[Block]:
         """Returns the chart of all events' latencies; [] if there are none."""
-        latencies = self._latencies_of(EIGHT, _SHIPPED)
+        latencies = self._latencies_of(EIGHT, _ONE_THREAD_POLICIES)
         if not len(latencies):
             return []
         return list(
-            drawn(
+            draw_if_possible(
                 ecdf,
                 "study-5-latencies",
                 latencies,
@@ -371,14 +402,16 @@ class Queries(LinuxQueries, EventQueries):
             )
         )
 
-    def turns_of(self, policy: str) -> list[float]:
+    def expired_slices_ms(self, policy: str) -> list[float]:
         """Returns the lengths of expired time slices in ms; [] without a trace."""
         traces_of_eight = traces(self.setup(EIGHT, policy))
-        return [length for run, trace in traces_of_eight for length in turns(run, trace)["ms"]]
+        return [
+            length for run, trace in traces_of_eight for length in expired_slices(run, trace)["ms"]
+        ]
 
-    def usual_turn(self, policy: str) -> float:
+    def usual_slice_ms(self, policy: str) -> float:
         """Returns the median of these lengths in ms; 0 if there are none."""
-        lengths = self.turns_of(policy)
+        lengths = self.expired_slices_ms(policy)
         return median(lengths) if lengths else 0.0
 
     def setting(self, row: str) -> Figure | None:
@@ -388,7 +421,7 @@ class Queries(LinuxQueries, EventQueries):
 
     # --- sysbench on Linux
 
-    def linux_figures(self, experiment: str, figure: str) -> dict[str, Measured]:
+    def linux_figures(self, experiment: str, figure: str) -> dict[str, Measurement]:
         """Returns figures of the study's schedulers; for eight threads,
         of all policies that were run.
         """
@@ -396,24 +429,27 @@ class Queries(LinuxQueries, EventQueries):
         policies = self.linux_policies(experiment) if experiment == SYSBENCH_8 else study_policies
         return {policy: self.printed_output(experiment, policy, figure) for policy in policies}
 
-    def linux_order(self, experiment: str, quantity: str, falling: bool) -> str | Measured:
+    def linux_order(self, experiment: str, quantity: str, falling: bool) -> str | Measurement:
         """Returns the unpaired order `WRR ≈ CFS > Lottery`, or the first missing measurement."""
         values = {
-            name: self.printed_output(experiment, name, _PRINTED[quantity])
+            name: self.printed_output(experiment, name, _FIGURE_NAMES[quantity])
             for name in self.schedulers
         }
         return self.order(values, falling, paired=False)
 
     def difference_published(self, quantity: str, pair: tuple[str, str]) -> str:
         """Returns the second's published mean minus the first's."""
-        first, second = (self.theirs(quantity, name) for name in pair)
-        return _signed(second.value - first.value, 2) if first and second else NOTHING
+        first, second = (self.published_figure(quantity, name) for name in pair)
+        return _signed(second.value - first.value) if first and second else NO_VALUE
 
     def _difference(
         self, quantity: str, pair: tuple[str, str], experiment: str
     ) -> Difference | None:
+        """Returns the difference of a pair of schedulers' measured figures; None if either is
+        missing.
+        """
         first, second = (
-            self.printed_output(experiment, self.schedulers[name], _PRINTED[quantity])
+            self.printed_output(experiment, self.schedulers[name], _FIGURE_NAMES[quantity])
             for name in pair
         )
         return unpaired_difference(first, second)
@@ -422,41 +458,49 @@ class Queries(LinuxQueries, EventQueries):
         """Returns the second's measured mean minus the first's, with its interval."""
         difference = self._difference(quantity, pair, experiment)
         if difference is None:
-            return NOTHING
+            return NO_VALUE
         if difference.p_value is None:
-            return _signed(difference.change, 2)
+            return _signed(difference.change)
         low, high = (
             f"{round(bound, 2) + 0.0:.2f}" for bound in (difference.low, difference.high)
         )  # no -0
-        return f"{_signed(difference.change, 2)} [{low}, {high}]"
+        return f"{_signed(difference.change)} [{low}, {high}]"
 
     def chance_of_difference(self, quantity: str, pair: tuple[str, str], experiment: str) -> str:
         """Returns whether the difference is significant, with its p-value, in words."""
         difference = self._difference(quantity, pair, experiment)
         if difference is None:
-            return NOTHING
+            return NO_VALUE
         if difference.p_value is None:
             return "unknown (one run)"
         text = (
-            f"p = {difference.p_value:.2g}" if difference.p_value >= _HARDLY_EVER else "p < 0.001"
+            f"p = {difference.p_value:.2g}"
+            if difference.p_value >= _SMALLEST_PRINTED_P
+            else "p < 0.001"
         )
-        return f"yes ({text})" if difference.p_value < _RARE else f"no ({text})"
+        return f"yes ({text})" if difference.p_value < _SIGNIFICANCE_LEVEL else f"no ({text})"
 
     # --- wake-ups
 
-    def woken(self, experiment: str, policy: str, column: str) -> Measured:
+    def woken(self, experiment: str, policy: str, column: str) -> Measurement:
         """Returns a time of the workers, in ms."""
         return self.of(experiment, policy, first(column) * 1e-6, self._group("worker"))
 
-    def rounds(self, experiment: str, policy: str) -> Measured:
-        """Returns the number of rounds of all message tasks."""
-        return self.of(experiment, policy, pl.col("value").sum(), self._printed_as("rounds"))
+    def under_load(self, column: str, group: str, experiment: str, policy: str) -> Measurement:
+        """Returns a time of the shell, or of the processes that compute next to it, in ms."""
+        return self.of(experiment, policy, first(column) * 1e-6, self._group(group))
 
-    def share_of_computing(self, experiment: str, policy: str) -> Measured:
+    def rounds(self, experiment: str, policy: str) -> Measurement:
+        """Returns the number of rounds of all message tasks."""
+        return self.of(
+            experiment, policy, pl.col("value").sum(), self._values_reported_as("rounds")
+        )
+
+    def share_of_computing(self, experiment: str, policy: str) -> Measurement:
         """Returns the CPU share of the computing tasks, in percent."""
         return self.of(experiment, policy, first("share") * 100, self._group("cpu"))
 
-    def wakeups(self, experiment: str) -> dict[str, Measured]:
+    def wakeups(self, experiment: str) -> dict[str, Measurement]:
         """Returns the 99th percentile of wake-up latency under each policy that was run, in ms."""
         return {
             policy: self.woken(experiment, policy, "wakeup_latency_p99_ns")
@@ -473,7 +517,7 @@ class Queries(LinuxQueries, EventQueries):
         if "wrr:linux" not in means or len(means) == 1:
             return None
         place = 1 + sorted(means, key=lambda policy: means[policy]).index("wrr:linux")
-        last, fair = place == len(means), means.get(FAIR)
+        last, fair = place == len(means), means.get(FAIR_CLASS)
         return SimpleNamespace(
             last=last,
             rank="last" if last else f"{place} of {len(means)}",
@@ -482,40 +526,43 @@ class Queries(LinuxQueries, EventQueries):
 
     # --- further benchmarks
 
-    def result(self, experiment: str, policy: str) -> Measured:
+    def result(self, experiment: str, policy: str) -> Measurement:
         """Returns hackbench's seconds, or stress-ng's operations per second."""
         figure = "elapsed_s" if experiment == HACKBENCH else "bogo_ops_per_second"
         return self.printed_output(experiment, policy, figure)
 
     def unlike_fair_class(self, experiment: str) -> list[tuple[str, float]]:
         """Returns the significant differences of policies from Linux's fair class, in percent."""
-        fair, unlike = self.result(experiment, FAIR), []
+        fair, unlike = self.result(experiment, FAIR_CLASS), []
         for policy in self.linux_policies(experiment):
             change = unpaired_difference(fair, self.result(experiment, policy))
-            sure = change and change.p_value is not None and change.p_value < _RARE
-            if policy != FAIR and change and sure and fair.mean:
+            sure = change and change.p_value is not None and change.p_value < _SIGNIFICANCE_LEVEL
+            if policy != FAIR_CLASS and change and sure and fair.mean:
                 unlike.append((policy, 100 * change.change / fair.mean))
         return unlike
 
-    def mean_turnaround(self, experiment: str, policy: str) -> Measured:
+    def mean_turnaround(self, experiment: str, policy: str) -> Measurement:
         """Returns the mean turnaround in ms."""
         return self.summary(experiment, policy, "turnaround_mean_ns", 1e-6)
 
     # --- claims
 
-    def order_theirs(self, quantity: str, falling: bool) -> str:
+    def order_in_study(self, quantity: str, falling: bool) -> str:
         """Returns the published order: `CFS = WRR < Lottery`."""
-        return self.order_printed(self._means(quantity), falling)
+        return self.order_of_published(self._means(quantity), falling)
 
-    def order_ours(self, quantity: str, experiment: str, falling: bool) -> str | Measured:
+    def order_on_linux(self, quantity: str, experiment: str, falling: bool) -> str | Measurement:
         """Returns the measured order, or the first missing measurement; a
         dash if it was not run on Linux.
         """
         if experiment != ONE and not self.ran(experiment):
-            return NOTHING
-        values = {name: self.ours(quantity, name, experiment) for name in self.schedulers}
+            return NO_VALUE
+        values = {
+            name: self.measured_figure(quantity, name, experiment) for name in self.schedulers
+        }
         return self.order(values, falling, paired=experiment == ONE)
 
 
-def _signed(number: float, decimals: int) -> str:
-    return f"{round(number, decimals) + 0.0:+.{decimals}f}"
+def _signed(number: float) -> str:
+    """Returns the number with its sign and two decimals."""
+    return f"{round(number, 2) + 0.0:+.2f}"

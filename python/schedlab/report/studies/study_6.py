@@ -17,18 +17,19 @@ import polars as pl
 
 from schedlab.metrics import state_intervals
 from schedlab.metrics.shares import Floats
+from schedlab.report.charts.shares import running_time_until
 from schedlab.report.studies import queries
 from schedlab.report.studies.queries import traces
-from schedlab.report.study_tables import Measured, measure
-from schedlab.runs.collection import Collection, Repeated, StoredRun
+from schedlab.report.study_tables import Measurement, measure_seeds
+from schedlab.runs.collection import Collection, ConfigurationRuns, StoredRun
 from schedlab.studies.study import Study
 from schedlab.trace import Kind, MarkKind, Trace
 
-_SECOND, _MS = 1e9, 1e6
+_NS_PER_S, _NS_PER_MS = 1e9, 1e6
 
 
 @dataclass(frozen=True)
-class Course:
+class RunCourse:
     """The course of one run: running intervals and marks."""
 
     end_ns: int
@@ -40,20 +41,13 @@ class Course:
     def ran(self, is_process: pl.Expr, at_ns: Floats) -> Floats:
         """Returns the total CPU time of the selected tasks up to each time, in ns."""
         rows = self.running.filter(is_process)
-        edges = np.concatenate((rows["begin_ns"].to_numpy(), rows["end_ns"].to_numpy()))
-        change = np.repeat([1.0, -1.0], len(rows))
-        order = np.argsort(edges, kind="stable")
-        times = edges[order].astype(np.float64)
-        steps = np.diff(times, prepend=times[:1]) * np.concatenate(
-            ([0.0], np.cumsum(change[order])[:-1])
-        )
-        return np.interp(at_ns, times, np.cumsum(steps)) if len(times) else np.zeros(len(at_ns))
+        return running_time_until(rows["begin_ns"].to_numpy(), rows["end_ns"].to_numpy(), at_ns)
 
     def of_group(self, group: str, at_ns: Floats) -> Floats:
         """Returns the total CPU time of a group up to each time, in ns."""
         return self.ran(pl.col("group") == group, at_ns)
 
-    def between(self, first: int, second: int) -> Floats:
+    def mark_delays(self, first: int, second: int) -> Floats:
         """Returns the times in ns from marks `first` to marks `second` that
         follow directly in the same task.
         """
@@ -63,7 +57,7 @@ class Course:
         return intervals["since"].to_numpy().astype(np.float64)
 
 
-def course_of(run: StoredRun, trace: Trace) -> Course:
+def course_of(run: StoredRun, trace: Trace) -> RunCourse:
     """Reads the course of a run from its trace."""
     groups = run.metrics().processes.select("pid", "group")
     running = (
@@ -82,7 +76,7 @@ def course_of(run: StoredRun, trace: Trace) -> Course:
             "number": trace.at("second", rows).astype(np.int64),
         }
     )
-    return Course(int(trace.end_ns), running, notes)
+    return RunCourse(int(trace.end_ns), running, notes)
 
 
 class Queries(queries.Queries):
@@ -93,21 +87,21 @@ class Queries(queries.Queries):
     def __init__(self, study: Study, collection: Collection) -> None:
         super().__init__(study, collection)
         self._names: dict[str, str] = study.facts.get("schedulers", {})
-        self._courses: dict[Path, Course] = {}
+        self._courses: dict[Path, RunCourse] = {}
 
-    def setup(self, experiment: str, policy: str, cpus: int = 0) -> Repeated | None:
+    def setup(self, experiment: str, policy: str, cpus: int = 0) -> ConfigurationRuns | None:
         """Returns all seeds of an experiment.
 
         A policy may have a name that study.yaml defines.
         """
         return super().setup(experiment, self._names.get(policy, policy), cpus)
 
-    def _per_run(
-        self, experiment: str, policy: str, number: Callable[[Course], float | None]
-    ) -> Measured:
+    def _measure_courses(
+        self, experiment: str, policy: str, number: Callable[[RunCourse], float | None]
+    ) -> Measurement:
         """Returns the measurement of a number computed from each seed's course."""
         setup = self.setup(experiment, policy)
-        for run, trace in traces(setup) if setup and not self._known(setup.runs) else ():
+        for run, trace in traces(setup) if setup and not self._are_cached(setup.runs) else ():
             self._courses[run.folder] = course_of(run, trace)
         known = {
             run.folder: numbers
@@ -115,28 +109,30 @@ class Queries(queries.Queries):
             if run.folder in self._courses
             and (numbers := number(self._courses[run.folder])) is not None
         }
-        return measure(setup, known)
+        return measure_seeds(setup, known)
 
-    def _known(self, runs: tuple[StoredRun, ...]) -> bool:
+    def _are_cached(self, runs: tuple[StoredRun, ...]) -> bool:
+        """Returns whether the courses of all these runs are in the cache."""
         return all(run.folder in self._courses for run in runs)
 
     # --- CPU time
 
-    def part(
+    def cpu_share(
         self, experiment: str, policy: str, group: str, begin: float = 0, end: float = 0
-    ) -> Measured:
+    ) -> Measurement:
         """Returns a group's fraction of CPU time from `begin` to `end`, in percent.
 
         `end` 0: the run's end.
         """
 
-        def share(course: Course) -> float:
-            edges = _edges(course, begin, end)
+        def share(course: RunCourse) -> float:
+            """Returns the share in this run."""
+            edges = _limits_ns(course, begin, end)
             return float(100 * np.diff(course.of_group(group, edges))[0] / np.diff(edges)[0])
 
-        return self._per_run(experiment, policy, share)
+        return self._measure_courses(experiment, policy, share)
 
-    def times(
+    def cpu_time_ratio(
         self,
         experiment: str,
         policy: str,
@@ -144,15 +140,16 @@ class Queries(queries.Queries):
         other: str,
         begin: float = 0,
         end: float = 0,
-    ) -> Measured:
+    ) -> Measurement:
         """Returns the ratio of two groups' CPU times from `begin` to `end`."""
 
-        def ratio(course: Course) -> float | None:
-            edges = _edges(course, begin, end)
+        def ratio(course: RunCourse) -> float | None:
+            """Returns the ratio in this run, or None if the other group did not run."""
+            edges = _limits_ns(course, begin, end)
             ran, less = (np.diff(course.of_group(group, edges))[0] for group in (one, other))
             return float(ran / less) if less else None
 
-        return self._per_run(experiment, policy, ratio)
+        return self._measure_courses(experiment, policy, ratio)
 
     def in_windows(
         self,
@@ -162,61 +159,63 @@ class Queries(queries.Queries):
         other: str,
         seconds: float,
         which: Literal["least", "most"],
-    ) -> Measured:
+    ) -> Measurement:
         """Returns the minimum or maximum of the ratio of `times` over consecutive windows of `seconds`."""
 
-        def extreme(course: Course) -> float | None:
-            edges = np.arange(0, course.end_ns + 1, seconds * _SECOND)
+        def extreme(course: RunCourse) -> float | None:
+            """Returns the extreme over the windows of this run."""
+            edges = np.arange(0, course.end_ns + 1, seconds * _NS_PER_S)
             ran, less = (np.diff(course.of_group(group, edges)) for group in (one, other))
             if not len(less) or not less.all():
                 return None
             return float((ran / less).min() if which == "least" else (ran / less).max())
 
-        return self._per_run(experiment, policy, extreme)
+        return self._measure_courses(experiment, policy, extreme)
 
-    def error(
+    def largest_error(
         self, experiment: str, policy: str, group: str, part: float, quantum_ms: float
-    ) -> Measured:
+    ) -> Measurement:
         """Returns a group's largest deviation from its share of the time, in quanta.
 
         The deviation is evaluated at the beginning and end of each running interval.
         """
 
-        def farthest(course: Course) -> float:
+        def farthest(course: RunCourse) -> float:
+            """Returns the largest deviation in this run."""
             edges = np.unique(course.running.select("begin_ns", "end_ns").to_numpy())
             due = part * (edges - edges[0])
             off = np.abs(course.of_group(group, edges.astype(np.float64)) - due)
-            return float(off.max() / quantum_ms / _MS)
+            return float(off.max() / quantum_ms / _NS_PER_MS)
 
-        return self._per_run(experiment, policy, farthest)
+        return self._measure_courses(experiment, policy, farthest)
 
-    def gap(
+    def quantum_gap(
         self,
         experiment: str,
         policy: str,
         group: str,
         quantum_ms: float,
-        which: Literal["mean", "deviation"],
-    ) -> Measured:
-        """Returns the mean or standard deviation of the time between a group's quanta, in quanta.
+    ) -> Measurement:
+        """Returns the standard deviation of the time between a group's quanta, in quanta.
 
         The time is measured from the beginning of a quantum to the beginning of the next quantum.
         """
 
-        def value(course: Course) -> float | None:
+        def value(course: RunCourse) -> float | None:
+            """Returns the deviation in this run."""
             group_rows = course.running.filter(pl.col("group") == group)
             begins = [
-                np.arange(begin, end - quantum_ms * _MS / 2, quantum_ms * _MS)
+                np.arange(begin, end - quantum_ms * _NS_PER_MS / 2, quantum_ms * _NS_PER_MS)
                 for begin, end in group_rows.select("begin_ns", "end_ns").rows()
             ]
-            gaps = np.diff(np.concatenate(begins)) / quantum_ms / _MS if begins else np.zeros(0)
-            if not len(gaps):
-                return None
-            return float(gaps.mean() if which == "mean" else gaps.std())
+            gaps = (
+                np.diff(np.concatenate(begins)) / quantum_ms / _NS_PER_MS if begins else np.zeros(0)
+            )
+            return float(gaps.std()) if len(gaps) else None
 
-        return self._per_run(experiment, policy, value)
+        return self._measure_courses(experiment, policy, value)
 
-    def least_of_most(self, experiment: str, policy: str, group: str) -> Measured:
+    def least_of_most(self, experiment: str, policy: str, group: str) -> Measurement:
         """Returns the least CPU time of a group's task in percent of the largest."""
         ran = pl.col("running_ns")
         rows = self._processes("group", group)
@@ -224,32 +223,34 @@ class Queries(queries.Queries):
 
     # --- marks
 
-    def marked(self, experiment: str, policy: str, number: int) -> Measured:
+    def marked(self, experiment: str, policy: str, number: int) -> Measurement:
         """Returns the number of marks with this number."""
-        return self._per_run(
+        return self._measure_courses(
             experiment, policy, lambda course: float((course.notes["number"] == number).sum())
         )
 
-    def mark_interval(self, experiment: str, policy: str, number: int) -> Measured:
+    def mark_interval(self, experiment: str, policy: str, number: int) -> Measurement:
         """Returns the mean time between consecutive marks with this number, in seconds."""
 
-        def seconds(course: Course) -> float | None:
+        def seconds(course: RunCourse) -> float | None:
+            """Returns the mean interval in this run, or None without two marks."""
             times = course.notes.filter(pl.col("number") == number)["time_ns"].to_numpy()
-            return float(np.diff(times).mean() / _SECOND) if len(times) > 1 else None
+            return float(np.diff(times).mean() / _NS_PER_S) if len(times) > 1 else None
 
-        return self._per_run(experiment, policy, seconds)
+        return self._measure_courses(experiment, policy, seconds)
 
-    def between(self, experiment: str, policy: str, first: int, second: int) -> Measured:
+    def mark_delays(self, experiment: str, policy: str, first: int, second: int) -> Measurement:
         """Returns the mean time from a mark `first` to a directly following
         mark `second` of a task, in ms.
         """
 
-        def gap(course: Course) -> float | None:
-            gaps = course.between(first, second)
-            return float(gaps.mean() / _MS) if len(gaps) else None
+        def gap(course: RunCourse) -> float | None:
+            gaps = course.mark_delays(first, second)
+            return float(gaps.mean() / _NS_PER_MS) if len(gaps) else None
 
-        return self._per_run(experiment, policy, gap)
+        return self._measure_courses(experiment, policy, gap)
 
 
-def _edges(course: Course, begin: float, end: float) -> Floats:
-    return np.array([begin * _SECOND, end * _SECOND or course.end_ns])
+def _limits_ns(course: RunCourse, begin: float, end: float) -> Floats:
+    """Returns the beginning and the end of a part of a run, in ns. `end` 0: the run's end."""
+    return np.array([begin * _NS_PER_S, end * _NS_PER_S or course.end_ns])

@@ -8,27 +8,28 @@ from collections import Counter
 import numpy as np
 import polars as pl
 
-from schedlab.metrics import state_intervals
-from schedlab.trace import Kind, MarkKind, Trace
+from schedlab.metrics import measured_window, state_intervals
+from schedlab.trace import Kind, Trace
 from schedlab.trace.model import Integers
 
 
 def begin_tick(trace: Trace) -> int:
     """Returns the machine's tick at the start of the measured window; 0 without a mark."""
-    return int(_window(trace)[0]) // trace.header.tick_ns
+    return measured_window(trace).begin_ns // trace.header.tick_ns
 
 
-def at_ticks(trace: Trace, pids: list[int], cpu: int = 0) -> pl.DataFrame:
-    """Returns the ticks of the window whose middle was in a run of one of these tasks.
+def at_ticks(trace: Trace, pids: list[int]) -> pl.DataFrame:
+    """Returns the ticks of the window whose middle was in a run of one of these tasks on CPU 0.
 
     Columns: tick (since the start of the window), machine_tick (since the machine's start), pid,
     level (the annotation of the pick). An annotation of 0 is not recorded. So level is null under
     policies without annotations, and 0 where others have none.
     """
-    begin, end = _window(trace)
+    window = measured_window(trace)
+    begin, end = window.begin_ns, window.end_ns
     tick_ns = trace.header.tick_ns
     ticks = np.arange(begin // tick_ns, end // tick_ns + 1)
-    times, who, remarks = _picks(trace, cpu)
+    times, who, remarks = _picks(trace)
     place = np.searchsorted(times, ticks * tick_ns + tick_ns // 2, side="right") - 1
     known = (place >= 0) & (ticks * tick_ns + tick_ns // 2 <= end)
     ticks, place = ticks[known], place[known]
@@ -74,7 +75,7 @@ def drawn_turns(kind: str, ticks: pl.DataFrame) -> pl.DataFrame:
     `ticks` has the columns tick, pid and level. Tasks are named A, B, C in the order of their PIDs.
     """
     first = ticks["tick"].min() or 0
-    names = {pid: chr(ord("A") + place) for place, pid in enumerate(sorted(set(ticks["pid"])))}
+    names = {pid: chr(ord("A") + index) for index, pid in enumerate(sorted(set(ticks["pid"])))}
     return (
         turns(ticks)
         .select(
@@ -127,23 +128,12 @@ def waiting_by_level(trace: Trace, pids: list[int]) -> pl.DataFrame:
     )
 
 
-def _window(trace: Trace) -> tuple[int, int]:
-    """Returns the times of the first two marks, or of the whole trace."""
-    marks = trace.events.filter(pl.col("kind") == int(Kind.MARK))
-    begins = marks.filter(pl.col("first") == int(MarkKind.BEGIN))["time_ns"]
-    begin = int(begins[0]) if len(begins) else trace.begin_ns
-    ends = marks.filter((pl.col("first") == int(MarkKind.END)) & (pl.col("time_ns") >= begin))[
-        "time_ns"
-    ]
-    return begin, int(ends[0]) if len(ends) else trace.end_ns
-
-
-def _picks(trace: Trace, cpu: int) -> tuple[Integers, Integers, Integers]:
-    """Returns the times when a CPU left the scheduler, the chosen tasks,
+def _picks(trace: Trace) -> tuple[Integers, Integers, Integers]:
+    """Returns the times when CPU 0 left the scheduler, the chosen tasks,
     and the annotations (0 for none).
     """
     rows = trace.rows(Kind.SCHEDULER_ENTER, Kind.DECISION, Kind.SCHEDULER_EXIT)
-    rows = rows[trace.column("cpu")[rows] == cpu]
+    rows = rows[trace.column("cpu")[rows] == 0]
     kind, second = trace.column("kind")[rows], trace.column("second")[rows].astype(np.int64)
     exits = np.flatnonzero(kind == Kind.SCHEDULER_EXIT)
     remarked = (exits > 0) & (kind[exits - 1] == Kind.DECISION)

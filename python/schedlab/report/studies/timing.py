@@ -13,13 +13,13 @@ import polars as pl
 
 from schedlab.report.studies import queries
 from schedlab.report.studies.queries import first, in_ticks
-from schedlab.report.study_tables import Measured
+from schedlab.report.study_tables import Measurement
 from schedlab.studies import select
 from schedlab.studies.agreement import is_near
-from schedlab.studies.experiment import on_their_costs
+from schedlab.studies.experiment import name_with_study_costs
 from schedlab.studies.experiments import TIMING_TESTS
 from schedlab.studies.figures import Figure
-from schedlab.studies.ideal_times import ideal_completion, ideal_printed
+from schedlab.studies.ideal_times import ideal_completion, ideal_reported
 
 NEAR = 0.05
 """Tolerance of a time relative to the ideal. The tolerance is at least one tick."""
@@ -46,14 +46,15 @@ class Suite:
 
 
 class TimingQueries(queries.Queries):
-    """Queries by test, with the names of schedlab's program. Times are in ticks."""
+    """Looks up measured times of a study's timing tests, in ticks.
+
+    Tests have the names that the test program gives them.
+    """
 
     suites: ClassVar[Mapping[str, Suite]]
     tests = tuple(TIMING_TESTS)
     rows: ClassVar[Mapping[str, str]]
     """The study's names of its tests."""
-    figures_on: ClassVar[tuple[int, ...]]
-    """Numbers of CPUs with published figures."""
     not_counted: ClassVar[frozenset[tuple[str, str]]] = frozenset()
     """Suites and tests with figures that do not depend on a scheduler,
     so that agreement means nothing.
@@ -67,7 +68,7 @@ class TimingQueries(queries.Queries):
     def experiment(self, suite: str, test: str, with_study_costs: bool = False) -> str:
         """Returns the label of a test's runs. `with_study_costs`: with the study costs."""
         name = f"s{self.study.number}-{self.suites[suite].name}-{test}"
-        return on_their_costs(name) if with_study_costs else name
+        return name_with_study_costs(name) if with_study_costs else name
 
     def experiments(self, suite: str) -> list[str]:
         """Returns the experiments of all tests of a suite."""
@@ -92,24 +93,24 @@ class TimingQueries(queries.Queries):
         policy: str = "",
         rows: pl.DataFrame | None = None,
         with_study_costs: bool = False,
-    ) -> Measured:
+    ) -> Measurement:
         policy_name = policy or self.suites[suite].policy
         return self.of(
             self.experiment(suite, test, with_study_costs), policy_name, value, rows, cpus=count
         )
 
-    def number(self, column: str, suite: str, test: str, count: int) -> Measured:
+    def number(self, column: str, suite: str, test: str, count: int) -> Measurement:
         """Returns a column of the runs' summary. Times are in ticks."""
         return self._of(_in_ticks(column), suite, test, count)
 
     def completion(
         self, suite: str, test: str, count: int, policy: str = "", with_study_costs: bool = False
-    ) -> Measured:
+    ) -> Measurement:
         """Returns the time from the workload's first fork to its last exit."""
         value = _in_ticks("completion_ns")
         return self._of(value, suite, test, count, policy, with_study_costs=with_study_costs)
 
-    def processes(self, suite: str, test: str, count: int) -> Measured:
+    def processes(self, suite: str, test: str, count: int) -> Measurement:
         """Returns the number of tasks."""
         return self.number("processes", suite, test, count)
 
@@ -120,7 +121,7 @@ class TimingQueries(queries.Queries):
         count: int,
         until_all_ended: bool = False,
         with_study_costs: bool = False,
-    ) -> Measured:
+    ) -> Measurement:
         """Returns the time that the study reports: from the trace, or
         from the program if only it knows.
 
@@ -128,7 +129,7 @@ class TimingQueries(queries.Queries):
         """
         if not self._reports_sleepers(suite, test, until_all_ended):
             return self.completion(suite, test, count, with_study_costs=with_study_costs)
-        value, rows = pl.col("value").mean(), self._printed_as("ticks")
+        value, rows = pl.col("value").mean(), self._values_reported_as("ticks")
         return self._of(value, suite, test, count, rows=rows, with_study_costs=with_study_costs)
 
     def _reports_sleepers(self, suite: str, test: str, until_all_ended: bool) -> bool:
@@ -136,15 +137,15 @@ class TimingQueries(queries.Queries):
 
     def group_time(
         self, column: str, group: str, suite: str, test: str, count: int, policy: str = ""
-    ) -> Measured:
+    ) -> Measurement:
         """Returns a time of a group of tasks."""
         return self._of(_in_ticks(column), suite, test, count, policy, self._group(group))
 
-    def sleepers_wait(self, suite: str, count: int) -> Measured:
+    def sleepers_wait(self, suite: str, count: int) -> Measurement:
         """Returns the longest wait of Mixed Load's sleepers."""
         return self.group_time("waiting_max_ns", "mix-io", suite, SLEEPERS, count)
 
-    def busiest(self, suite: str, test: str, count: int) -> Measured:
+    def busiest(self, suite: str, test: str, count: int) -> Measurement:
         """Returns the running time of the CPU that ran tasks longest."""
         most = in_ticks(pl.col("running_ns").max())
         return self._of(most, suite, test, count, rows=self.collection.cpus)
@@ -154,7 +155,7 @@ class TimingQueries(queries.Queries):
     def ideal(self, suite: str, test: str, count: int, until_all_ended: bool = False) -> float:
         """Returns the ideal of the figure that the study reports."""
         least = (
-            ideal_printed
+            ideal_reported
             if self._reports_sleepers(suite, test, until_all_ended)
             else ideal_completion
         )
@@ -170,7 +171,7 @@ class TimingQueries(queries.Queries):
         """Returns whether the measured time is not near the published time."""
         mean = self.reported_time(suite, test, count, with_study_costs=with_study_costs).mean
         theirs = self.printed(suite, test, count)
-        return bool(theirs and theirs.finished and mean is not None and not is_near(theirs, mean))
+        return bool(theirs and theirs.is_number and mean is not None and not is_near(theirs, mean))
 
     def off_ideal(self, suite: str, test: str, count: int, until_all_ended: bool) -> bool:
         """Returns whether the measured time is not near the ideal."""
@@ -187,7 +188,7 @@ class TimingQueries(queries.Queries):
         Agreement has no meaning if the time does not depend on a scheduler, or if a study cost was
         derived from it.
         """
-        return (suite, test) not in self.not_counted and not self.gave_a_constant(
+        return (suite, test) not in self.not_counted and not self.determined_a_cost(
             self.printed(suite, test, count)
         )
 
@@ -200,5 +201,5 @@ class TimingQueries(queries.Queries):
 
 
 def _in_ticks(column: str) -> pl.Expr:
-    """Returns a column of one row. Times are in ticks."""
+    """Returns the value of a column in a table of one row; times (`…_ns`) are converted to ticks."""
     return in_ticks(first(column)) if column.endswith("_ns") else first(column)

@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Derives a workload from a recorded trace (docs/replay.md)."""
 
-from schedlab.runs.replay.charged_costs import Charges, charges_of
-from schedlab.runs.replay.programs import AS_RECORDED, ReplayChanges, Replayed, workload_of
+from schedlab.runs.replay.charged_costs import Charges, parse_charges
+from schedlab.runs.replay.programs import AS_RECORDED, ReplayChanges, Replayed, derive_workload
 
-__all__ = ["AS_RECORDED", "Charges", "ReplayChanges", "Replayed", "charges_of", "workload_of"]
+__all__ = [
+    "AS_RECORDED",
+    "Charges",
+    "ReplayChanges",
+    "Replayed",
+    "derive_workload",
+    "parse_charges",
+]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Extracts the actions of processes from a trace, and the reasons for their waits."""
+"""Extracts from a trace what each process did, and what it waited for."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import polars as pl
 
 from schedlab.metrics.lives import Lives
 from schedlab.runs.replay.charged_costs import Charges
-from schedlab.runs.replay.external_events import NOTHING, Outside, set_at_arrival
-from schedlab.runs.replay.progress import Stays, life_of
+from schedlab.runs.replay.external_events import NO_EXTERNAL_EVENTS, ExternalEvents, set_at_arrival
+from schedlab.runs.replay.progress import CpuStays, find_life
 from schedlab.trace import BlockReason, Kind, MarkKind, Step, Trace
 from schedlab.trace.model import Integers
 
 Flags = npt.NDArray[np.bool_]
-_TICK_NEARNESS = 4
-"""Maximum delay of a timer's recorded wake-up after its tick, in steps of a coarse clock."""
-KILLED = 0xFFFF_FFFF
-"""Exit status −1, of a process that was killed by another process or by the policy."""
+_TICK_DELAY_STEPS = 4
+"""A wake-up up to this many steps of a coarse clock after a tick counts as caused by the tick."""
+KILLED_STATUS = 0xFFFF_FFFF
+"""Exit status −1: the process was killed by another process or by the policy."""
 
 
-class Deed(IntEnum):
-    """Kinds of actions."""
+class ActionKind(IntEnum):
+    """Kinds of actions, and which columns of Actions have their parameters."""
 
     SLEEP = auto()  # for `number` ns
     SLEEP_TICKS = auto()  # until `number` ticks have passed
@@ -44,51 +44,51 @@ class Deed(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Acts:
+class Actions:
     """The actions of all processes, as arrays with one element per action.
 
-    They are sorted by process number (schedlab.metrics.lives), then by order of execution.
+    Sorted by process (column `life`), then by order of execution.
     """
 
     life: Integers
-    deed: Integers
+    action_kind: Integers
     row: Integers
     time_ns: Integers
     computed_ns: Integers
-    """The process's total computing time (ns) before the action."""
+    """CPU time (ns) that the process had used before the action, without the machine's costs."""
     other: Integers
-    """The number of another process, or −1 for none. For SETGROUP, the number of a group."""
+    """Index of another process, or −1 for none. For SETGROUP, the number of a group."""
     detail: Integers
     number: npt.NDArray[np.uint64]
     joined: Flags
-    """True if no CPU did anything between this action and the previous one."""
+    """True if no CPU did anything between the previous action and this one."""
 
     def __len__(self) -> int:
         return len(self.life)
 
 
-def acts(
+def extract_actions(
     trace: Trace,
     life_table: Lives,
-    on_cpu: Stays,
+    on_cpu: CpuStays,
     charges: Charges,
     omitted: Integers,
-    outside: Outside = NOTHING,
-) -> Acts:
-    """Returns the actions of all processes except those in `omitted`.
+    outside: ExternalEvents = NO_EXTERNAL_EVENTS,
+) -> Actions:
+    """Returns the actions of all processes except `omitted`.
 
-    If an omitted process wakes another process, the latter wakes up by a timer instead.
+    If an omitted process wakes another process, a timer wakes the latter in the replay.
     """
     kind = trace.column("kind")
-    row = _rows(trace)
-    actor, other = _actor(trace, life_table, on_cpu, row), _other(trace, life_table, row)
+    row = _action_rows(trace)
+    actor, other = _actor(trace, life_table, on_cpu, row), _counterpart(trace, life_table, row)
     is_inherited = set_at_arrival(life_table, outside, other, row) & (kind[row] == Kind.ATTRIBUTE)
     actor[is_inherited] = other[is_inherited]
     actor[np.isin(actor, omitted)] = -1
     other[np.isin(other, omitted) & (kind[row] != Kind.TASK_GROUP)] = -1
     waits = _Waits(trace, life_table, charges, omitted, outside)
     kinds = kind[row]
-    deed = np.select(
+    action_kind = np.select(
         [
             kinds == Kind.YIELD,
             kinds == Kind.FORK,
@@ -100,8 +100,14 @@ def acts(
             kinds == Kind.EXIT,
         ],
         [
-            *(Deed.YIELD, Deed.FORK, Deed.GIVE, Deed.MARK, Deed.ATTRIBUTE),
-            *(Deed.SETGROUP, Deed.SWITCH, Deed.EXIT),
+            *(
+                ActionKind.YIELD,
+                ActionKind.FORK,
+                ActionKind.GIVE,
+                ActionKind.MARK,
+                ActionKind.ATTRIBUTE,
+            ),
+            *(ActionKind.SETGROUP, ActionKind.SWITCH, ActionKind.EXIT),
         ],
         0,
     )
@@ -110,16 +116,18 @@ def acts(
     number[exits] = trace.column("first")[row[exits]]
     detail = trace.column("first")[row].astype(np.int64)
     blocks = np.flatnonzero(kinds == Kind.BLOCK)
-    deed[blocks], number[blocks], other[blocks] = waits.of(actor[blocks], row[blocks])
+    action_kind[blocks], number[blocks], other[blocks] = waits.of(actor[blocks], row[blocks])
 
-    valid = (actor >= 0) & ~(((deed == Deed.GIVE) | (deed == Deed.FORK)) & (other < 0))
-    valid[valid] &= ~((deed[valid] == Deed.GIVE) & waits.for_child(row[valid]))
-    row, actor, other, deed = row[valid], actor[valid], other[valid], deed[valid]
-    ordered = _in_order(
+    valid = (actor >= 0) & ~(
+        ((action_kind == ActionKind.GIVE) | (action_kind == ActionKind.FORK)) & (other < 0)
+    )
+    valid[valid] &= ~((action_kind[valid] == ActionKind.GIVE) & waits.for_child(row[valid]))
+    row, actor, other, action_kind = row[valid], actor[valid], other[valid], action_kind[valid]
+    ordered = _sort_actions(
         life_table,
-        Acts(
+        Actions(
             life=actor,
-            deed=deed,
+            action_kind=action_kind,
             row=row,
             time_ns=trace.column("time_ns")[row],
             computed_ns=on_cpu.computed(actor, row),
@@ -129,11 +137,11 @@ def acts(
             joined=np.zeros(len(row), bool),
         ),
     )
-    return replace(ordered, joined=_joined(trace, ordered.row, ordered.life))
+    return replace(ordered, joined=_continues_previous(trace, ordered.row, ordered.life))
 
 
-def _rows(trace: Trace) -> Integers:
-    """Returns the rows of records that may be actions."""
+def _action_rows(trace: Trace) -> Integers:
+    """Returns the rows of all records that are or might be actions."""
     kind, first = trace.column("kind"), trace.column("first")
     row = trace.rows(
         Kind.BLOCK,
@@ -154,12 +162,12 @@ def _rows(trace: Trace) -> Integers:
     return rows
 
 
-def _actor(trace: Trace, life_table: Lives, on_cpu: Stays, row: Integers) -> Integers:
+def _actor(trace: Trace, life_table: Lives, on_cpu: CpuStays, row: Integers) -> Integers:
     kinds = trace.column("kind")[row]
     pid = trace.column("process")[row].astype(np.int64)
     woken = kinds == Kind.WAKEUP
     pid[woken] = trace.column("first")[row[woken]]
-    life = life_of(life_table, pid, row)
+    life = find_life(life_table, pid, row)
     set_by = np.isin(kinds, (Kind.ATTRIBUTE, Kind.TASK_GROUP, Kind.POLICY, Kind.TUNABLE))
     cpu = trace.column("cpu")[row].astype(np.int64)
     life[set_by] = on_cpu.running(cpu[set_by], row[set_by])
@@ -167,65 +175,70 @@ def _actor(trace: Trace, life_table: Lives, on_cpu: Stays, row: Integers) -> Int
     return life
 
 
-def _other(trace: Trace, life_table: Lives, row: Integers) -> Integers:
-    """Returns the process that is forked, woken or given an attribute; or the number of a group."""
+def _counterpart(trace: Trace, life_table: Lives, row: Integers) -> Integers:
+    """Returns the index of the process that each record forks, wakes or changes; or a group's number."""
     kinds = trace.column("kind")[row]
     pid = trace.column("process")[row].astype(np.int64)
     forked = kinds == Kind.FORK
     pid[forked] = trace.column("first")[row[forked]]
     is_known = np.isin(kinds, (Kind.FORK, Kind.WAKEUP, Kind.ATTRIBUTE))
     life = np.full(len(row), -1)
-    life[is_known] = life_of(life_table, pid[is_known], row[is_known])
+    life[is_known] = find_life(life_table, pid[is_known], row[is_known])
     groups = kinds == Kind.TASK_GROUP
     life[groups] = pid[groups]
     return life
 
 
 class _Waits:
-    """Finds the reason for each wait, and the process that ended the wait."""
+    """Determines why each process waited, and which process ended the wait."""
 
     def __init__(
-        self, trace: Trace, life_table: Lives, charges: Charges, omitted: Integers, outside: Outside
+        self,
+        trace: Trace,
+        life_table: Lives,
+        charges: Charges,
+        omitted: Integers,
+        outside: ExternalEvents,
     ) -> None:
         self.trace, self.life_table, self.charges = trace, life_table, charges
-        # Activity out of sight is unknown: the process sleeps until its next record.
+        # A process that was out of sight is treated as sleeping until its next record.
         self.wake_row = np.sort(
             np.concatenate((trace.rows(Kind.WAKEUP), _reappearances(life_table)))
         )
         pid = trace.column("process")[self.wake_row].astype(np.int64)
         waker_pid = _waker_of(trace, self.wake_row)
-        self.woken = life_of(life_table, pid, self.wake_row)
-        self.waker = life_of(life_table, waker_pid, self.wake_row)
+        self.woken = find_life(life_table, pid, self.wake_row)
+        self.waker = find_life(life_table, waker_pid, self.wake_row)
         self.waker[(waker_pid == 0) | np.isin(self.waker, omitted)] = -1
         self.order = np.lexsort((self.wake_row, self.woken))
         self.key = (self.woken[self.order] << 40) | self.wake_row[self.order]
         self.reason = self._reasons()
-        given = [coming.row for coming in outside.comings if not coming.is_process]
+        given = [coming.row for coming in outside.arrivals if not coming.is_process]
         self.from_outside = np.isin(self.wake_row, given)
 
     def _reasons(self) -> Integers:
-        """Returns the reason for blocking that precedes each wake-up."""
+        """Returns, for each wake-up, the reason for the process's preceding block."""
         block = self.trace.rows(Kind.BLOCK)
         pid = self.trace.column("process")[block].astype(np.int64)
         reason = np.zeros(len(self.wake_row), np.int64)
-        at, has_reason = self._after(life_of(self.life_table, pid, block), block)
+        at, has_reason = self._after(find_life(self.life_table, pid, block), block)
         reason[at[has_reason]] = self.trace.column("first")[block[has_reason]]
         return reason
 
     def _after(self, life: Integers, row: Integers) -> tuple[Integers, Flags]:
-        """Returns the wake-up that ended each wait, and whether there is one.
+        """Returns the row of the wake-up that ended each wait, and whether there is one.
 
-        Waits are given by process and first row.
+        `life`, `row`: the waiting process, and the first row of the wait.
         """
         if len(self.order) == 0:
             return np.zeros(len(row), np.int64), np.zeros(len(row), bool)
-        place = np.searchsorted(self.key, (life << 40) | row)
-        has_next = place < len(self.order)
-        at = self.order[np.minimum(place, len(self.order) - 1)]
+        index = np.searchsorted(self.key, (life << 40) | row)
+        has_next = index < len(self.order)
+        at = self.order[np.minimum(index, len(self.order) - 1)]
         return at, has_next & (self.woken[at] == life) & (life >= 0)
 
     def _by_child(self, at: Integers) -> Flags:
-        """True if a child's exit woke its parent."""
+        """Returns which of these wake-ups were caused by the exit of a child."""
         waker = np.maximum(self.waker[at], 0)
         ended = self.life_table.exit_row[waker]
         by_child: Flags = (
@@ -237,10 +250,10 @@ class _Waits:
         return by_child
 
     def for_child(self, row: Integers) -> Flags:
-        """Marks wake-up records that a child's exit caused. They are not actions of the child."""
-        place = np.searchsorted(self.wake_row, row)
-        inside = place < len(self.wake_row)
-        at = np.minimum(place, max(len(self.wake_row) - 1, 0))
+        """Returns which wake-up records were caused by an exit, and thus are no actions of the child."""
+        index = np.searchsorted(self.wake_row, row)
+        inside = index < len(self.wake_row)
+        at = np.minimum(index, max(len(self.wake_row) - 1, 0))
         if len(self.wake_row) == 0:
             return np.zeros(len(row), bool)
         is_for_child: Flags = inside & (self.wake_row[at] == row) & self._by_child(at)
@@ -249,63 +262,64 @@ class _Waits:
     def of(
         self, life: Integers, row: Integers
     ) -> tuple[Integers, npt.NDArray[np.uint64], Integers]:
-        """Returns the columns deed, number and other for waits that begin at these rows."""
+        """Returns the columns `action_kind`, `number` and `other` of Actions, for waits from these rows on."""
         time = self.trace.column("time_ns")
         reason = self.trace.column("first")[row].astype(np.int64)
         at, has_next = self._after(life, row)
         begin = time[row]
         if len(self.wake_row) == 0:
-            nothing = np.zeros(len(row), np.uint64)
-            return np.full(len(row), Deed.FOREVER), nothing, np.full(len(row), -1)
+            zeros = np.zeros(len(row), np.uint64)
+            return np.full(len(row), ActionKind.FOREVER), zeros, np.full(len(row), -1)
         end = time[self.wake_row[at]]
         by_interrupt = has_next & (self.waker[at] < 0) & ~self.from_outside[at]
         cpu = self.trace.column("cpu")[self.wake_row[at]].astype(np.int64)
         ticks = self._ticks(begin, end, cpu, by_interrupt & (reason == BlockReason.SLEEP))
-        deed = np.select(
+        action_kind = np.select(
             [~has_next, ticks > 0, by_interrupt, self._by_child(at)],
-            [Deed.FOREVER, Deed.SLEEP_TICKS, Deed.SLEEP, Deed.WAIT],
-            Deed.TAKE,
+            [ActionKind.FOREVER, ActionKind.SLEEP_TICKS, ActionKind.SLEEP, ActionKind.WAIT],
+            ActionKind.TAKE,
         )
         number = np.where(ticks > 0, ticks, np.maximum(end - begin, 1))
-        number[deed >= Deed.FOREVER] = 0
-        waker = np.where(deed == Deed.WAIT, self.waker[at], -1)
-        return deed, number.astype(np.uint64), waker
+        number[action_kind >= ActionKind.FOREVER] = 0
+        waker = np.where(action_kind == ActionKind.WAIT, self.waker[at], -1)
+        return action_kind, number.astype(np.uint64), waker
 
     def _ticks(self, begin: Integers, end: Integers, cpu: Integers, asleep: Flags) -> Integers:
-        """Returns the durations of sleeps in ticks, or 0 for sleeps that do not end with a tick of a CPU.
+        """Returns the lengths of sleeps in ticks; 0 for a sleep that did not end with a tick.
 
         If most sleeps of the machine end with a tick, all sleeps are counted in ticks.
         """
         tick, step = self.trace.header.tick_ns, self.trace.clock_step_ns
-        nothing = np.zeros(len(begin), np.int64)
+        zeros = np.zeros(len(begin), np.int64)
         if tick == 0 or not asleep.any():
-            return nothing
-        late: int | Integers = self.charges.latest
-        if not is_exact(self.trace):
-            late = max(late, _TICK_NEARNESS * step)
-        late = np.minimum(late + cpu * self.charges.stagger, tick // 10)
-        with_tick = asleep & (end % tick <= late)
+            return zeros
+        latest_delay: int | Integers = self.charges.latest
+        if not has_exact_clock(self.trace):
+            latest_delay = max(latest_delay, _TICK_DELAY_STEPS * step)
+        latest_delay = np.minimum(latest_delay + cpu * self.charges.stagger, tick // 10)
+        with_tick = asleep & (end % tick <= latest_delay)
         if 2 * np.count_nonzero(with_tick) <= np.count_nonzero(asleep):
-            return nothing
+            return zeros
         return np.where(with_tick, end // tick - begin // tick, 0)
 
 
-def is_exact(trace: Trace) -> bool:
-    """True if the clock gives different times to different events, as the simulator's cycle counter does."""
+def has_exact_clock(trace: Trace) -> bool:
+    """Returns whether the clock distinguishes all events, as the simulator's cycle counter does."""
     rows = trace.rows(Kind.SCHEDULER_EXIT)
     same = trace.column("second")[rows] == trace.column("time_ns")[rows].astype(np.uint64)
     return trace.clock_step_ns <= 1 or bool(len(rows) and same.all())
 
 
-def _joined(trace: Trace, row: Integers, actor: Integers) -> Flags:
-    """Marks actions that immediately follow another action of the same process at the same time.
+def _continues_previous(trace: Trace, row: Integers, actor: Integers) -> Flags:
+    """Returns for each action whether it continues the process's previous action.
 
-    Only context switches may be recorded between them. With a coarse clock, only records of the
-    same CPU are considered.
+    It does if both have the same time, and at most context switches were recorded between them.
+    With a coarse clock, only records of the same CPU are considered.
+
     """
     kind, cpu, time = trace.column("kind"), trace.column("cpu"), trace.column("time_ns")
     counted = kind != Kind.MIGRATE
-    if is_exact(trace):
+    if has_exact_clock(trace):
         place = np.cumsum(counted)
     else:
         place = np.zeros(len(kind), np.int64)
@@ -322,41 +336,44 @@ def _joined(trace: Trace, row: Integers, actor: Integers) -> Flags:
     return joined
 
 
-def _in_order(life_table: Lives, sorted_acts: Acts) -> Acts:
-    """Returns the actions sorted. Actions after a process's exit record are moved before it."""
-    ended = life_table.exit_row[sorted_acts.life]
-    place = 2 * sorted_acts.row
-    after = (ended >= 0) & (sorted_acts.row > ended)
-    place[after] = 2 * ended[after] - 1
-    order = np.lexsort((sorted_acts.row, place, sorted_acts.life))
-    columns = {name: values[order] for name, values in vars(sorted_acts).items()}
-    return Acts(**columns)
+def _sort_actions(life_table: Lives, unsorted: Actions) -> Actions:
+    """Returns the actions sorted; actions recorded after the process's exit are moved before it."""
+    ended = life_table.exit_row[unsorted.life]
+    sort_key = 2 * unsorted.row
+    after = (ended >= 0) & (unsorted.row > ended)
+    sort_key[after] = 2 * ended[after] - 1
+    order = np.lexsort((unsorted.row, sort_key, unsorted.life))
+    columns = {name: values[order] for name, values in vars(unsorted).items()}
+    return Actions(**columns)
 
 
 @dataclass(frozen=True)
-class Start:
-    """The first wait of a process that existed before the trace."""
+class FirstWait:
+    """The first wait of a process that existed before the trace began: an action and its number."""
 
-    deed: Deed
+    action_kind: ActionKind
     number: int
 
 
-def first_waits(trace: Trace, life_table: Lives, omitted: Integers) -> dict[int, Start]:
-    """Returns the first waits of processes that existed before the trace."""
-    waits, at = _woken_at_first(life_table)
+def first_waits(trace: Trace, life_table: Lives, omitted: Integers) -> dict[int, FirstWait]:
+    """Returns the first waits of processes that existed before the trace, by index of the process."""
+    waits, at = _find_first_wakeups(life_table)
     row = life_table.steps.row[at]
     pid = _waker_of(trace, row)
-    waker = life_of(life_table, pid, row)
+    waker = find_life(life_table, pid, row)
     waker[(pid == 0) | np.isin(waker, omitted)] = -1
     time = trace.column("time_ns")[row].tolist()
     return {
-        life: Start(Deed.TAKE, 0) if by >= 0 else Start(Deed.SLEEP_UNTIL, when)
+        life: FirstWait(ActionKind.TAKE, 0) if by >= 0 else FirstWait(ActionKind.SLEEP_UNTIL, when)
         for life, by, when in zip(waits.tolist(), waker.tolist(), time, strict=True)
     }
 
 
-def _woken_at_first(life_table: Lives) -> tuple[Integers, Integers]:
-    """Returns processes from before the trace whose first event is a wake-up or reappearance, with its row."""
+def _find_first_wakeups(life_table: Lives) -> tuple[Integers, Integers]:
+    """Returns processes from before the trace that first wake up or reappear, and the rows of that.
+
+    A process reappears if it was out of sight: outside of what the recorder observed.
+    """
     steps = life_table.steps
     at = steps.first.copy()
     for step in (Step.FOUND, Step.UNSEEN):
@@ -369,21 +386,21 @@ def _woken_at_first(life_table: Lives) -> tuple[Integers, Integers]:
 
 
 def _reappearances(life_table: Lives) -> Integers:
-    """Returns the rows where processes that were out of sight reappear."""
+    """Returns the rows where a process reappears that was out of sight."""
     steps = life_table.steps
-    again = steps.step == Step.FOUND
-    again[steps.first] = False
-    rows: Integers = steps.row[again]
+    is_reappearance = steps.step == Step.FOUND
+    is_reappearance[steps.first] = False
+    rows: Integers = steps.row[is_reappearance]
     return rows
 
 
 def _waker_of(trace: Trace, row: Integers) -> Integers:
-    """Returns the PID of the waker at each row; 0 if none is known."""
+    """Returns the PID of the process that caused the wake-up at each row; 0 if unknown."""
     woken = trace.column("kind")[row] == Kind.WAKEUP
     return np.where(woken, trace.column("first")[row], 0).astype(np.int64)
 
 
-def texts(trace: Trace) -> dict[int, str]:
+def switch_texts(trace: Trace) -> dict[int, str]:
     """Returns the texts of POLICY and TUNABLE records, by row."""
     rows = trace.rows(Kind.POLICY, Kind.TUNABLE)
     selected = trace.texts.filter(pl.col("row").is_in(rows))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Parses and holds the costs that the simulator charges for operations (docs/simulator.md)."""
+"""Parses the costs that the simulator charges for kernel operations (docs/simulator.md)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schedlab.workload import costs
 
 @dataclass(frozen=True)
 class Charges:
-    """Costs in nanoseconds; schedlab.workload.costs.COSTS describes them."""
+    """Cost of each operation in ns; schedlab.workload.costs.COST_MEANINGS describes the operations."""
 
     boot: int = 0
     stagger: int = 0
@@ -36,47 +36,50 @@ class Charges:
 
     @property
     def latest(self) -> int:
-        """The longest delay (ns) of an interrupt, while the kernel disables interrupts."""
+        """Longest delay (ns) of an interrupt, because the kernel runs with interrupts disabled."""
         return self.tick + self.scheduler + self.switch
 
 
-_NAMES = tuple(field.name for field in fields(Charges))
+_OPERATIONS = tuple(field.name for field in fields(Charges))
 
 
 @cache
-def _kernel() -> tuple[tuple[str, int], ...]:
-    profile = costs.read(costs.SHIPPED)
+def _kernel_costs() -> tuple[tuple[str, int], ...]:
+    profile = costs.read_profile(costs.SHIPPED_PROFILE)
     return tuple((name, cost.ns) for name, cost in profile.costs.items())
 
 
-def charges_of(text: str, policy: str = "") -> Charges:
-    """Parses costs as the simulator does: `kernel`, `none`, or either with changes: `kernel,fork=20000`.
+def parse_charges(text: str, policy: str = "") -> Charges:
+    """Parses costs as the simulator does: `kernel`, `none`, or either with changes
+    (`kernel,fork=20000`).
 
-    A cost may be specific to a policy: `fork.mlfq=9785`, `tick.rr:table-scan=645`. `policy` ("name"
-    or "name:preset") selects the costs that apply. Later entries override earlier ones;
-    `fork+=20000` adds to the cost.
+    A cost may be specific to a policy or a preset: `fork.mlfq=9785`, `tick.rr:table-scan=645`.
+    `policy` ("name" or "name:preset") selects the costs that apply. Later entries override earlier
+    ones; `fork+=20000` adds to the cost.
     """
     values: dict[str, int] | None = None
-    for place, part in enumerate(text.split(",")):
+    for index, part in enumerate(text.split(",")):
         name, _, number = part.partition("=")
-        added = name.endswith("+")
-        known = name[:-1] in _NAMES if added else name.partition(".")[0] in _NAMES
-        if place == 0 and part in costs.BUILT_IN:
-            values = dict(_kernel()) if part == "kernel" else {}
-        elif known and number.isascii() and number.isdigit():
-            values = dict(_kernel()) if values is None else values
-            change_values = _added if added else _changed
-            values = change_values(values, name.removesuffix("+"), int(number))
+        is_addition = name.endswith("+")
+        is_known = (
+            name[:-1] in _OPERATIONS if is_addition else name.partition(".")[0] in _OPERATIONS
+        )
+        if index == 0 and part in costs.BUILT_IN_PROFILES:
+            values = dict(_kernel_costs()) if part == "kernel" else {}
+        elif is_known and number.isascii() and number.isdigit():
+            values = dict(_kernel_costs()) if values is None else values
+            apply_change = _add_cost if is_addition else _set_cost
+            values = apply_change(values, name.removesuffix("+"), int(number))
         else:
             raise WrongUsage(
                 f"costs {text}: {part!r}: expected kernel, none, textbook, or NAME=NANOSECONDS with one of"
-                f" {', '.join(_NAMES)}"
+                f" {', '.join(_OPERATIONS)}"
             )
-    return _under(values or {}, policy)
+    return _apply_to_policy(values or {}, policy)
 
 
-def _changed(values: dict[str, int], name: str, value: int) -> dict[str, int]:
-    """Sets a cost. A general cost overrides those of policies, and a policy's cost overrides those of its presets."""
+def _set_cost(values: dict[str, int], name: str, value: int) -> dict[str, int]:
+    """Sets a cost. A general cost replaces the costs of policies; a policy's, those of its presets."""
     separator = ":" if "." in name else "."
     remaining = {
         charge: ns for charge, ns in values.items() if not charge.startswith(name + separator)
@@ -84,23 +87,24 @@ def _changed(values: dict[str, int], name: str, value: int) -> dict[str, int]:
     return {**remaining, name: value}
 
 
-def _added(values: dict[str, int], name: str, longer: int) -> dict[str, int]:
-    """Adds to a cost under all policies."""
-    complete = {name: 0, **values}
+def _add_cost(values: dict[str, int], name: str, added_ns: int) -> dict[str, int]:
+    """Adds `added_ns` ns to a cost, for all policies."""
+    general_and_policy_costs = {name: 0, **values}
     return {
-        charge: ns + longer if charge.partition(".")[0] == name else ns
-        for charge, ns in complete.items()
+        charge: ns + added_ns if charge.partition(".")[0] == name else ns
+        for charge, ns in general_and_policy_costs.items()
     }
 
 
-def _under(values: dict[str, int], policy: str) -> Charges:
-    """Returns the most specific value of each cost.
+def _apply_to_policy(values: dict[str, int], policy: str) -> Charges:
+    """Returns the costs that apply to a policy.
 
-    A preset's cost precedes the policy's cost, which precedes the general cost.
+    For each operation, the cost of the preset precedes that of the policy, which precedes the
+    general cost.
     """
-    of = {name: values.get(name, 0) for name in _NAMES}
+    by_operation = {name: values.get(name, 0) for name in _OPERATIONS}
     for owner in dict.fromkeys((policy.partition(":")[0], policy)):
-        of.update(
-            {name: values[f"{name}.{owner}"] for name in _NAMES if f"{name}.{owner}" in values}
+        by_operation.update(
+            {name: values[f"{name}.{owner}"] for name in _OPERATIONS if f"{name}.{owner}" in values}
         )
-    return Charges(**of)
+    return Charges(**by_operation)

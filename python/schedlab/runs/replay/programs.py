@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Converts a trace to a workload: one program per process, in the simulator's text format."""
+"""Converts a recorded trace to a workload: one program per process, in the simulator's text format."""
 
 from __future__ import annotations
 
@@ -10,50 +10,47 @@ from operator import itemgetter
 import numpy as np
 
 from schedlab.runs.replay.charged_costs import Charges
-from schedlab.runs.replay.external_events import NOTHING
-from schedlab.runs.replay.recorded_facts import Story
-from schedlab.runs.replay.text import NAME_MAX, safe_name, with_loops
-from schedlab.runs.replay.writer import AT_ONCE_NS, GROUP_MAX, Writer
+from schedlab.runs.replay.external_events import NO_EXTERNAL_EVENTS
+from schedlab.runs.replay.recorded_facts import RecordedFacts
+from schedlab.runs.replay.text import NAME_MAX, replace_repetitions, safe_name
+from schedlab.runs.replay.writer import GROUP_MAX, IMMEDIATE_START_NS, ProgramWriter
 from schedlab.trace import Trace, TraceError, check_records
 
 
 @dataclass(frozen=True)
 class ReplayChanges:
-    """Changes of processes in a replay.
+    """How processes of a replay differ from the recorded ones.
 
-    Keys are the numbers of processes (schedlab.metrics.lives).
+    Keys are indices of processes in the table of schedlab.metrics.lives.
     """
 
     idle: frozenset[int] = frozenset()
     """Processes that do not compute.
 
-    They still perform all other actions, because other processes may wait for them.
+    They still wake and fork other processes, which may depend on that.
     """
     attributes: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
-    """Attributes that processes have from their fork.
-
-    Recorded settings of the same attributes are ignored.
-    """
+    """Attributes that processes have from the start; recorded changes of these attributes are omitted."""
 
     def body(self, life: int, lines: list[str]) -> list[str]:
-        """Returns a process's lines with the changes applied."""
+        """Returns the lines of a process's program with the changes applied."""
         attributes = self.attributes.get(life, {})
         if life in self.idle:
             lines = [line for line in lines if not line.startswith("run ")]
-        remaining = [line for line in lines if _set_by(line) not in attributes]
+        remaining = [line for line in lines if _attribute_set_by(line) not in attributes]
         return [*(f"{name} {value}" for name, value in attributes.items()), *remaining]
 
 
 AS_RECORDED = ReplayChanges()
 
 
-def _set_by(line: str) -> str:
-    """Returns the attribute that a line sets for the process itself; "" if it sets none."""
+def _attribute_set_by(line: str) -> str:
+    """Returns the attribute that a program line sets for its own process; "" if it sets none."""
     words = line.split()
     return words[0] if len(words) == 2 else ""
 
 
-_BEGIN = ("fork", "arrive")
+_STARTING_STEPS = ("fork", "arrive")
 """Steps that start another process."""
 STARTER = "start"
 """The program that forks processes without a parent in the trace."""
@@ -70,87 +67,93 @@ class Replayed:
     """Notes about what the workload omits, and why."""
 
 
-def workload_of(
+def derive_workload(
     trace: Trace,
     charges: Charges,
     keep_switches: bool = False,
     change: ReplayChanges = AS_RECORDED,
 ) -> Replayed:
-    """Converts a trace to a workload. `charges`: costs of the recorded machine.
+    """Converts a trace to a workload.
 
-    `keep_switches`: repeats changes of the policy and of tunables. `change`: changes of processes.
-    Raises TraceError if a record is invalid, or if a process was forked by a later process. The
-    consistency of records is not checked.
+    `charges`: costs that the recorded machine charged. `keep_switches`: includes changes of the
+    policy and of tunables. `change`: changes of processes. Raises TraceError if a record is
+    invalid, or if a process began before its parent. Records are not checked for consistency.
     """
     check_records(trace)
-    story = Story(trace, charges, keep_switches)
-    _check_parents(story)
-    order = [int(life) for life in np.argsort(story.life_table.fork_row, kind="stable")]
-    order = [life for life in order if life != story.init]
-    tops = [life for life in order if story.life_table.parent[life] in (-1, story.init)]
-    alone = story.outside.by >= 0 or not story.outside.comings
+    facts = RecordedFacts(trace, charges, keep_switches)
+    _check_parents(facts)
+    order = [int(life) for life in np.argsort(facts.life_table.fork_row, kind="stable")]
+    order = [life for life in order if life != facts.init]
+    root_lives = [life for life in order if facts.life_table.parent[life] in (-1, facts.init)]
+    alone = facts.outside.creator >= 0 or not facts.outside.arrivals
     first = (
-        tops[0] if len(tops) == 1 and story.life_table.fork_row[tops[0]] >= 0 and alone else None
+        root_lives[0]
+        if len(root_lives) == 1 and facts.life_table.fork_row[root_lives[0]] >= 0 and alone
+        else None
     )
-    writer = Writer(story, first)
-    # Children before their parents, so that processes with equal behaviour can share a program.
+    writer = ProgramWriter(facts, first)
+    # Children come first: processes with equal programs, children included, share one program.
     bodies = {life: change.body(life, writer.body(life)) for life in reversed(order)}
-    programs = _Programs(story, bodies)
+    programs = _Programs(facts, bodies)
     parts = list(programs.in_order(order))
     if first is None:
-        parts.insert(0, (STARTER, _starter(story, tops, programs, writer)))
+        parts.insert(0, (STARTER, _starter_lines(facts, root_lives, programs, writer)))
     lines: list[str] = []
     for name, steps in parts:
-        lines += ["", f"program {name}", *(f"  {line}" for line in with_loops(steps))]
-    return Replayed("\n".join(lines[1:]) + "\n", len(order) + 2, tuple(story.notes))
+        lines += ["", f"program {name}", *(f"  {line}" for line in replace_repetitions(steps))]
+    return Replayed("\n".join(lines[1:]) + "\n", len(order) + 2, tuple(facts.notes))
 
 
-def _check_parents(story: Story) -> None:
-    life_table = story.life_table
+def _check_parents(facts: RecordedFacts) -> None:
+    """Raises TraceError if a process began before its parent."""
+    life_table = facts.life_table
     child = np.flatnonzero(life_table.parent >= 0)
     parent = life_table.parent[child]
     late = life_table.fork_row[parent] >= life_table.fork_row[child]
     if late.any():
         at = int(late.argmax())
         raise TraceError(
-            f"{story.trace.path}: process {life_table.pid[child[at]]} was forked by process"
+            f"{facts.trace.path}: process {life_table.pid[child[at]]} was forked by process"
             f" {life_table.pid[parent[at]]}, which came later: the trace is damaged; record the run again"
         )
 
 
-def _starter(story: Story, tops: Sequence[int], programs: _Programs, writer: Writer) -> list[str]:
-    """Returns the starter's lines.
+def _starter_lines(
+    facts: RecordedFacts, root_lives: Sequence[int], programs: _Programs, writer: ProgramWriter
+) -> list[str]:
+    """Returns the program lines of the starter, which forks processes at their recorded times.
 
-    The starter forks processes at their times. If no recorded process creates the arrivals, the
-    starter creates them. It exits at the end of the recording.
+    If no recorded process creates the arrivals, the starter creates them. It exits at the end of
+    the recording.
     """
-    outside = story.outside if story.outside.by < 0 else NOTHING
-    forked = [life for life in tops if life not in outside.processes]
-    timed = [(story.begin_ns(life), f"fork {programs.name_of(life)}") for life in forked]
-    timed += [
-        (coming.time_ns, programs.with_name(writer.coming(coming))) for coming in outside.comings
+    outside = facts.outside if facts.outside.creator < 0 else NO_EXTERNAL_EVENTS
+    forked = [life for life in root_lives if life not in outside.processes]
+    timed_lines = [(facts.begin_ns(life), f"fork {programs.name_of(life)}") for life in forked]
+    timed_lines += [
+        (arrival_step.time_ns, programs.with_name(writer.arrival_step(arrival_step)))
+        for arrival_step in outside.arrivals
     ]
     lines: list[str] = []
     time = 0
-    for begin, line in sorted(timed, key=itemgetter(0)):
-        if line.startswith("fork") and begin > max(time, AT_ONCE_NS):
+    for begin, line in sorted(timed_lines, key=itemgetter(0)):
+        if line.startswith("fork") and begin > max(time, IMMEDIATE_START_NS):
             lines.append(f"sleep until {begin}ns")
         time = max(time, begin)
         lines.append(line)
-    ended = [life for life in forked if story.life_table.exit_row[life] >= 0]
+    ended = [life for life in forked if facts.life_table.exit_row[life] >= 0]
     lines += ["wait"] * len(ended)
     if len(ended) < len(forked):
-        lines.append(f"sleep until {story.trace.end_ns}ns")
+        lines.append(f"sleep until {facts.trace.end_ns}ns")
     elif outside.processes:
         lines.append("wait all")
     return lines
 
 
 class _Programs:
-    """The programs, and the processes that run each program."""
+    """The different programs, and which processes run each of them."""
 
-    def __init__(self, story: Story, bodies: Mapping[int, list[str]]) -> None:
-        self.of = story
+    def __init__(self, facts: RecordedFacts, bodies: Mapping[int, list[str]]) -> None:
+        self.of = facts
         targets = {
             int(line.rpartition("@")[2])
             for lines in bodies.values()
@@ -173,20 +176,25 @@ class _Programs:
     def _with_program(self, line: str) -> str:
         word, _, rest = line.partition(" ")
         life, _, time = rest.partition(" ")
-        return f"{word} {self.program[int(life)]} {time}".rstrip() if word in _BEGIN else line
+        return (
+            f"{word} {self.program[int(life)]} {time}".rstrip() if word in _STARTING_STEPS else line
+        )
 
     def with_name(self, line: str) -> str:
-        """Replaces the number of a process in a line by the name of its program."""
+        """Replaces the process's index in a `fork` line by the name of its program."""
         word, _, rest = line.partition(" ")
         life, _, time = rest.partition(" ")
-        return f"{word} {self.name_of(int(life))} {time}".rstrip() if word in _BEGIN else line
+        return (
+            f"{word} {self.name_of(int(life))} {time}".rstrip() if word in _STARTING_STEPS else line
+        )
 
     def name(self, life: int) -> str:
         return self.of.name[life] or "process"
 
     def _names(self) -> dict[int, str]:
-        """Returns unique names of programs. The first program keeps the recording's name; others
-        append the PID of their first process.
+        """Returns unique names for the programs.
+
+        The first program with a name keeps it; others append the PID of their first process.
         """
         names: dict[int, str] = {}
         used = {STARTER}
@@ -210,7 +218,7 @@ class _Programs:
         return self.names[self.program[life]]
 
     def in_order(self, order: Sequence[int]) -> Iterator[tuple[str, list[str]]]:
-        """Yields each program once: its name and lines."""
+        """Yields the name and the lines of each program, in the order of its first process."""
         done: set[int] = set()
         for life in order:
             program = self.program[life]
@@ -219,7 +227,7 @@ class _Programs:
                 yield self.names[program], [*self._group(program), *self._named(program)]
 
     def _group(self, program: int) -> list[str]:
-        """Returns the line that sets the processes' group.
+        """Returns the line that sets the group of a program's processes; [] if none is needed.
 
         Metrics group processes without a label by name, so a renamed program needs a label.
         """

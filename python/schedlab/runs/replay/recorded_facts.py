@@ -1,43 +1,48 @@
 # SPDX-License-Identifier: MIT
-"""Collects facts about a recorded trace's processes, apart from their actions."""
+"""Collects facts about the processes in a recorded trace that a replay needs beside their actions."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from schedlab.metrics.lives import Lives, descendants, labels, lives, names
-from schedlab.metrics.unknown import unseen, wakeups_unknown
+from schedlab.metrics.unknown import has_unknown_activity, wakeups_unknown
 from schedlab.metrics.window import measured_window
 from schedlab.runs.replay import actions
-from schedlab.runs.replay.actions import Acts, Deed
+from schedlab.runs.replay.actions import ActionKind, Actions
 from schedlab.runs.replay.charged_costs import Charges
-from schedlab.runs.replay.external_events import Outside, adopted, outside, set_at_arrival
-from schedlab.runs.replay.progress import Stays, life_of, stays
+from schedlab.runs.replay.external_events import (
+    ExternalEvents,
+    adopt_arrivals,
+    find_external_events,
+    set_at_arrival,
+)
+from schedlab.runs.replay.progress import CpuStays, find_cpu_stays, find_life
 from schedlab.trace import Kind, MarkKind, ProcessState, Trace
 
-INIT = 1
+INIT_PID = 1
 """PID of the simulator's own first process."""
-READY = (ProcessState.RUNNABLE, ProcessState.RUNNING)
+READY_STATES = (ProcessState.RUNNABLE, ProcessState.RUNNING)
 _GROUPS_MAX = 20_000
-"""Maximum number of groups of processes woken together.
+"""Maximum number of groups of processes that are woken together.
 
-Each group needs a channel, and the simulator searches channels linearly.
+Each group needs a separate channel, which the simulator finds by linear search.
 """
 
 
-class Story:
-    """A trace, and the facts about its processes."""
+class RecordedFacts:
+    """A trace, the actions of its processes, and further facts about them."""
 
     def __init__(self, trace: Trace, charges: Charges, keep_switches: bool) -> None:
         self.trace, self.charges, self.keep_switches = trace, charges, keep_switches
         self.life_table: Lives = lives(trace)
-        self.on_cpu: Stays = stays(trace, self.life_table, charges)
+        self.on_cpu: CpuStays = find_cpu_stays(trace, self.life_table, charges)
         self.init = self._init()
         self.omitted = np.array([self.init] if self.init >= 0 else [], np.int64)
-        self.outside: Outside = outside(trace, self.life_table, self.omitted)
-        if self.outside.by >= 0:
-            self.life_table = adopted(self.life_table, self.outside)
-        self.acts: Acts = actions.acts(
+        self.outside: ExternalEvents = find_external_events(trace, self.life_table, self.omitted)
+        if self.outside.creator >= 0:
+            self.life_table = adopt_arrivals(self.life_table, self.outside)
+        self.acts: Actions = actions.extract_actions(
             trace, self.life_table, self.on_cpu, charges, self.omitted, self.outside
         )
         self.set_at_arrival = self._find_inherited()
@@ -45,7 +50,7 @@ class Story:
         self.new_slots = self._new_slots()
         self.started = self._find_started()
         self.first_wait = actions.first_waits(trace, self.life_table, self.omitted)
-        self.texts = actions.texts(trace)
+        self.texts = actions.switch_texts(trace)
         self.name = names(trace, self.life_table)
         self.label = labels(trace, self.life_table)
         self.notes = self._notes()
@@ -63,7 +68,7 @@ class Story:
                 "the recording has no wake-ups: that they waited for a CPU after that counts as"
                 " sleep, and no process waits for another one"
             )
-        if unseen(self.trace):
+        if has_unknown_activity(self.trace):
             notes.append(
                 "what processes did while they were out of sight is unknown: they sleep instead, or go on at once if"
                 " they were to run next"
@@ -74,7 +79,7 @@ class Story:
             )
         given = self.trace.rows(Kind.ATTRIBUTE)
         cpu = self.trace.column("cpu")[given].astype(np.int64)
-        of = life_of(self.life_table, self.trace.column("process")[given].astype(np.int64), given)
+        of = find_life(self.life_table, self.trace.column("process")[given].astype(np.int64), given)
         known = set_at_arrival(self.life_table, self.outside, of, given)
         unknown = int(np.count_nonzero((self.on_cpu.running(cpu, given) < 0) & ~known))
         if unknown:
@@ -82,37 +87,37 @@ class Story:
         return notes
 
     def _find_inherited(self) -> frozenset[int]:
-        """Returns the rows of records with attributes that processes had when they arrived."""
+        """Returns the rows of attribute records that only repeat what processes arrived with."""
         acts = self.acts
-        given = acts.deed == actions.Deed.ATTRIBUTE
+        given = acts.action_kind == actions.ActionKind.ATTRIBUTE
         is_inherited = set_at_arrival(self.life_table, self.outside, acts.other, acts.row) & (
             acts.other == acts.life
         )
         return frozenset(acts.row[given & is_inherited].tolist())
 
     def _new_slots(self) -> frozenset[int]:
-        """Returns the rows of forks where the number of processes reached a new maximum."""
+        """Returns the rows of forks that led to a new maximum of live processes, which cost more."""
         row = self.trace.rows(Kind.FORK, Kind.EXIT)
         change = np.where(self.trace.column("kind")[row] == Kind.FORK, 1, -1)
         most = np.maximum.accumulate(np.append(0, np.cumsum(change)))
         return frozenset(row[most[1:] > most[:-1]].tolist())
 
     def _find_started(self) -> frozenset[int]:
-        """Returns the numbers of the processes that were forked in the trace and ran."""
+        """Returns the indices of the processes that were forked in the trace and ran."""
         ran = np.unique(self.on_cpu.life[self.on_cpu.life >= 0])
         return frozenset(ran[self.life_table.fork_row[ran] >= 0].tolist())
 
     def _init(self) -> int:
-        """Returns the number of the process that the simulator's own init replaces; −1 if there is none."""
+        """Returns the index of the recorded init, which the simulator's own init replaces; −1 if none."""
         first = np.flatnonzero(
-            (self.life_table.pid == INIT)
+            (self.life_table.pid == INIT_PID)
             & (self.life_table.fork_row >= 0)
             & (self.life_table.parent < 0)
         )
         return int(first[0]) if len(first) else -1
 
     def _children(self) -> dict[int, list[tuple[int, int]]]:
-        """Returns the children of each process in order of their exits, as pairs: row of the exit, child's number."""
+        """Returns each process's children, sorted by exit, as pairs: row of the exit, index of the child."""
         children: dict[int, list[tuple[int, int]]] = {}
         for child in np.argsort(self.life_table.exit_row, kind="stable").tolist():
             parent, row = int(self.life_table.parent[child]), int(self.life_table.exit_row[child])
@@ -121,42 +126,44 @@ class Story:
         return children
 
     def _left_children(self) -> frozenset[int]:
-        """Returns processes that ended before their children. Their children's exits wake init."""
+        """Returns the processes that ended before their children; exits of these children wake init."""
         if self.init < 0:
             return frozenset()
         row = self.trace.rows(Kind.WAKEUP)
         row = row[self.trace.column("process")[row] == self.life_table.pid[self.init]]
-        waker = life_of(self.life_table, self.trace.column("first")[row].astype(np.int64), row)
+        waker = find_life(self.life_table, self.trace.column("first")[row].astype(np.int64), row)
         known = waker >= 0
         row, waker = row[known], waker[known]
         ended = (self.life_table.exit_row[waker] >= 0) & (self.life_table.exit_row[waker] < row)
         return frozenset(waker[ended & (self.life_table.parent[waker] != self.init)].tolist())
 
     def _at_windows_end(self) -> dict[int, int]:
-        """Returns the computing time (ns) at the window's end of each workload process that runs or is ready then."""
+        """Returns the used CPU time (ns) of each workload process that is running or ready at the
+        window's end.
+        """
         marks = self.trace.rows(Kind.MARK)
         ends = self.trace.column("first")[marks] == MarkKind.END
         if not bool((marks[ends] == self.window.end_row).any()):
             return {}
         root_pid = np.array([self.window.root_pid or 0], np.int64)
-        root = int(life_of(self.life_table, root_pid, np.array([self.window.begin_row]))[0])
+        root = int(find_life(self.life_table, root_pid, np.array([self.window.begin_row]))[0])
         steps = self.life_table.steps
         key = (steps.life << 40) | steps.row
         everyone = np.arange(len(self.life_table))
         at = np.searchsorted(key, (everyone << 40) | self.window.end_row) - 1
-        computes = (at >= 0) & (steps.life[at] == everyone) & np.isin(steps.after[at], READY)
+        computes = (at >= 0) & (steps.life[at] == everyone) & np.isin(steps.after[at], READY_STATES)
         life_table = np.flatnonzero(computes & descendants(self.life_table, root))
         computed = self.on_cpu.computed(life_table, np.full(len(life_table), self.window.end_row))
         return dict(zip(life_table.tolist(), computed.tolist(), strict=True))
 
     def _woken_together(self) -> dict[int, tuple[str, int]]:
-        """Returns groups of processes that are woken together.
+        """Returns the groups of processes that one process wakes in a single step.
 
-        The key is the index of the group's first action; the value is the group's channel and
-        number of processes. Also fills `channel_of`: the channel of each woken process, by process
-        number and row of the wake-up.
+        Maps the index of the group's first action to the group's channel and number of processes.
+        Also fills `channel_of`: the channel that a process waits on, by process and row of the
+        wake-up.
         """
-        gives = self.acts.deed == Deed.GIVE
+        gives = self.acts.action_kind == ActionKind.GIVE
         follows = gives & self.acts.joined & np.append(False, gives[:-1])
         groups: dict[int, tuple[str, int]] = {}
         self.channel_of: dict[tuple[int, int], str] = {}
@@ -175,6 +182,6 @@ class Story:
         return groups
 
     def begin_ns(self, life: int) -> int:
-        """Returns the time of the fork, or the trace's begin for a process that existed before."""
+        """Returns the time (ns) of the process's fork, or the trace's begin if the process is older."""
         row = int(self.life_table.fork_row[life])
         return int(self.trace.column("time_ns")[row]) if row >= 0 else self.trace.begin_ns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Formats programs in the simulator's text format, and compresses repetitions to loops."""
+"""Formats programs in the simulator's text format, and replaces repetitions by loops."""
 
 from __future__ import annotations
 
@@ -7,41 +7,44 @@ import re
 from collections.abc import Sequence
 
 NAME_MAX = 31
-_PERIOD_MAX = 12
+_LOOP_BODY_LINES_MAX = 12
 """The most lines in the body of a loop."""
-_UNSAFE = re.compile(r"[^A-Za-z0-9_.+/:-]")
+_UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9_.+/:-]")
 
 
 def safe_name(name: str, length: int = NAME_MAX) -> str:
-    """Returns a name that the simulator reads as one word."""
-    return _UNSAFE.sub("_", name)[:length] or "process"
+    """Returns the name with characters replaced so that the simulator reads it as one word."""
+    return _UNSAFE_CHARACTERS.sub("_", name)[:length] or "process"
 
 
-def with_loops(lines: Sequence[str]) -> list[str]:
+def replace_repetitions(lines: Sequence[str]) -> list[str]:
     """Returns the lines with repeated sequences replaced by loops."""
     result: list[str] = []
-    at = 0
-    while at < len(lines):
-        period, rounds = _repetition(lines, at)
+    start = 0
+    while start < len(lines):
+        body_length, rounds = _find_repetition(lines, start)
         if rounds > 1:
-            body = [f"  {line}" for line in lines[at : at + period]]
+            body = [f"  {line}" for line in lines[start : start + body_length]]
             result += [f"loop {rounds}", *body, "end"]
-            at += period * rounds
+            start += body_length * rounds
         else:
-            result.append(lines[at])
-            at += 1
+            result.append(lines[start])
+            start += 1
     return result
 
 
-def _repetition(lines: Sequence[str], at: int) -> tuple[int, int]:
-    """Returns length and count of the repetition at `at`, if a loop would save lines."""
-    for period in range(1, _PERIOD_MAX + 1):
-        if at + period >= len(lines) or lines[at] != lines[at + period]:
+def _find_repetition(lines: Sequence[str], start: int) -> tuple[int, int]:
+    """Returns length (in lines) and count of a repetition that begins at line `start`.
+
+    The count is less than 2 if a loop would not save lines.
+    """
+    for body_length in range(1, _LOOP_BODY_LINES_MAX + 1):
+        if start + body_length >= len(lines) or lines[start] != lines[start + body_length]:
             continue
-        body = lines[at : at + period]
+        body = lines[start : start + body_length]
         rounds = 1
-        while lines[at + rounds * period : at + (rounds + 1) * period] == body:
+        while lines[start + rounds * body_length : start + (rounds + 1) * body_length] == body:
             rounds += 1
-        if (rounds - 1) * period > 2:
-            return period, rounds
+        if (rounds - 1) * body_length > 2:
+            return body_length, rounds
     return 1, 1

@@ -20,7 +20,8 @@ def with_marks(source: str, pieces: Sequence[str]) -> str:
     functions = sorted({_function_around(lines, at) for at in marked})
     excerpts = [
         "\n".join(
-            f"{MARK if at in marked else ' '} {lines[at]}".rstrip() for at in range(begin, end + 1)
+            f"{MARK if index in marked else ' '} {lines[index]}".rstrip()
+            for index in range(begin, end + 1)
         )
         for begin, end in functions
     ]
@@ -28,7 +29,8 @@ def with_marks(source: str, pieces: Sequence[str]) -> str:
 
 
 def _line_of(lines: Sequence[str], piece: str) -> int:
-    matches = [at for at, line in enumerate(lines) if piece in line]
+    """Returns the index of the only line that contains the piece."""
+    matches = [index for index, line in enumerate(lines) if piece in line]
     if len(matches) != 1:
         raise SchedlabError(
             f"a line to be marked stands {len(matches)} times in the policy: {piece}"
@@ -38,8 +40,8 @@ def _line_of(lines: Sequence[str], piece: str) -> int:
 
 def _function_around(lines: Sequence[str], at: int) -> tuple[int, int]:
     """Returns the function's first and last line. clang-format puts both braces of a function at the left edge."""
-    opening = max((place for place in range(at) if lines[place] == "{"), default=None)
-    closing = next((place for place in range(at, len(lines)) if lines[place] == "}"), None)
+    opening = max((index for index in range(at) if lines[index] == "{"), default=None)
+    closing = next((index for index in range(at, len(lines)) if lines[index] == "}"), None)
     if opening is None or closing is None or "}" in lines[opening:at]:
         raise SchedlabError(f"line {at + 1} of the policy stands in no function")
     begin = opening - 1

@@ -11,13 +11,13 @@ from schedlab.errors import SchedlabError
 
 
 @dataclass(frozen=True)
-class Contest:
+class PolicyComparison:
     """All policies by one measure (less is better), under one workload on a number of CPUs."""
 
     workload: str
     cpus: int
     measure: str
-    alike: float
+    noticeable: float
     """Smaller values count as this, because users cannot notice the difference."""
     values: Mapping[str, tuple[float, ...]]
     """By policy: a value for each seed."""
@@ -39,7 +39,7 @@ class Contest:
         difference.
         """
         values, usual = (
-            [max(value, self.alike) for value in self.values[name]]
+            [max(value, self.noticeable) for value in self.values[name]]
             for name in (policy, self.typical)
         )
         if min(values) > max(usual):
@@ -51,25 +51,25 @@ class Contest:
 
 @dataclass(frozen=True)
 class Extremes:
-    """The contests with the largest differences from the typical policy; None if there is none in that direction."""
+    """The comparisons with the largest differences from the typical policy; None if there is none in that direction."""
 
-    best: Contest | None
-    worst: Contest | None
+    best: PolicyComparison | None
+    worst: PolicyComparison | None
 
 
-def extremes(contests: Iterable[Contest], policy: str) -> Extremes:
-    """Returns the policy's best and worst contest. Of equals, the first by workload, CPUs and measure.
+def extremes(comparisons: Iterable[PolicyComparison], policy: str) -> Extremes:
+    """Returns the policy's best and worst comparison. Of equals, the first by workload, CPUs and measure.
 
-    Raises SchedlabError if the policy is in no contest.
+    Raises SchedlabError if the policy is in no comparison.
     """
-    policy_contests = sorted(
-        (contest for contest in contests if policy in contest.values),
-        key=lambda contest: (contest.workload, contest.cpus, contest.measure),
+    policy_comparisons = sorted(
+        (comparison for comparison in comparisons if policy in comparison.values),
+        key=lambda comparison: (comparison.workload, comparison.cpus, comparison.measure),
     )
-    if not policy_contests:
+    if not policy_comparisons:
         raise SchedlabError(f"no contest has a value of {policy}")
-    best = min(policy_contests, key=lambda contest: contest.factor(policy))
-    worst = max(policy_contests, key=lambda contest: contest.factor(policy))
+    best = min(policy_comparisons, key=lambda comparison: comparison.factor(policy))
+    worst = max(policy_comparisons, key=lambda comparison: comparison.factor(policy))
     return Extremes(
         best if best.factor(policy) < 1 else None, worst if worst.factor(policy) > 1 else None
     )

@@ -4,24 +4,23 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from schedlab import trace
-from schedlab.base.display.numbers import fitting, three_digits
+from schedlab.base.display.numbers import three_digits, with_fitting_unit
 from schedlab.base.toolchain.policies import known_policies
 from schedlab.errors import SchedlabError
 from schedlab.paths import ROOT
-from schedlab.report.specifications import for_paper
-from schedlab.sweep.objectives import parse
+from schedlab.report.specifications import paper_specification
+from schedlab.sweep.objectives import parse_objective
 from schedlab_tools.documents.gallery import trials
 from schedlab_tools.documents.gallery.code import with_marks
-from schedlab_tools.documents.gallery.extremes import Contest, extremes
-from schedlab_tools.documents.gallery.pictures import picture
-from schedlab_tools.documents.marked_parts import with_marked, write
+from schedlab_tools.documents.gallery.extremes import PolicyComparison, extremes
+from schedlab_tools.documents.gallery.pictures import draw_comparison
+from schedlab_tools.documents.marked_parts import with_marked, wrapped, write
 
 FOLDER = ROOT / "docs" / "gallery"
 INDEX = FOLDER / "README.md"
@@ -29,20 +28,20 @@ TRACES = FOLDER / "traces.txt"
 """Hashes of the traces that the pictures were drawn from."""
 _LINES = re.compile(r"<!-- lines\n(.*?)\n-->", re.DOTALL)
 _WIDTH = 120
-_NOWHERE = {
+_NO_DIFFERENCE_TEXTS = {
     "good": "In no contest of the sweep is it surely better than the typical policy.",
     "fails": "In no contest of the sweep is it surely worse than the typical policy.",
 }
 
 
 @dataclass(frozen=True)
-class Shown:
-    """One side of a policy: a contest, or None if it never differs from the typical policy."""
+class PolicySide:
+    """One side of a policy: a comparison, or None if it never differs from the typical policy."""
 
     policy: str
     side: str
     """"good" or "fails"."""
-    contest: Contest | None
+    comparison: PolicyComparison | None
 
     @property
     def file(self) -> Path:
@@ -57,7 +56,11 @@ def page_of(policy: str) -> Path:
 
 def files() -> tuple[Path, ...]:
     """Returns all files that `make` writes."""
-    pictures = (Shown(name, side, None).file for name in trials.policies() for side in _NOWHERE)
+    pictures = (
+        PolicySide(name, side, None).file
+        for name in trials.policies()
+        for side in _NO_DIFFERENCE_TEXTS
+    )
     return (INDEX, TRACES, *map(page_of, trials.policies()), *pictures)
 
 
@@ -65,13 +68,13 @@ def make() -> None:
     """Runs the sweep, and writes pages and pictures. Raises SchedlabError if a page lacks its marks, or a run fails."""
     with TemporaryDirectory(prefix="schedlab-") as temporary:
         runs_folder = Path(temporary)
-        contests = trials.run(runs_folder / "sweep")
-        shown = [side for name in trials.policies() for side in _sides(contests, name)]
+        comparisons = trials.run(runs_folder / "sweep")
+        shown = [side for name in trials.policies() for side in _sides(comparisons, name)]
         needed = {
-            (side.contest.workload, side.contest.cpus, policy)
+            (side.comparison.workload, side.comparison.cpus, policy)
             for side in shown
-            if side.contest
-            for policy in (side.policy, side.contest.typical)
+            if side.comparison
+            for policy in (side.policy, side.comparison.typical)
         }
         trace_folders = trials.traces(runs_folder / "traces", needed)
         _draw(shown, trace_folders)
@@ -91,7 +94,7 @@ def make_code() -> None:
         write(page_of(name), with_marked(text, "code", code(text, name)))
 
 
-def page(text: str, policy: str, good: Shown, fails: Shown) -> str:
+def page(text: str, policy: str, good: PolicySide, fails: PolicySide) -> str:
     """Returns a page's text with its parts regenerated. Raises SchedlabError if a mark is missing."""
     text = with_marked(text, "source", _source(policy))
     for side in (good, fails):
@@ -111,99 +114,110 @@ def code(text: str, policy: str) -> str:
     return f"\n```c\n{with_marks(source, named[1].splitlines())}\n```\n"
 
 
-def _sides(contests: Sequence[Contest], policy: str) -> tuple[Shown, Shown]:
-    sides = extremes(contests, policy)
-    return Shown(policy, "good", sides.best), Shown(policy, "fails", sides.worst)
+def _sides(comparisons: Sequence[PolicyComparison], policy: str) -> tuple[PolicySide, PolicySide]:
+    """Returns the best and the worst side of a policy."""
+    sides = extremes(comparisons, policy)
+    return PolicySide(policy, "good", sides.best), PolicySide(policy, "fails", sides.worst)
 
 
-def _draw(shown: Sequence[Shown], traces: dict[tuple[str, int, str], Path]) -> None:
-    from schedlab.report.drawing import svg
+def _draw(shown: Sequence[PolicySide], traces: dict[tuple[str, int, str], Path]) -> None:
+    """Draws the pictures of these sides."""
+    from schedlab.report.drawing import render_svg
 
     for side in shown:
-        contest = side.contest
-        if not contest:
+        comparison = side.comparison
+        if not comparison:
             side.file.unlink(missing_ok=True)
             continue
         policy_trace, rival = (
-            trace.read(traces[contest.workload, contest.cpus, policy])
-            for policy in (side.policy, contest.typical)
+            trace.read(traces[comparison.workload, comparison.cpus, policy])
+            for policy in (side.policy, comparison.typical)
         )
         write(
             side.file,
-            svg(for_paper(picture(side.side, contest, side.policy, policy_trace, rival))) + "\n",
+            render_svg(
+                paper_specification(
+                    draw_comparison(side.side, comparison, side.policy, policy_trace, rival)
+                )
+            )
+            + "\n",
         )
 
 
 def _source(policy: str) -> str:
+    """Returns the sentence that names the policy's origin and links to its file."""
     known = known_policies()[policy]
     return f"{known.source}. [policies/{policy}.c](../../policies/{policy}.c) has all of it."
 
 
-def _summary(shown: Shown) -> str:
-    contest = shown.contest
-    if not contest:
-        return f"\n{_NOWHERE[shown.side]}\n"
-    workload = f"[{Path(contest.workload).stem}](../../{contest.workload})"
+def _summary(shown: PolicySide) -> str:
+    """Returns the sentences about a side, with its picture."""
+    comparison = shown.comparison
+    if not comparison:
+        return f"\n{_NO_DIFFERENCE_TEXTS[shown.side]}\n"
+    workload = f"[{Path(comparison.workload).stem}](../../{comparison.workload})"
     words = (
-        f"All policies by {parse(contest.measure).title}, and below it what {shown.policy} and "
-        f"{contest.typical} did with the processes."
+        f"All policies by {parse_objective(comparison.measure).title}, and below it what {shown.policy} and "
+        f"{comparison.typical} did with the processes."
     )
-    figures = _figures(shown.policy, contest)
+    figures = _figures(shown.policy, comparison)
     return "\n\n".join(
         (
             f"\n![{words}]({shown.file.name})",
-            _wrapped(f"Under {workload} on {_cpus(contest.cpus)}: {figures}."),
-            f"    {_command(shown.policy, contest)}\n",
+            wrapped(f"Under {workload} on {_cpus(comparison.cpus)}: {figures}.", width=_WIDTH),
+            f"    {_command(shown.policy, comparison)}\n",
         )
     )
 
 
-def _wrapped(text: str) -> str:
-    return textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
-
-
-def _figures(policy: str, contest: Contest) -> str:
-    objective = parse(contest.measure)
-    policy_mean, usual = contest.mean(policy), contest.mean(contest.typical)
-    shown = fitting(objective.quantity, max(policy_mean, usual))
+def _figures(policy: str, comparison: PolicyComparison) -> str:
+    """Returns the value and rank of the policy, and the value of the typical policy, in words."""
+    objective = parse_objective(comparison.measure)
+    policy_mean, usual = comparison.mean(policy), comparison.mean(comparison.typical)
+    shown = with_fitting_unit(objective.quantity, max(policy_mean, usual))
     unit = f" {shown.unit}" if shown.unit else ""
-    place = sorted(map(contest.mean, contest.values)).index(policy_mean) + 1
+    place = sorted(map(comparison.mean, comparison.values)).index(policy_mean) + 1
     return (
         f"{objective.title}, {three_digits(policy_mean * shown.factor)}{unit}, where the policy in the middle, "
-        f"`{contest.typical}`, has {three_digits(usual * shown.factor)}{unit}; "
-        f"place {place} of {len(contest.values)}"
+        f"`{comparison.typical}`, has {three_digits(usual * shown.factor)}{unit}; "
+        f"place {place} of {len(comparison.values)}"
     )
 
 
-def _command(policy: str, contest: Contest) -> str:
+def _command(policy: str, comparison: PolicyComparison) -> str:
+    """Returns the command that repeats the runs."""
     return (
-        f"./schedlab run --machine sim --workload {contest.workload}"
-        f" --policy {policy},{contest.typical} --cpus {contest.cpus}"
+        f"./schedlab run --machine sim --workload {comparison.workload}"
+        f" --policy {policy},{comparison.typical} --cpus {comparison.cpus}"
     )
 
 
-def _table(shown: Sequence[Shown]) -> str:
+def _table(shown: Sequence[PolicySide]) -> str:
+    """Returns the table of all policies."""
     return "\n" + "\n".join(_rows(shown)) + "\n"
 
 
-def _rows(shown: Sequence[Shown]) -> Iterator[str]:
+def _rows(shown: Sequence[PolicySide]) -> Iterator[str]:
+    """Yields the rows of the table."""
     yield "| policy | idea | at its best | at its worst |"
     yield "|---|---|---|---|"
     for good, fails in zip(shown[::2], shown[1::2], strict=True):
-        texts = (_in_short(side) for side in (good, fails))
+        texts = (_side_text(side) for side in (good, fails))
         idea = known_policies()[good.policy].meaning
         yield f"| [`{good.policy}`]({good.policy}.md) | {idea} | {' | '.join(texts)} |"
 
 
-def _in_short(shown: Shown) -> str:
-    contest = shown.contest
-    if not contest:
+def _side_text(shown: PolicySide) -> str:
+    """Returns a side in a few words, for the table."""
+    comparison = shown.comparison
+    if not comparison:
         return "nowhere apart"
-    factor = contest.factor(shown.policy)
+    factor = comparison.factor(shown.policy)
     times = f"{three_digits(factor)} times" if factor > 1 else f"1/{three_digits(1 / factor)} of"
-    place = f"`{Path(contest.workload).stem}`, {_cpus(contest.cpus)}"
-    return f"{parse(contest.measure).title} {times} the middle's: {place}"
+    path = f"`{Path(comparison.workload).stem}`, {_cpus(comparison.cpus)}"
+    return f"{parse_objective(comparison.measure).title} {times} the middle's: {path}"
 
 
 def _cpus(count: int) -> str:
+    """Returns a number of CPUs in words."""
     return "1 CPU" if count == 1 else f"{count} CPUs"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Draws a contest: all policies by the measure, and below it the processes under two of them."""
+"""Draws a comparison: all policies by the measure, and below it the processes under two of them."""
 
 from __future__ import annotations
 
@@ -9,33 +9,41 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from schedlab.base.display.numbers import fitting
-from schedlab.report.charts.parts import Styles, chart_of
-from schedlab.report.charts.processes import Span, TimeAxis, drawable, processes_of, rows_of
+from schedlab.base.display.numbers import with_fitting_unit
+from schedlab.report.charts.parts import Styles, chart_with_data
+from schedlab.report.charts.processes import (
+    Span,
+    TimeAxis,
+    chart_processes,
+    merge_for_page,
+    row_axis,
+)
 from schedlab.report.charts.theme import PALETTE, SLATE, policy_look
 from schedlab.report.model import Chart
-from schedlab.sweep.objectives import parse
+from schedlab.sweep.objectives import parse_objective
 from schedlab.trace import Trace
-from schedlab_tools.documents.gallery.extremes import Contest
+from schedlab_tools.documents.gallery.extremes import PolicyComparison
 
 WIDTH = 560
 """Pixels of each plot."""
 _RANK_HEIGHT, _LANE_HEIGHT = 14, 13
-_LANES_MOST = 8
-_RUNS_MOST = 120
+_LANES_MAX = 8
+_DRAWN_RUNS_MAX = 120
 """The most runs on all CPUs of a time line, averaged over both policies; more could not be distinguished."""
-_LOGARITHMIC = 20
+_LOG_AXIS_RATIO = 20
 """If the largest value exceeds the smallest by this factor, the axis is logarithmic."""
-_CAUSES = {"wakeup-99th": "woken", "response": "forked"}
+_WAIT_CAUSES = {"wakeup-99th": "woken", "response": "forked"}
 """The cause of the waits that a measure covers; other measures cover all waits."""
-_IN_THE_LONG_RUN = ("share-error",)
+_LONG_TERM_MEASURES = ("share-error",)
 """Measures that no single wait shows."""
-_PALE = 0.28
+_WAIT_OPACITY = 0.28
 """The opacity of a wait."""
 
 
-def picture(name: str, contest: Contest, policy: str, policy_trace: Trace, rival: Trace) -> Chart:
-    """Draws the contest for a policy. `policy_trace`, `rival`: traces of the policy and of the typical one.
+def draw_comparison(
+    name: str, comparison: PolicyComparison, policy: str, policy_trace: Trace, rival: Trace
+) -> Chart:
+    """Draws the comparison for a policy. `policy_trace`, `rival`: traces of the policy and of the typical one.
 
     Both time lines show the same interval: around the longest relevant wait of either policy, or
     for shares the second half.
@@ -43,13 +51,13 @@ def picture(name: str, contest: Contest, policy: str, policy_trace: Trace, rival
     activities = [_activity(policy_trace), _activity(rival)]
     span_shown = (
         _second_half(activities)
-        if contest.measure in _IN_THE_LONG_RUN
-        else _around_longest_wait(activities, _CAUSES.get(contest.measure))
+        if comparison.measure in _LONG_TERM_MEASURES
+        else _around_longest_wait(activities, _WAIT_CAUSES.get(comparison.measure))
     )
-    span = _readable(activities, span_shown, policy_trace.header.cpus)
+    span = _readable_part(activities, span_shown, policy_trace.header.cpus)
     lanes = _lanes(activities, span)
     groups = sorted({group for activity in activities for group in activity["group"]})
-    titles = (policy, contest.typical)
+    titles = (policy, comparison.typical)
     lines = [
         _time_line(title, activity, span, lanes, groups, policy_trace.header.tick_ns)
         for title, activity in zip(titles, activities, strict=True)
@@ -57,7 +65,7 @@ def picture(name: str, contest: Contest, policy: str, policy_trace: Trace, rival
     return Chart(
         name,
         "",
-        alt.vconcat(_ranking(contest, policy), *lines, spacing=18).resolve_scale(
+        alt.vconcat(_draw_ranking(comparison, policy), *lines, spacing=18).resolve_scale(
             color="independent"
         ),
         pl.DataFrame(),
@@ -66,23 +74,24 @@ def picture(name: str, contest: Contest, policy: str, policy_trace: Trace, rival
     )
 
 
-def _ranking(contest: Contest, policy: str) -> Any:
-    objective = parse(contest.measure)
-    shown = fitting(objective.quantity, max(map(max, contest.values.values())))
-    least = contest.alike * shown.factor or 1e-9
+def _draw_ranking(comparison: PolicyComparison, policy: str) -> Any:
+    """Draws a row for each policy with its mean and its values."""
+    objective = parse_objective(comparison.measure)
+    shown = with_fitting_unit(objective.quantity, max(map(max, comparison.values.values())))
+    least = comparison.noticeable * shown.factor or 1e-9
     rows = pl.DataFrame(
         [
             {
                 "policy": name,
-                "mean": max(contest.mean(name) * shown.factor, least),
+                "mean": max(comparison.mean(name) * shown.factor, least),
                 "low": max(min(values) * shown.factor, least),
                 "high": max(max(values) * shown.factor, least),
                 "own": name == policy,
             }
-            for name, values in contest.values.items()
+            for name, values in comparison.values.items()
         ]
     ).sort("mean", "policy")
-    from_least = rows["high"].max() / rows["low"].min() > _LOGARITHMIC  # type: ignore[operator]
+    from_least = rows["high"].max() / rows["low"].min() > _LOG_AXIS_RATIO  # type: ignore[operator]
     title = f"{objective.title} ({shown.unit})" if shown.unit else objective.title
     scale = alt.Scale(type="log") if from_least else alt.Scale(zero=True)
     x = alt.X("mean:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6))
@@ -90,7 +99,7 @@ def _ranking(contest: Contest, policy: str) -> Any:
               axis=alt.Axis(ticks=False, domain=False, grid=True, labelOverlap=False))  # fmt: skip
     colour = alt.Color("own:N", legend=None,
                        scale=alt.Scale(domain=[True, False], range=[policy_look(policy).colour, SLATE]))  # fmt: skip
-    base = chart_of(rows)
+    base = chart_with_data(rows)
     low = x.copy()
     low["shorthand"] = "low:Q"
     return alt.layer(
@@ -103,7 +112,7 @@ def _activity(trace: Trace) -> pl.DataFrame:
     """Returns the states of the workload's processes in the window: label, group, state, begin_ns,
     end_ns since its begin.
     """
-    processes = processes_of(trace)
+    processes = chart_processes(trace)
     window = Span(processes.window.begin_ns, processes.window.end_ns)
     begin = processes.window.begin_ns
     return (
@@ -137,12 +146,12 @@ def _around_longest_wait(activities: Sequence[pl.DataFrame], cause: str | None) 
     return Span(max(wait["begin_ns"] - quarter, 0), wait["end_ns"] + quarter)
 
 
-def _readable(activities: Sequence[pl.DataFrame], span_shown: Span, cpus: int) -> Span:
+def _readable_part(activities: Sequence[pl.DataFrame], span_shown: Span, cpus: int) -> Span:
     """Returns the beginning of the interval, if the whole interval has too many runs to distinguish."""
     runs = span_shown.clip(pl.concat(activities).filter(pl.col("state") == "running")).sort(
         "begin_ns"
     )
-    most = 2 * _RUNS_MOST * cpus
+    most = 2 * _DRAWN_RUNS_MAX * cpus
     return (
         span_shown if len(runs) <= most else Span(span_shown.begin_ns, int(runs["begin_ns"][most]))
     )
@@ -162,7 +171,7 @@ def _lanes(activities: Sequence[pl.DataFrame], span: Span) -> list[str]:
         .with_columns(turn=pl.int_range(pl.len()).over("group"))
         .sort("turn", "waited", "pid", descending=[False, True, False])
     )
-    return rows.head(_LANES_MOST).sort("group", "pid")["label"].to_list()
+    return rows.head(_LANES_MAX).sort("group", "pid")["label"].to_list()
 
 
 def _time_line(
@@ -173,8 +182,9 @@ def _time_line(
     groups: list[str],
     tick_ns: int,
 ) -> Any:
+    """Draws the runs and waits of these processes in the interval."""
     axis = TimeAxis(span, 0, "ms", tick_ns)
-    drawn, _ = drawable(
+    drawn, _ = merge_for_page(
         span.clip(activity).filter(pl.col("label").is_in(lanes)), ["label", "state", "group"], span
     )
     loud = groups[: len(PALETTE) - 1]
@@ -185,7 +195,7 @@ def _time_line(
     )
     colour = styles.colour()
     colour["legend"] = None  # the rows show their groups
-    y = rows_of("label", lanes, 0.15)
+    y = row_axis("label", lanes, 0.15)
     layers = [
         axis.bars(
             drawn.filter(pl.col("state") == state),
@@ -195,7 +205,7 @@ def _time_line(
             opacity=opacity,
             aria=False,
         )
-        for state, opacity in (("runnable", _PALE), ("running", 1.0))
+        for state, opacity in (("runnable", _WAIT_OPACITY), ("running", 1.0))
     ]
     return alt.layer(*layers).properties(
         width=WIDTH, height=_LANE_HEIGHT * len(lanes), title=alt.TitleParams(title, anchor="start")

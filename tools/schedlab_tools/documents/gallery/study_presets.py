@@ -4,26 +4,22 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from schedlab.base.toolchain.policies import Preset, known_policies, parse_setting
-from schedlab.paths import ROOT, STUDIES
-from schedlab.studies.study import Statement, Study, read_list, read_statement, studies
+from schedlab.paths import ROOT
+from schedlab.studies.study import Statement, Study, find_studies, parse_statement, read_list
 from schedlab_tools.documents.gallery.code import with_marks
-from schedlab_tools.documents.marked_parts import marked, with_marked, write
+from schedlab_tools.documents.marked_parts import markdown_templates, marked, with_marked, write
 
 FOLDER = ROOT / "docs" / "gallery"
 INDEX = FOLDER / "README.md"
 PART = "study presets"
 TEMPLATE = "preset.md"
 DATA = "presets.yaml"
-_WIDTH = 118
 
 
 @dataclass(frozen=True)
@@ -62,9 +58,10 @@ def study_presets() -> list[StudyPreset]:
     expected = "a list of presets, each with policy, code, rule, differences and lines"
 
     def entries(study: Study) -> tuple[StudyPreset, ...]:
+        """Returns the entries of one study."""
         return read_list(study.folder / DATA, lambda entry: _entry(study, entry), expected)
 
-    return [preset for study in studies() for preset in entries(study)]
+    return [preset for study in find_studies() for preset in entries(study)]
 
 
 def files() -> tuple[Path, ...]:
@@ -81,22 +78,17 @@ def make() -> None:
 
 def page(preset: StudyPreset) -> str:
     """Returns the text of a page. Raises SchedlabError if a marked line is not in the source."""
-    templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(STUDIES),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )  # Markdown needs no escaping
-    templates.filters["item"] = lambda text: _filled(text, "- ", "  ")
-    templates.filters["wrapped"] = _filled
     source = (ROOT / preset.code).read_text("utf-8")
-    return templates.get_template(TEMPLATE).render(
-        preset=preset,
-        study=preset.study,
-        meaning=meaning(preset),
-        settings=list(settings(preset)),
-        code=with_marks(source, preset.lines),
+    return (
+        markdown_templates()
+        .get_template(TEMPLATE)
+        .render(
+            preset=preset,
+            study=preset.study,
+            meaning=meaning(preset),
+            settings=list(settings(preset)),
+            code=with_marks(source, preset.lines),
+        )
     )
 
 
@@ -110,17 +102,17 @@ def table() -> str:
     return "\n" + "\n".join(rows) + "\n"
 
 
-def listed() -> str:
+def stored_table() -> str:
     """Returns the list of all pages as stored in the index."""
     return marked(INDEX.read_text("utf-8"), PART)
 
 
 def meaning(preset: StudyPreset) -> str:
-    """Returns the preset's own description, or the policy's with the changed tunables."""
+    """Returns the preset's own description, or the policy with the changed tunables."""
     if preset.preset:
         return preset.preset.meaning
     _, _, given = preset.policy.partition(" ")
-    return f"{known_policies()[preset.name].meaning}; with {given}"
+    return f"`{preset.name}` with {given}"
 
 
 def settings(preset: StudyPreset) -> Iterator[dict[str, Any]]:
@@ -137,17 +129,7 @@ def settings(preset: StudyPreset) -> Iterator[dict[str, Any]]:
 
 
 def _entry(study: Study, entry: dict[str, Any]) -> StudyPreset:
-    rule = tuple(map(read_statement, entry["rule"]))
+    """Returns the preset of an entry of presets.yaml."""
+    rule = tuple(map(parse_statement, entry["rule"]))
     differences, lines = tuple(entry["differences"]), tuple(entry["lines"])
     return StudyPreset(study, entry["policy"], entry["code"], rule, differences, lines)
-
-
-def _filled(text: str, first: str = "", rest: str = "") -> str:
-    return textwrap.fill(
-        text,
-        _WIDTH,
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

@@ -13,16 +13,16 @@ from schedlab.base.toolchain.policies import known_policies
 from schedlab.paths import ROOT
 from schedlab.sweep import command, dataset, ranking, yaml_lines
 from schedlab.sweep.expansion import Point
-from schedlab.sweep.objectives import Objective, parse
+from schedlab.sweep.objectives import Objective, parse_objective
 from schedlab.sweep.plan import SweepPlan
-from schedlab_tools.documents.gallery.extremes import Contest
+from schedlab_tools.documents.gallery.extremes import PolicyComparison
 
 SWEEP = ROOT / "sweeps" / "gallery.yaml"
 Setup = tuple[str, int, str]
 """Workload, CPUs and policy."""
 MEASURES = ("turnaround", "response", "slowdown", "wakeup-99th", "share-error", "misses")
 """Measures where less is better."""
-_ALIKE = {TIME: 1e6, POINTS: 1.0, SHARE: 0.01}
+_NOTICEABLE = {TIME: 1e6, POINTS: 1.0, SHARE: 0.01}
 """By quantity, smaller values count as this: a tick of 1 ms, a percentage point, one deadline of a hundred."""
 
 
@@ -31,13 +31,17 @@ def policies() -> list[str]:
     return list(known_policies())
 
 
-def run(folder: Path) -> list[Contest]:
-    """Completes the sweep in its folder, and returns all contests with a value for every policy.
+def run(folder: Path) -> list[PolicyComparison]:
+    """Completes the sweep in its folder, and returns all comparisons with a value for every policy.
 
     Raises SchedlabError as a sweep does.
     """
-    command.carry_out(_plan(), command.Doing(folder))
-    return [contest for text in MEASURES for contest in _contests(folder, parse(text))]
+    command.execute_plan(_plan(), command.ExecutionOptions(folder))
+    return [
+        comparison
+        for text in MEASURES
+        for comparison in _comparisons(folder, parse_objective(text))
+    ]
 
 
 def traces(folder: Path, setups: Set[Setup]) -> dict[Setup, Path]:
@@ -50,10 +54,10 @@ def traces(folder: Path, setups: Set[Setup]) -> dict[Setup, Path]:
         if point.run.seed == first and _setup(point) in setups
     }
     few = replace(plan, points=tuple(chosen.values()))
-    command.carry_out(few, command.Doing(folder, keep_traces=True))
-    keys = few.by_key(command.built(plan.machines))
+    command.execute_plan(few, command.ExecutionOptions(folder, keep_traces=True))
+    keys = few.by_key(command.build_program_set(plan.machines))
     return {
-        _setup(point): next((folder / dataset.TRACES).glob(f"*-{key[:8]}*")) / "trace.bin"
+        _setup(point): next((folder / dataset.TRACES_FOLDER).glob(f"*-{key[:8]}*")) / "trace.bin"
         for key, point in keys.items()
     }
 
@@ -73,21 +77,24 @@ def setups_of(text: str) -> set[Setup]:
 
 
 def _plan() -> SweepPlan:
-    names = yaml_lines.parse(f"[{', '.join(policies())}]")
-    return command.plan(SWEEP, {"policies": names})
+    """Returns the plan of the gallery's sweep."""
+    names = yaml_lines.parse_yaml(f"[{', '.join(policies())}]")
+    return command.plan_sweep(SWEEP, {"policies": names})
 
 
 def _setup(point: Point) -> Setup:
+    """Returns the setup of a point of the sweep."""
     return (str(point.run.workload), point.run.cpus, str(point.run.policy))
 
 
-def _contests(folder: Path, objective: Objective) -> Iterator[Contest]:
+def _comparisons(folder: Path, objective: Objective) -> Iterator[PolicyComparison]:
+    """Yields the comparisons by one objective, from the sweep's data set."""
     for scene in ranking.read_values(folder, [objective]):
-        place = dict(zip(ranking.SCENE, scene.scene, strict=True))
+        place = dict(zip(ranking.SCENE_COLUMNS, scene.scene, strict=True))
         values = {
             policy: tuple(float(value) for value in row)
             for (policy, _), row in zip(scene.choices, scene.values[0], strict=True)
         }
         if len(values) == len(policies()):
-            alike = _ALIKE.get(objective.quantity, 0.0)
-            yield Contest(place["workload"], place["cpus"], objective.text, alike, values)
+            alike = _NOTICEABLE.get(objective.quantity, 0.0)
+            yield PolicyComparison(place["workload"], place["cpus"], objective.text, alike, values)

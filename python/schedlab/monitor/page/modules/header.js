@@ -8,7 +8,7 @@ import { ask } from "../connection.js";
 import { announce, button, element, setIcon, setLabel, setText } from "../elements.js";
 import { isLecture, setLecture } from "../lecture.js";
 import { allStates, onHello, subscribe } from "../store.js";
-import { moment, times } from "../words.js";
+import { formatSpeed, moment } from "../words.js";
 
 /** A system's time relative to real time; 0: as fast as possible. */
 const PACES = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 0];
@@ -131,7 +131,7 @@ function timeControls() {
 }
 
 function paceWords(pace) {
-    return pace === 0 ? "at full speed" : `${times(pace)} real time`;
+    return pace === 0 ? "at full speed" : `${formatSpeed(pace)} real time`;
 }
 
 function nearest(pace) {

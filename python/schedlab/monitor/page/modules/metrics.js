@@ -5,7 +5,7 @@
 
 import { tokens } from "../colours.js";
 import { button, count, duration, element, percent, setText } from "../elements.js";
-import { index, rate } from "../words.js";
+import { formatIndex, rate } from "../words.js";
 import { allStates, stateOf, subscribe } from "../store.js";
 import { drawSparkline } from "../drawing/sparkline.js";
 
@@ -50,11 +50,11 @@ export const METRICS = [
         about: "Processes that ended, per second.",
     },
     {
-        key: "fairness", title: "Fairness", better: "more", format: index,
+        key: "fairness", title: "Fairness", better: "more", format: formatIndex,
         about: "Jain's index over share ÷ ideal share: 1 if all got their ideal shares, 1/n if one of n got everything.",
     },
     {
-        key: "fairness_turnaround", title: "Fairness of turnaround", better: "more", format: index,
+        key: "fairness_turnaround", title: "Fairness of turnaround", better: "more", format: formatIndex,
         about: "Jain's index over the turnaround of ended processes.",
     },
     {

@@ -58,6 +58,7 @@ export const Kind = Object.freeze({
     TASK_GROUP: 23,
     SAID: 24,
     AFFINITY: 25,
+    DISPATCH: 26,
 });
 
 /** Where each field of a workload file begins, in bytes. */

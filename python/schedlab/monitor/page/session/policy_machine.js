@@ -7,8 +7,12 @@ const FUNCTIONS = ["hear", "serve", "answer"]; // enum separate_function
 const SERVE = 1;
 const PATH_HEADER = 2; // words before the path's blocks
 const FRAME = /wasm-function\[\d+\]:(0x[\da-f]+)/;
+const FRAMES_MOST = 10; // of a stack that is examined
 const NAME_AT = 24; // in the description
 const NAME_BYTES = 32; // of a policy or a tunable
+const TUNABLES_AT = NAME_AT + NAME_BYTES + 8;
+const TUNABLE_BYTES = NAME_BYTES + 24;
+const TUNABLES_MOST = 32; // POLICY_TUNABLES_MAX
 
 const decoder = new TextDecoder();
 
@@ -17,8 +21,15 @@ export class PolicyMachine {
     #exports;
     /** The error that stopped it; null: none. @type {Error | null} */
     error = null;
+    /** Called before each hook. @type {(() => void) | null} */
+    beforeHook = null;
     /** Called after each hook. @type {(() => void) | null} */
     onHook = null;
+    /**
+     * Called before each load of a policy that is compiled to trace them: an address in its memory, and a size.
+     * @type {((address: number, bytes: number) => void) | null}
+     */
+    onLoad = null;
 
     /**
      * @param {WebAssembly.Module} module
@@ -27,7 +38,7 @@ export class PolicyMachine {
      */
     constructor(module, offsets = new Map()) {
         this.offsets = offsets;
-        const host = { first_reached: (block) => this.#note(block) };
+        const host = { first_reached: (block) => this.#note(block), before_load: (address, bytes) => this.onLoad?.(address, bytes) };
         this.#exports = new WebAssembly.Instance(module, { host }).exports;
         /** The address of its message. */
         this.place = this.#exports.message();
@@ -49,7 +60,9 @@ export class PolicyMachine {
 
     /**
      * What the policy says about itself, once it has been begun: struct separate_description.
-     * @returns {{name: string, tunables: {name: string, minimum: number, default: number, maximum: number}[]}}
+     * @returns {{name: string, tunables: {name: string, minimum: number, default: number, maximum: number}[],
+     *     queues: {place: number, bytes: number}, tasks: {place: number, bytes: number}}} `place`, `bytes`: of the
+     * first queue or task, and of each
      */
     get description() {
         const view = new DataView(this.buffer, this.place);
@@ -57,15 +70,17 @@ export class PolicyMachine {
         const number = (at) => Number(view.getBigInt64(at, true));
         const count = number(NAME_AT + NAME_BYTES);
         const tunables = Array.from({ length: count }, (_, index) => {
-            const at = NAME_AT + NAME_BYTES + 8 + index * (NAME_BYTES + 24);
+            const at = TUNABLES_AT + index * TUNABLE_BYTES;
             const [minimum, standard, maximum] = [0, 8, 16].map((offset) => number(at + NAME_BYTES + offset));
             return { name: text(at), minimum, default: standard, maximum };
         });
-        return { name: text(NAME_AT), tunables };
+        const [queues, queueBytes, tasks, taskBytes] = [0, 8, 16, 24].map((offset) => number(TUNABLES_AT + TUNABLES_MOST * TUNABLE_BYTES + offset));
+        return { name: text(NAME_AT), tunables, queues: { place: queues, bytes: queueBytes }, tasks: { place: tasks, bytes: taskBytes } };
     }
 
     /** Calls a function. @param {number} number @returns {boolean} false: it crashed */
     call(number) {
+        if (number === SERVE) this.beforeHook?.();
         try {
             this.#exports[FUNCTIONS[number]]();
         } catch (error) {
@@ -92,22 +107,34 @@ export class PolicyMachine {
     }
 
     /**
-     * @returns {number[]} byte offsets in the module of the functions that were active at an error,
-     * the innermost first
+     * @returns {number[]} byte offsets in the module of the functions that were active at an error, the innermost first;
+     * each is behind the instruction that was executed
      */
     static offsetsOf(error) {
         const frames = (error.stack ?? "").split("\n").map((frame) => FRAME.exec(frame)?.[1]);
         const first = frames.findIndex(Boolean);
         const end = frames.findIndex((offset, at) => at > first && !offset); // the simulator's follow
-        return first < 0 ? [] : frames.slice(first, end < 0 ? undefined : end).map(Number);
+        const offsets = first < 0 ? [] : frames.slice(first, end < 0 ? undefined : end).map(Number);
+        // A frame that calls has the offset behind the call, but a trap has its own.
+        if (error instanceof WebAssembly.RuntimeError && offsets.length) offsets[0] += 1;
+        return offsets;
     }
 
     // The frames of first_reached's callers: the block's call follows that of the counting function.
     #note(block) {
-        const before = Error.stackTraceLimit;
-        Error.stackTraceLimit = 5;
-        const [, offset] = PolicyMachine.offsetsOf(new Error());
-        Error.stackTraceLimit = before;
+        const [offset] = PolicyMachine.callerOffsets();
         if (offset !== undefined) this.offsets.set(block, offset);
+    }
+
+    /**
+     * Only in a function that the policy's side calls for the policy.
+     * @returns {number[]} byte offsets in the module of the policy's active functions, the innermost first
+     */
+    static callerOffsets() {
+        const before = Error.stackTraceLimit;
+        Error.stackTraceLimit = FRAMES_MOST;
+        const [, ...offsets] = PolicyMachine.offsetsOf(new Error());
+        Error.stackTraceLimit = before;
+        return offsets;
     }
 }

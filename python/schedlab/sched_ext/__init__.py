@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Loads compiled sched_ext schedulers (BPF objects) for the simulator."""
