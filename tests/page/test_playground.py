@@ -541,7 +541,9 @@ def test_a_broken_rule_of_linux_is_shown_with_its_line(page: Page, mistake: str)
     line = next(number for number, text in enumerate(source.splitlines(), 1) if begin in text)
     write_and_run(page, source)
     rules = page.get_by_role("region", name="Rules of Linux").locator("li")
-    expect(rules.filter(has_text=message)).to_contain_text(f"Line {line}", timeout=FIRST_COMPILE_MS)
+    rule = rules.filter(has_text=message)
+    expect(rule).to_contain_text(f"Line {line}", timeout=FIRST_COMPILE_MS)
+    rule.get_by_role("button", name=f"Go to line {line}").click()  # the editor draws what is near
     expect(page.locator(".cm-lint-marker-warning").first).to_be_visible()
 
 

@@ -14,7 +14,8 @@ import time
 
 _KEPT_VARIABLES = re.compile(
     r"PATH|HOME|USER|LOGNAME|TMPDIR|LD_LIBRARY_PATH"  # paths and their owners
-    r"|(?:XDG|SCHEDLAB|PYTEST|PIP|SSL|PLAYWRIGHT)_.*|(?:https?|all|no)_proxy"
+    r"|(?:XDG|SCHEDLAB|PYTEST|PIP|SSL|PLAYWRIGHT|NPM_CONFIG)_.*|(?:https?|all|no)_proxy"
+    r"|NODE_EXTRA_CA_CERTS"  # without it npm fails behind a proxy with its own certificate
     r"|PYTHON(?:UTF8|SAFEPATH)",  # python/start.py sets both
     re.IGNORECASE,
 )
