@@ -20,7 +20,7 @@ from schedlab.commands.new_policy import NAME_MAX, SOURCE_TEXT_MAX, create_polic
 from schedlab.errors import WrongUsage
 from schedlab.machines.folder import TRACE_FILE
 
-NAMES = ("x", "int", "my-own-2", "a-policy-of-24-characters"[:NAME_MAX], "multilevel-feedback")
+NAMES = ("int", "my-own-2", "a-policy-of-24-characters"[:NAME_MAX])
 
 pytestmark = pytest.mark.xdist_group("new-policy")
 
@@ -86,7 +86,7 @@ def test_new_policies_keep_the_laws(checkout: Path, tmp_path: Path) -> None:
 
 def test_new_policies_pass_all_policy_tests(checkout: Path) -> None:
     """The policies compile for the kernel and for BPF, and have the project's layout."""
-    chosen = " or ".join([*NAMES[2:], "test_c_layout", "test_host_program"])
+    chosen = " or ".join([*NAMES[1:], "test_c_layout", "test_host_program"])
     result = command(
         checkout,
         *("-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs"),
@@ -102,7 +102,7 @@ def test_new_policies_pass_all_policy_tests(checkout: Path) -> None:
     )
     assert result.returncode == 0, result.stdout + result.stderr
     # Covers two compilations and a source check, the policies' tests, and the layout.
-    expected = 3 * len(NAMES[2:]) + len(NAMES) + 1
+    expected = 3 * len(NAMES[1:]) + len(NAMES) + 1
     passed = int(result.stdout.rpartition(" passed")[0].split()[-1])
     assert passed >= expected, result.stdout
 

@@ -74,7 +74,7 @@ def test_a_page_of_one_large_section_stays_as_it_is() -> None:
 
 def test_links_of_captions_lead_somewhere_on_all_pages() -> None:
     """A part has the trials of its captions, but not the trial below the lead."""
-    hog_trial = Trial("`hog` under `rr`", ("rr",), 1, 1, "hog")
+    hog_trial = Trial("`hog` under `rr`", ("rr",), 1, 1, 10_000_000, "hog")
     sections = (section("first", LARGE), section("large", LARGE))
     page = Page("p", "Page", "Lead.", sections, trials={PAGE_TRIAL: hog_trial, "s3-cpu": hog_trial})
     index, large = split_page(page)

@@ -40,14 +40,15 @@ def test_a_workload_that_the_page_has_is_named(tmp_path: Path) -> None:
     assert (trial.workload, trial.text, trial.policies) == ("two-hogs", "", ("mlfq", "rr"))
     assert (trial.cpus, trial.seed) == (2, 7)
     assert trial.title == "`two-hogs` under `mlfq` and `rr` on 2 CPUs"
-    assert trial.differs == "ticks of 10ms"
+    assert (trial.tick_ns, trial.differs) == (1_000_000, ())
     query = parse_qs(trial_address(trial).partition("#")[2])
     assert query["policy"] == ["mlfq", "rr"]
     assert (query["workload"], query["cpus"], query["seed"]) == (["two-hogs"], ["2"], ["7"])
+    assert query["tick"] == ["1"]
 
 
 def test_a_document_has_no_link_that_leads_nowhere(tmp_path: Path) -> None:
-    trial = Trial("`hog` under `rr`", ("rr",), 1, 1, "hog")
+    trial = Trial("`hog` under `rr`", ("rr",), 1, 1, 10_000_000, "hog")
     text = "It is slow. [Try it](try:slow): `hog`"
     page = Page("index", "First", "", (Section("One", (Text(text),)),), trials={"slow": trial})
     report = Report("r", (page,))

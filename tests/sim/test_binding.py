@@ -236,7 +236,7 @@ def test_refused_workloads(tmp_path: Path) -> None:
         Simulator("program a\n walk 3\n")
     with pytest.raises(WorkloadRefused, match=r"cannot be read: .*No such file"):
         Simulator(tmp_path / "none.txt")
-    with pytest.raises(WorkloadRefused, match="number 0"):
+    with pytest.raises(WorkloadRefused, match="character NUL"):
         Simulator("program a\0")
     with pytest.raises(WorkloadRefused, match="unknown step walk; choose from affinity, "):
         step_kind("walk")

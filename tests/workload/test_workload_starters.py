@@ -175,7 +175,7 @@ STARTED = {"starter": {"fork": "a"}, "tasks": {"a": WORKER}}
         ({"starter": {"start": "b"}, "tasks": {"a": WORKER}}, "starter.start: "),
         ({"starter": {"instance": 2, "run": 1}, "tasks": {"a": WORKER}}, "starter.instance"),
         ({"starter": {"fork": "a"}, "tasks": {"a": {"delay": 1, **WORKER}}}, "tasks.a.delay"),
-        ({**STARTED, "global": {"duration": 1}}, "global.duration: expected none"),
+        ({**STARTED, "global": {"duration": 1}}, "global.duration: the `starter` ends the run"),
         ({"tasks": {"a": {"loop": 1, "start": "a"}}}, "at least one event"),
         ({"tasks": {"a": {"loop": 1, "await": "some"}}}, 'a.await: "some"'),
         ({"tasks": {"a": {"loop": 1, "mark": "middle"}}}, 'tasks.a.mark: "middle"'),

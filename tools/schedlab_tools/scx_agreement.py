@@ -194,7 +194,7 @@ def compare(linux: Sequence[TaskRun], simulator: Sequence[TaskRun]) -> Agreement
         for there, here in zip(linux, simulator, strict=True)
     ]
     return Agreement(
-        (_count(linux), _count(simulator)),
+        (_count_callbacks(linux), _count_callbacks(simulator)),
         _common_part(*sequences),
         _common_part(*uninterrupted),
         max(differences, default=0.0),
@@ -210,7 +210,7 @@ def _common_part(linux: Iterable[str], simulator: Iterable[str]) -> float:
     return (first & second).total() / total if total else 1.0
 
 
-def _count(tasks: Iterable[TaskRun]) -> int:
+def _count_callbacks(tasks: Iterable[TaskRun]) -> int:
     return sum(len(task.callbacks) for task in tasks)
 
 

@@ -51,6 +51,7 @@ class Options:
     markdown: Path | None
     out: Path | None
     trust: bool
+    """True if commands of a file may run on this machine, after a question (`Consent.trust`)."""
     yes: bool
     dry_run: bool
     as_json: bool

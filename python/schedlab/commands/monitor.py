@@ -315,7 +315,7 @@ def _check_start_time(setup: Setup, lesson: Lesson | None) -> None:
         raise WrongUsage("--at: a lesson chooses its moments; leave out --at")
     if setup.machine not in (SIMULATOR, "recorded"):
         raise WrongUsage(
-            "--at: only recorded runs and simulated machines can be opened at a time; name a RUN, "
+            "--at: only recorded runs and simulated machines have a moment to open; name a RUN, "
             f"or add --machine {SIMULATOR}"
         )
 

@@ -79,7 +79,7 @@ def plain_table(*headings: str) -> Table:
 
 
 def presets_table(policy: Policy) -> Table:
-    """Returns the table of a policy's presets."""
+    """Returns a table with a row for each preset of a policy: its name, its meaning and the tunables it changes."""
     table = plain_table("preset", "meaning; changed tunables")
     for preset in policy.presets.values():
         meaning = Text(preset.meaning)

@@ -156,7 +156,9 @@ def _sample_node(text: str) -> Node:
     option = "--sample"
     parts = text.split(":")
     if not 2 <= len(parts) <= 3:
-        raise WrongUsage(f"{option} {text}: expected METHOD:COUNT or METHOD:COUNT:SEED: sobol:64")
+        raise WrongUsage(
+            f"{option} {text}: expected METHOD:COUNT or METHOD:COUNT:SEED, such as sobol:64"
+        )
     values = zip(("method", "count", "seed"), parts, strict=False)
     members = tuple((key, _option_node(option, scalar_of(part.strip()))) for key, part in values)
     return _option_node(option, Object(members))

@@ -122,9 +122,9 @@ def _verify_artifact(
     with artifact_check.unpacked_artifact(file) as artifact:
         traces = artifact.traces
         planned = planned_runs(list(traces), str(file), consent)
-        if len(planned) < len(traces):
+        if missing := [name for name in traces if name not in planned]:
             raise WrongUsage(
-                f"{file}: contains a run that cannot be repeated; export the artifact again without this run"
+                f"{file}: {visible(missing[0].name)} cannot be repeated; export the artifact again without this run"
             )
         if dry_run:
             print_plan(list(planned.values()), as_json)

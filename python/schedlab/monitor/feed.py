@@ -38,6 +38,7 @@ class Feed:
     """
 
     def __init__(self, watched: WatchedSystem) -> None:
+        """Begins to follow a system for a page that has received nothing yet."""
         self.watched = watched
         self.state_is_due = True
         self._tape: Tape | None = None

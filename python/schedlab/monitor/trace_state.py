@@ -60,6 +60,7 @@ class QueuePlace(NamedTuple):
     """A process's place in a run queue, according to its latest record."""
 
     order: int
+    """Number of records with a place before this one; sorts the processes of a queue."""
     cpu: int
     level: int
 

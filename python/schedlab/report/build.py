@@ -134,7 +134,7 @@ def make_pages(
     """
     from schedlab.report import agreement, comparison, proposals
 
-    study_runs = without_simulated(collection)
+    study_runs = runs_for_studies(collection)
     compared = _compared_runs(collection)
     makers: dict[str, Callable[[], Page | None]] = {
         **{
@@ -184,7 +184,7 @@ def page_maker(number: int) -> Callable[[Collection], Page | None]:
     return page
 
 
-def without_simulated(collection: Collection) -> Collection:
+def runs_for_studies(collection: Collection) -> Collection:
     """Returns the runs that reproduce the studies.
 
     If the kernel ran an experiment, the simulator's runs of that experiment are left out.
@@ -203,7 +203,7 @@ def without_simulated(collection: Collection) -> Collection:
 
 def _compared_runs(collection: Collection) -> Collection:
     """Returns the runs that the page of comparisons uses."""
-    return without_proposals(without_simulated(collection))
+    return without_proposals(runs_for_studies(collection))
 
 
 def without_proposals(collection: Collection) -> Collection:

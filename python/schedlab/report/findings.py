@@ -242,8 +242,8 @@ def _difference_text(suite: Suite, leader: PolicyScore, baseline: str) -> str:
 
 def suite_label(suite: Suite) -> str:
     """Returns what readers call a suite: `study 4, mixed benchmark, 6 CPU-bound, 1 CPU`."""
-    known = EXPERIMENTS.get(suite.experiment)
-    title = f"study {known.study}, {known.title}" if known and known.title else suite.title
+    entry = EXPERIMENTS.get(suite.experiment)
+    title = f"study {entry.study}, {entry.title}" if entry and entry.title else suite.title
     return f"{title}, {format_count(suite.cpus, 'CPU')}"
 
 

@@ -51,6 +51,7 @@ _PLANE_HEIGHT = 250
 _LOG_AXIS_RATIO = 20.0
 """Smallest ratio of the worst mean to the best for a logarithmic axis."""
 _POWERS_WITH_STEPS_MAX = 4
+"""A logarithmic axis over more powers of ten has ticks only at the powers, not at 2 and 5 times them."""
 _TIME_METRICS = ("turnaround", "response", "completion", "wakeup-99th", "wakeup-median")
 """Preferred goals of the first chart. If policies differ in none of these goals, the chart shows any other goal."""
 _METRIC_PAIRS = (

@@ -105,7 +105,7 @@ def _trials_note(trials: Mapping[str, Trial]) -> str:
     if not trials:
         return ""
     differs = listed(
-        list(dict.fromkeys(trial.differs for trial in trials.values() if trial.differs))
+        list(dict.fromkeys(text for trial in trials.values() for text in trial.differs))
     )
     note = f" Its runs differ in: {differs}." if differs else ""
     link = f"[Try it]({TRIAL_PREFIX}{next(iter(trials))})"

@@ -169,12 +169,13 @@ class Trial:
     """Policies in the link's form: `mlfq:preset,boost=100`."""
     cpus: int
     seed: int
+    tick_ns: int
     workload: str = ""
     """Name of a workload of the page; "" for none."""
     text: str = ""
     """Text of a workload that the page does not have; "" for none."""
-    differs: str = ""
-    """Differences from the report's runs, in words; "" for none."""
+    differs: tuple[str, ...] = ()
+    """Differences from the report's runs, in words."""
 
 
 @dataclass(frozen=True)

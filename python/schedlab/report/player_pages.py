@@ -50,7 +50,8 @@ def trial_address(trial: Trial) -> str:
     in the form of `page/link.js`.
     """
     parts = [("policy", policy) for policy in trial.policies]
-    parts += [("cpus", str(trial.cpus)), ("seed", str(trial.seed)), ("pace", str(_TRIAL_SPEED))]
+    parts += [("cpus", str(trial.cpus)), ("tick", f"{trial.tick_ns / 1e6:g}")]
+    parts += [("seed", str(trial.seed)), ("pace", str(_TRIAL_SPEED))]
     parts += [("workload", trial.workload)] if trial.workload else []
     parts += [("text", trial.text)] if trial.text else []
     return f"{PAGE.name}#{urlencode(parts)}"

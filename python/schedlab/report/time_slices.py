@@ -107,7 +107,7 @@ def _explanation_text(suite: Suite, slices: dict[str, Estimate], processes: int)
     def mean_text(policy: str, measure: Measure) -> str:
         return number_as_text(suite.means[policy, measure.name].mean, measure.quantity)
 
-    def slice_text(policy: str) -> str:
+    def mean_slice_text(policy: str) -> str:
         return number_as_text(slices[policy].mean, TURNAROUND.quantity)
 
     ratio = suite.means[longest_slices, "turnaround"].mean / suite.means[slowest, "turnaround"].mean
@@ -116,9 +116,9 @@ def _explanation_text(suite: Suite, slices: dict[str, Estimate], processes: int)
         f"`{suite.title}` on {cpus_text([suite.cpus])} runs {processes} processes of equal work that never"
         " block. If n such processes advance together on m CPUs, all end last. If they run one"
         f" after the other, the mean turnaround is (n + m) ÷ 2n of that, here {percent(bound)}."
-        f" `{slowest}` has the highest mean, with time slices of {slice_text(slowest)}:"
+        f" `{slowest}` has the highest mean, with time slices of {mean_slice_text(slowest)}:"
         f" {mean_text(slowest, TURNAROUND)}. `{longest_slices}` has the longest time slices"
-        f" ({slice_text(longest_slices)}):"
+        f" ({mean_slice_text(longest_slices)}):"
         f" {mean_text(longest_slices, TURNAROUND)}, or {percent(ratio)}. Policies with short time slices are"
         " between the two if chance or levels let some processes get ahead. Long time slices cost"
         f" response, {mean_text(longest_slices, RESPONSE)} instead of {mean_text(slowest, RESPONSE)} on"

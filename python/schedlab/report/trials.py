@@ -33,8 +33,8 @@ PAGE_TRIAL = "page"
 """The name of the trial that a page offers below its lead."""
 POLICIES_MAX = 4
 """Maximum number of policies that the page simulates side by side."""
-PAGE_TICK_NS = 10_000_000
-"""The page's tick in ns."""
+_PAGE_TICK_NS = 10_000_000
+"""The tick in ns for which the page has its workloads."""
 _TEXT_LINES_MAX = 400
 """Maximum number of lines of a workload in an address."""
 _KERNEL_COSTS = "operations as fast as in the schedlab kernel"
@@ -42,6 +42,7 @@ _IDENTICAL_CPUS = "identical CPUs"
 _FILE_REASON = "a workload file instead of the program"
 _SIMILAR_FILE = "the workload file that is most similar to the command"
 _UNCHANGED_FILE = "the file without its changes"
+_PAGE_TICK = f"ticks of {format_time(_PAGE_TICK_NS)}"
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class _PageWorkload:
     """A workload for the page: the name of a built-in one, or a text."""
 
     title: str
+    tick_ns: int
     name: str = ""
     text: str = ""
     notes: tuple[str, ...] = ()
@@ -67,13 +69,10 @@ def trial_of_setups(setups: Sequence[ConfigurationRuns]) -> Trial | None:
     chosen_setups = [setup for setup in known_setups if setup.setup.cpus == count][:POLICIES_MAX]
     if not chosen_setups:
         return None
-    workload = _workload_of_run(chosen_setups[0].runs[0])
+    run = chosen_setups[0].runs[0]
+    workload = _workload_of_run(run)
     policies = [_link_policy(setup.setup.policy_title) for setup in chosen_setups]
-    if workload is None:
-        return None
-    return _make_trial(
-        workload, policies, count, chosen_setups[0].runs[0].seed, chosen_setups[0].setup.tick_ns
-    )
+    return _make_trial(workload, policies, count, run.seed) if workload else None
 
 
 def trial_of_suite(collection: Collection, suite: Suite, policies: Sequence[str]) -> Trial | None:
@@ -93,27 +92,22 @@ def trial_of_study(study: Study) -> Trial | None:
     if not trial:
         return None
     count = int(trial["cpus"])
-    workload = _workload_of_experiment(trial["experiment"], count)
-    if workload is None:
-        return None
-    return _make_trial(
-        workload, [_link_policy(name) for name in trial["policies"]], count, 1, PAGE_TICK_NS
-    )
+    workload = _workload_of_experiment(trial["experiment"], count, _PAGE_TICK_NS)
+    policies = [_link_policy(name) for name in trial["policies"]]
+    return _make_trial(workload, policies, count, 1) if workload else None
 
 
-def _make_trial(
-    workload: _PageWorkload, policies: Sequence[str], count: int, seed: int, tick_ns: int
-) -> Trial:
+def _make_trial(workload: _PageWorkload, policies: Sequence[str], count: int, seed: int) -> Trial:
     """Returns the trial of a workload under these policies."""
-    tick = () if tick_ns == PAGE_TICK_NS else (f"ticks of {format_time(PAGE_TICK_NS)}",)
     return Trial(
         f"{workload.title} under {listed([code(policy) for policy in policies])} on {cpus_text([count])}",
         tuple(policies),
         count,
         seed,
+        workload.tick_ns,
         workload.name,
         workload.text,
-        "; ".join((*workload.notes, *tick)),
+        workload.notes,
     )
 
 
@@ -143,29 +137,39 @@ def _workload_of_run(run: StoredRun) -> _PageWorkload | None:
             *((_KERNEL_COSTS,) if has_other_costs else ()),
             *((_IDENTICAL_CPUS,) if "shape" in run.manifest else ()),
         )
-        return _workload_of_file(file, run.setup.changes, run.seed, notes)
-    experiment_load = _workload_of_experiment(run.setup.experiment, run.setup.cpus)
-    return experiment_load or _workload_of_program(str(run.manifest["workload"]))
+        return _workload_of_file(file, run.setup.changes, run.seed, run.setup.tick_ns, notes)
+    experiment_load = _workload_of_experiment(
+        run.setup.experiment, run.setup.cpus, run.setup.tick_ns
+    )
+    return experiment_load or _workload_of_program(str(run.manifest["workload"]), run.setup.tick_ns)
 
 
 def _workload_of_file(
-    file: Path, changes: Sequence[Change], seed: int, notes: tuple[str, ...] = ()
+    file: Path, changes: Sequence[Change], seed: int, tick_ns: int, notes: tuple[str, ...] = ()
 ) -> _PageWorkload | None:
     """Returns the workload of a file with changed parameters; None if the page cannot play it."""
     name = _name_in_page(file)
-    if name and not changes:
-        return _PageWorkload(code(name), name, notes=notes)
     try:
         workload = read_workload_file(file, changes)
     except WrongUsage:  # the file is of another version
         return None
-    title = f"{code(name)}, changed," if name else "its workload"
-    if count_lines(workload) > _TEXT_LINES_MAX:
-        return _PageWorkload(code(name), name, notes=(*notes, _UNCHANGED_FILE)) if name else None
-    return _PageWorkload(title, text=format_workload(workload, seed, PAGE_TICK_NS), notes=notes)
+    text = format_workload(workload, seed, tick_ns)
+    is_in_page = name and not changes and text == format_workload(workload, seed, _PAGE_TICK_NS)
+    if is_in_page:
+        return _PageWorkload(code(name), tick_ns, name, notes=notes)
+    if count_lines(workload) <= _TEXT_LINES_MAX:
+        title = code(name) + (", changed," if changes else "") if name else "its workload"
+        return _PageWorkload(title, tick_ns, text=text, notes=notes)
+    if not name:
+        return None
+    if changes:
+        notes = (*notes, _UNCHANGED_FILE)
+    if tick_ns != _PAGE_TICK_NS:
+        notes = (*notes, _PAGE_TICK)
+    return _PageWorkload(code(name), _PAGE_TICK_NS, name, notes=notes)
 
 
-def _workload_of_experiment(experiment: str, count: int) -> _PageWorkload | None:
+def _workload_of_experiment(experiment: str, count: int, tick_ns: int) -> _PageWorkload | None:
     """Returns the workload file of a study's experiment, on `count` CPUs; None without one."""
     known_experiment = EXPERIMENTS.get(experiment)
     file = EXPERIMENT_FILES.get(
@@ -176,16 +180,16 @@ def _workload_of_experiment(experiment: str, count: int) -> _PageWorkload | None
     notes = (
         (_FILE_REASON, _KERNEL_COSTS) if known_experiment.repeated_experiment else (_FILE_REASON,)
     )
-    return _workload_of_file(file.path, file.changes_for("full", count), 1, notes)
+    return _workload_of_file(file.path, file.changes_for("full", count), 1, tick_ns, notes)
 
 
-def _workload_of_program(command: str) -> _PageWorkload | None:
+def _workload_of_program(command: str, tick_ns: int) -> _PageWorkload | None:
     """Returns the workload file that resembles a program's command; None without one."""
     program, *options = command.split()
     entry = read_palette().get(program)
     if entry is None:
         return None
-    return _workload_of_file(entry.file, (), 1, (_SIMILAR_FILE,) if options else ())
+    return _workload_of_file(entry.file, (), 1, tick_ns, (_SIMILAR_FILE,) if options else ())
 
 
 @cache

@@ -87,8 +87,8 @@ def perform_branch_specs(
     machine = past.machine
     if not isinstance(machine, Branching):
         raise WrongUsage(
-            f"{past.machine} has no branches; the manifest of {next(iter(specs))} was changed;"
-            " restore it"
+            f"{past.machine} has no branches, so the manifest of {next(iter(specs))} was changed;"
+            " make the branch again"
         )
     for name in specs:
         if (out / name).exists():

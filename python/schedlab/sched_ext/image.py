@@ -93,8 +93,12 @@ class Variable(NamedTuple):
 
 
 class LocalType(NamedTuple):
+    """A type that the object allocates by its number in the object's BTF."""
+
     id: int
+    """That number."""
     name: int
+    """Offset of its name in the image's texts."""
     size: int
     first_field: int
     fields: int

@@ -149,7 +149,7 @@ def link(
         program = BpfObject(file.content)
         plain = Linker(program, target, Configuration(cpus=machine.cpus)).link()
     except BadObject as error:
-        raise _refused(file, error) from None
+        raise _file_refused(file, error) from None
     profile = _profile_for(plain, file)
     known = (*plain.data.variables, *plain.data.map_values)
     configuration = configuration_of(profile, machine, settings, _enumerators(target), known)
@@ -163,7 +163,7 @@ def link(
     return Loading(file, linked, profile, zeros, _warnings(linked, profile, absent, zeros))
 
 
-def _refused(file: ObjectFile, error: BadObject) -> FileRefused:
+def _file_refused(file: ObjectFile, error: BadObject) -> FileRefused:
     why, _, fix = str(error).partition("; ")
     return FileRefused(why, what=str(file.path), fix=fix)
 

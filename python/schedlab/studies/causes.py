@@ -32,7 +32,7 @@ _FIELD_BY_KEY = {
 
 @dataclass(frozen=True)
 class Cause:
-    """One cause of differences, and the two runs that show it."""
+    """A cause of differences between a study's figures and the measured ones, and the two runs that show it."""
 
     study: int
     name: str

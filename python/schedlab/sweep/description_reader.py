@@ -415,7 +415,7 @@ def unique_members(node: Node | None) -> tuple[tuple[str, Node], ...]:
     seen: set[str] = set()
     for key, member in node.value.members:
         if key in seen:
-            raise JsonError(member.line, f"{member.path}: given twice: expected once")
+            raise JsonError(member.line, f"{member.path}: given twice; remove one of the two")
         seen.add(key)
     return node.value.members
 

@@ -177,12 +177,14 @@ def read_scenes(
     setup = pl.col("policy") + pl.when(pl.col("settings") != "").then(
         " " + pl.col("settings")
     ).otherwise(pl.lit(""))
-    known = runs.filter(pl.col(LOAD_COLUMN).is_not_null()).with_columns(
+    runs_with_load = runs.filter(pl.col(LOAD_COLUMN).is_not_null()).with_columns(
         setup=setup, load=pl.col(LOAD_COLUMN).cast(pl.Float64)
     )
     if loads is not None:
-        known = known.filter(pl.col("load").is_in([float(load) for load in loads.split(",")]))
-    if known.is_empty():
+        runs_with_load = runs_with_load.filter(
+            pl.col("load").is_in([float(load) for load in loads.split(",")])
+        )
+    if runs_with_load.is_empty():
         raise WrongUsage(
             "no run with a load succeeded"
             + (f", or none has processes of the group {group}" if group else ""),
@@ -191,9 +193,9 @@ def read_scenes(
             + (", or name another group" if group else ""),
         )
     files = [run for run in jobs if run.file.load]
-    scene_columns = (*_SCENE_COLUMNS, *({SHAPE_COLUMN} & set(known.columns)))
+    scene_columns = (*_SCENE_COLUMNS, *({SHAPE_COLUMN} & set(runs_with_load.columns)))
     for scene, part in (
-        known.sort(*scene_columns)
+        runs_with_load.sort(*scene_columns)
         .partition_by(*scene_columns, as_dict=True, maintain_order=True)
         .items()
     ):
@@ -274,8 +276,8 @@ def unit_of_column(scene: Scene, column: str) -> tuple[float, str]:
     """Returns the factor and unit for displaying a column."""
     if not column.endswith("_ns"):
         return 1.0, ""
-    largest = scene.runs[column].drop_nulls().median() or 0
-    return (1e-6, "ms") if float(str(largest)) >= 1e5 else (1e-3, "µs")
+    typical_ns = scene.runs[column].drop_nulls().median() or 0
+    return (1e-6, "ms") if float(str(typical_ns)) >= 1e5 else (1e-3, "µs")
 
 
 def load_charts(scene: Scene) -> Iterator[tuple[str, Chart]]:

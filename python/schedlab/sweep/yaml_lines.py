@@ -29,7 +29,7 @@ def parse_yaml(text: str) -> Node:
     try:
         return _compose(text)
     except RecursionError:  # PyYAML does not limit the nesting
-        raise JsonError(1, "expected fewer levels of values within values") from None
+        raise JsonError(1, "has too many levels of values within values; nest fewer") from None
 
 
 def _compose(text: str) -> Node:
@@ -39,9 +39,11 @@ def _compose(text: str) -> Node:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = ", ".join(part for part in (error.context, error.problem) if part)
-        raise JsonError(mark.line + 1 if mark else 1, f"{problem}: expected YAML") from None
+        raise JsonError(
+            mark.line + 1 if mark else 1, f"not valid YAML: {problem}; correct this line"
+        ) from None
     except yaml.YAMLError as error:
-        raise JsonError(1, f"{' '.join(str(error).split())}: expected YAML") from None
+        raise JsonError(1, f"not valid YAML: {' '.join(str(error).split())}; correct it") from None
     if tree is None:
         raise JsonError(1, "the file is empty: expected a sweep")
     return _Converter().node(tree, "")

@@ -136,21 +136,21 @@ class Outline:
 
 def open_outlined(path: str | Path) -> tuple[OrderedRecords, Outline]:
     """Opens a trace that may be larger than memory, and extracts its outline. Raises the same errors as `read`."""
-    facts = _OutlineBuilder()
-    source = read_records(path, facts.take)
-    return source, facts.of(source) if source.order is None else extract_outline(source)
+    builder = _OutlineBuilder()
+    source = read_records(path, builder.take)
+    return source, builder.of(source) if source.order is None else extract_outline(source)
 
 
 def extract_outline(source: OrderedRecords) -> Outline:
     """Extracts the outline, reading the trace once."""
-    facts = _OutlineBuilder()
+    builder = _OutlineBuilder()
     for begin in range(0, len(source), PART_RECORDS):
-        facts.take(begin, source.piece(begin, begin + PART_RECORDS))
-    return facts.of(source)
+        builder.take(begin, source.piece(begin, begin + PART_RECORDS))
+    return builder.of(source)
 
 
 class _OutlineBuilder:
-    """The records of an outline, while the trace is read part by part."""
+    """Collects the records that do not record scheduling decisions, while the trace is read part by part."""
 
     def __init__(self) -> None:
         self._rows = [np.empty(0, np.int64)]

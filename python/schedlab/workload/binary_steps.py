@@ -489,7 +489,7 @@ def encode_workload_text(text: str, tick_ns: int = 1_000_000, name: str = "workl
         for line in text.split("\n"):
             assembly.line += 1
             if "\0" in line:
-                raise WordsRefused("it contains a character with the number 0")
+                raise WordsRefused("contains the character NUL; remove it")
             if words := line.partition("#")[0].split():
                 assembly.add(" ".join(words))
         return assembly.to_bytes()

@@ -263,7 +263,7 @@ def _cost_nodes(node: Node) -> tuple[tuple[str, Node], ...]:
     entries = object_members(node, "an object: costs by their names")
     for index, (name, cost_node) in enumerate(entries):
         if any(name == before for before, _ in entries[:index]):
-            raise JsonError(cost_node.line, f"{cost_node.path}: given twice: expected once")
+            raise JsonError(cost_node.line, f"{cost_node.path}: given twice; remove one of the two")
     return entries
 
 

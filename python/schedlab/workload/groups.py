@@ -65,7 +65,9 @@ class Groups:
             node, "an object whose keys are the paths of groups"
         ):
             if path in declared:
-                raise JsonError(group_node.line, f"{group_node.path}: given twice: expected once")
+                raise JsonError(
+                    group_node.line, f"{group_node.path}: given twice; remove one of the two"
+                )
             declared.add(path)
             number = 0 if path == "/" else self._number(path, group_node)
             fields = members_by_key(group_node, "an object, which may be empty", _KEYS)

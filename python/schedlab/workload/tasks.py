@@ -220,7 +220,7 @@ class TaskReader:
             for key in {"delay", "arrivals"} & properties.keys():
                 raise JsonError(
                     properties[key].line,
-                    f"{properties[key].path}: expected none, because the `starter` starts it",
+                    f"{properties[key].path}: the `starter` starts this task; leave it out",
                 )
         drawn_ones = self.drawn(properties)
         result = self.runtime_attribute(properties, body)
@@ -338,7 +338,7 @@ class TaskReader:
             event = self.event_of(key)
             if key in keys:
                 if key in seen and self.startable:
-                    raise JsonError(value.line, f"{value.path}: given twice: expected once")
+                    raise JsonError(value.line, f"{value.path}: given twice; remove one of the two")
                 if key in seen:
                     notes.given_again(properties[key])
                 properties[key] = value

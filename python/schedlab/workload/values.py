@@ -138,7 +138,7 @@ def members_by_key(
         if key in by_name and notes:
             notes.given_again(by_name[key])
         elif key in by_name:
-            raise JsonError(value.line, f"{value.path}: given twice: expected once")
+            raise JsonError(value.line, f"{value.path}: given twice; remove one of the two")
         by_name[key] = value
     return by_name
 

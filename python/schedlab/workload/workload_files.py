@@ -224,7 +224,7 @@ class _Reader:
         if duration is not None:
             raise JsonError(
                 self.top["global"].line,
-                "global.duration: expected none, because the `starter` ends the run",
+                "global.duration: the `starter` ends the run; leave it out",
             )
         return TaskReader(
             self.shared,

@@ -98,9 +98,9 @@ def _range(cards: Cards, index: int) -> str:
     )
 
 
-def _is_alike(better: Estimate) -> bool:
+def _is_alike(gain: Estimate) -> bool:
     """True if the difference from the reference is not significant."""
-    return better.low <= 0 <= better.high
+    return gain.low <= 0 <= gain.high
 
 
 def _factor(better: Estimate | None) -> str:

@@ -20,7 +20,7 @@ _BLOCKED_WORDS = {
 
 @dataclass(frozen=True)
 class WaitShare:
-    """The sum of equal parts of a wait."""
+    """All parts of a wait that have the same explanation, added up."""
 
     duration_ns: int
     parts: int

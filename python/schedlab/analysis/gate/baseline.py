@@ -118,7 +118,8 @@ def unpacked_baseline(path: Path) -> Iterator[Baseline]:
         for file in {file for run in listing["runs"] for file in run["files"].values()}:
             if not (packed / file).is_file():
                 raise FileRefused(
-                    f"{path}: {file} is listed but missing", fix="create the baseline again"
+                    f"{path}: {file} is listed but missing",
+                    fix="create the baseline again with `keep=`",
                 )
         for number, run in enumerate(listing["runs"]):
             _create_run_folder(packed, folder / f"{number:04}", run)

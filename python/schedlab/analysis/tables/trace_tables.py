@@ -13,7 +13,7 @@ import polars as pl
 import yaml
 
 from schedlab.base.toolchain.policies import describe_unknown_name
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, format_parameter
 from schedlab.metrics import cpu_intervals, scheduler_intervals, state_intervals
 from schedlab.metrics.columns import nullable
 from schedlab.metrics.lives import Lives, lives
@@ -49,7 +49,7 @@ class Column:
 
 @dataclass(frozen=True)
 class TableDescription:
-    """A table."""
+    """The documentation of a table: its columns and what a row represents."""
 
     name: str
     row: str
@@ -126,7 +126,9 @@ class TraceTables:
         lives: list[int] = self.processes.filter(matches)["life"].to_list()
         if not lives:
             names = self.processes["group"].unique().sort().to_list()
-            raise WrongUsage(describe_unknown_name("process", task, names))
+            raise WrongUsage(
+                describe_unknown_name("process", task, names), what=format_parameter("task", task)
+            )
         return lives
 
     @cached_property

@@ -108,7 +108,9 @@ class _Parser:
         if character in ("{", "["):
             self.depth += 1
             if self.depth > _DEPTH_MAX:
-                raise JsonError(line, f"expected at most {_DEPTH_MAX} levels of {{ and [")
+                raise JsonError(
+                    line, f"expected at most {_DEPTH_MAX} levels of {{ and [; nest fewer"
+                )
             value: Value = self.object(path) if character == "{" else self.array(path)
             self.depth -= 1
         elif character in ('"', "'"):

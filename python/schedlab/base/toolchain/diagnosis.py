@@ -115,7 +115,7 @@ class Mistake:
 class Subject:
     """A policy's source, and how to compile it.
 
-    `name`: the file's name in messages. `symbol`: the name that the file must define. `place`: the
+    `name`: the file's name in messages. `symbol`: the name that the file must define. `text`: the source. `place`: the
     path of the file, and `folder` that of a folder for objects, both as `run` sees them. `clang`:
     the compiler's command. `run`: executes a shell script and returns its output.
     """

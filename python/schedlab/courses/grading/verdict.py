@@ -95,6 +95,7 @@ class Verdict:
     submission_sha256: str
     tests: tuple[TestVerdict, ...]
     refused: str = ""
+    """Why the submission was not tested; "" if it was."""
 
     @property
     def points(self) -> Fraction:

@@ -25,7 +25,7 @@ from schedlab.base.host.processor import need_linux_guests
 from schedlab.base.host.supervision import supervise
 from schedlab.base.toolchain.build import build
 from schedlab.base.toolchain.needs import LINUX_GUEST_PROGRAMS, need
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, format_parameter
 from schedlab.machines.folder import CONSOLE_FILE
 from schedlab.machines.linux import image, kvm
 from schedlab.machines.linux.kernel import Kernel, read_user_kernel
@@ -215,13 +215,17 @@ def assemble(
 def check_job(job: GuestJob) -> None:
     """Raises WrongUsage if no guest can have these parameters."""
     if not 1 <= job.cpus <= CPUS_MAX:
-        raise WrongUsage(f"a guest has 1 to {CPUS_MAX} CPUs, not {job.cpus}")
+        raise WrongUsage(
+            f"{format_parameter('cpus', job.cpus)}: a Linux guest has 1 to {CPUS_MAX} CPUs; choose a number of these"
+        )
     unknown = set(job.programs) - set(image.BENCHMARKS)
     if unknown:
         known = ", ".join(image.BENCHMARKS)
         raise WrongUsage(f"a guest has {known}, but no {', '.join(sorted(unknown))}")
     if job.memory_mib < 256:
-        raise WrongUsage(f"a guest needs at least 256 MiB of memory, not {job.memory_mib}")
+        raise WrongUsage(
+            f"{format_parameter('memory_mib', job.memory_mib)}: too small for a Linux guest; choose 256 or more"
+        )
     if job.limit_s <= 0:
         raise WrongUsage(f"a guest's limit is a time, not {job.limit_s} s")
 

@@ -28,7 +28,9 @@ class FallbackChoice:
     """The commands that start the same guest with and without KVM, in the same folder."""
 
     first: list[str]
+    """The command with KVM."""
     second: list[str]
+    """The command without KVM, for a host where KVM does not work."""
     sign: str
     """Name of the file that the guest writes when it is alive, in the first start."""
     seconds: float

@@ -147,7 +147,7 @@ class Linux(Machine):
                 f"{run.workload} has groups of tasks, which Linux's own schedulers take "
                 "only from control groups",
                 what=format_parameter("policy", run.policy),
-                fix="name a built-in policy",
+                fix="name one of schedlab's policies, or leave out the groups",
             )
 
     def commands(self) -> frozenset[str] | None:

@@ -123,7 +123,7 @@ def _check_place(path: Path) -> None:
     """Creates the parents of `path`. Raises WrongUsage if `path` cannot hold the playground."""
     what = format_parameter("out", path)
     if path.exists() and not path.is_dir():
-        raise WrongUsage("is not a folder", what=what, fix="name a new folder")
+        raise WrongUsage("is a file", what=what, fix="name a new folder")
     if path.exists() and any(path.iterdir()) and _TITLE not in _read_text(path / "index.html"):
         raise WrongUsage("contains other files", what=what, fix="name a new folder")
     try:

@@ -21,6 +21,7 @@ LOG_LINES_MAX = 2000
 _PARTIAL_BYTES_MAX = 1 << 16
 """Maximum bytes of an unfinished line that may become an answer; answers are shorter."""
 _TAIL_BYTES = 1 << 16
+"""Bytes kept of the console's newest output."""
 
 _ANSWER_MARK = b"@@ "
 _ANSWER_PATTERN = re.compile(

@@ -170,7 +170,7 @@ class KernelSystem(GuestSystem):
     # --- output
 
     def _receive_output(self, data: bytes) -> None:
-        self._steering_of().receive(data)
+        self._started_steering().receive(data)
 
     def _inspect_records(self, records: Records) -> None:
         super()._inspect_records(records)
@@ -203,7 +203,7 @@ class KernelSystem(GuestSystem):
 
     async def set_policy(self, policy: str) -> None:
         self._check_alive()
-        await self._steering_of().execute(f"write sched_status {policy}", f"policy {policy}")
+        await self._started_steering().execute(f"write sched_status {policy}", f"policy {policy}")
 
     async def set_tunable(self, name: str, value: int) -> None:
         self._check_alive()
@@ -211,7 +211,7 @@ class KernelSystem(GuestSystem):
         if not _NAME_PATTERN.fullmatch(name) or value not in _INTEGER_RANGE:
             raise Refused(f"{what}: expected a tunable and a 64-bit number, such as slice=3")
         try:
-            await self._steering_of().execute(f"write sched_tunables {name} {value}", what)
+            await self._started_steering().execute(f"write sched_tunables {name} {value}", what)
         except GuestError as error:
             raise await self._explain_tunable_refusal(error, name, value) from None
 
@@ -244,7 +244,7 @@ class KernelSystem(GuestSystem):
 
     async def _execute_for_process(self, pid: int, command: str, what: str) -> None:
         try:
-            await self._steering_of().execute(command, what)
+            await self._started_steering().execute(command, what)
         except GuestError as error:
             if error.number == ESRCH:
                 raise Refused(f"{what}: process {pid} has ended; choose another") from None

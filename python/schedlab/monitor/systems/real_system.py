@@ -216,7 +216,7 @@ class GuestSystem(RealSystem):
         self._watching = asyncio.create_task(self._watch())
 
     async def _await_ready(self, timeout_s: float) -> None:
-        ready = await self._steering_of().wait_ready(timeout_s)
+        ready = await self._started_steering().wait_ready(timeout_s)
         self._steer_pid, self.record_cost_ns = ready.pid, ready.record_cost_ps / 1000
         self._costs[ready.pid] = SteeringCost(ready.pid)
 
@@ -238,7 +238,7 @@ class GuestSystem(RealSystem):
             with suppress(Refused):
                 await self.resume()
         if self._steer_pid:
-            self._steering_of().request_end()
+            self._started_steering().request_end()
             await asyncio.wait([watching], timeout=self.end_patience_s)
 
     async def _close(self) -> None:
@@ -283,13 +283,14 @@ class GuestSystem(RealSystem):
 
     # --- commands
 
-    def _steering_of(self) -> Steering:
+    def _started_steering(self) -> Steering:
+        """Returns what sends commands to the system, which has been started."""
         assert self._steering
         return self._steering
 
     def _live_steering(self) -> Steering:
         self._check_alive()
-        return self._steering_of()
+        return self._started_steering()
 
     async def read_tunables(self) -> tuple[TunableState, ...]:
         return parse_tunables(await self._live_steering().read("sched_tunables"))

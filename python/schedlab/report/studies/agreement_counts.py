@@ -40,8 +40,11 @@ class TableCount(NamedTuple):
     calibrated: int
     compared: int
     near: int
+    """Figures that agree by the rule for their kind (docs/studies.md)."""
     close: int
+    """Figures that differ by at most `CLOSE_FRACTION`."""
     near_by_tick: int
+    """Near figures that are near only because a tick is allowed."""
     compared_on_costs: int
     near_on_costs: int
 

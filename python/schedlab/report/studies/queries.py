@@ -271,9 +271,9 @@ class Queries:
         names = list(dict.fromkeys(setup.setup.experiment for setup in setups))
         if not set(names) <= set(experiment_labels()):
             return ""
-        runs_max = f"study-{self.study.number}"
+        study_name = f"study-{self.study.number}"
         command = code(
-            f"./schedlab reproduce {' '.join(names) if len(names) <= _NAMED_MAX else runs_max}"
+            f"./schedlab reproduce {' '.join(names) if len(names) <= _NAMED_MAX else study_name}"
         )
         first = names[0]
         if first not in self.trials:

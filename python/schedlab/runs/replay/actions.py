@@ -64,6 +64,7 @@ class Actions:
     """True if no CPU did anything between the previous action and this one."""
 
     def __len__(self) -> int:
+        """Returns the number of actions."""
         return len(self.life)
 
 

@@ -34,6 +34,7 @@ class Model:
     cold_ns: tuple[int, int, int] = (0, 0, 0)
     """Additional computing time (ns) after a migration within the core, the cache and the node."""
     levels: str = HIGHEST_LEVEL
+    """How a CPU chooses its speed level: HIGHEST_LEVEL or LEVEL_BY_DEMAND."""
 
     def words(self) -> list[str]:
         """Returns this part of the shape as words of the text format."""

@@ -159,7 +159,10 @@ def _sets_by_cpu(sets: Sequence[tuple[Node, list[int]]], cpus: int, node: Node) 
     for index, (name, members) in enumerate(sets):
         for cpu in members:
             if cpu in set_of_cpu:
-                raise JsonError(name.line, f"{name.path}: CPU {cpu}: expected once in {node.path}")
+                raise JsonError(
+                    name.line,
+                    f"{name.path}: CPU {cpu}: is in two parts of {node.path}; name it once",
+                )
             set_of_cpu[cpu] = index
     missing = next((cpu for cpu in range(cpus) if cpu not in set_of_cpu), None)
     if missing is not None:
@@ -174,7 +177,8 @@ def _check_within(
     for cpu, (inner_set, outer_set) in enumerate(zip(inner, outer, strict=True)):
         if outer_of_inner.setdefault(inner_set, outer_set) != outer_set:
             raise JsonError(
-                node.line, f"{node.path or 'the shape'}: CPU {cpu}: expected {what} {outer_name}"
+                node.line,
+                f"{node.path or 'the shape'}: CPU {cpu}: the CPUs of {what} must be {outer_name}; move it",
             )
 
 
