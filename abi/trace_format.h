@@ -77,6 +77,9 @@ enum trace_kind {
                           * dispatch_callback. second: the queue's ID as in Linux; a local queue:
                           * SCX_DSQ_LOCAL_ON and its CPU; SCX_DSQ_INVALID: in none, because the
                           * scheduler keeps it elsewhere. Only in traces of sched_ext schedulers */
+    TRACE_KICK = 27, /* process: runs on the kicked CPU; 0: none. first: enum dispatch_callback that
+                      * kicked. second: the CPU, and in the upper half enum kick_flag. Only in
+                      * traces of sched_ext schedulers */
 };
 
 enum trace_loss {
@@ -87,13 +90,20 @@ enum trace_loss {
     LOSS_SEEN = 4,       /* the CPU is known to idle again */
 };
 
-/* The callback of a sched_ext scheduler that put a process into a dispatch queue. */
+/* The callback of a sched_ext scheduler that put a process into a queue, or kicked a CPU. */
 enum dispatch_callback {
     DISPATCH_BY_SELECT_CPU = 1,
     DISPATCH_BY_ENQUEUE = 2,
     DISPATCH_BY_DISPATCH = 3,
     DISPATCH_BY_OTHER = 4,  /* another callback, or a timer */
     DISPATCH_BY_KERNEL = 5, /* none */
+};
+
+/* How a sched_ext scheduler kicks a CPU: SCX_KICK_IDLE, SCX_KICK_PREEMPT and SCX_KICK_WAIT. */
+enum kick_flag {
+    KICK_IDLE = 1, /* no effect unless the CPU is idle */
+    KICK_PREEMPT = 2,
+    KICK_WAIT = 4,
 };
 
 enum preempt_reason {

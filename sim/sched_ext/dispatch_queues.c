@@ -30,6 +30,11 @@ enum dispatch_callback present_callback(const struct sched_ext *ext)
     }
 }
 
+enum dispatch_callback calling_callback(const struct sched_ext *ext)
+{
+    return ext->nested > 0 ? present_callback(ext) : DISPATCH_BY_OTHER;
+}
+
 void begin_queues(struct sched_ext *ext)
 {
     for (uint32_t i = 0; i < QUEUE_HASHES; i++)

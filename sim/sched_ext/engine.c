@@ -65,7 +65,10 @@ void ext_resched(struct sched_ext *ext, uint32_t cpu)
 void ext_kick(struct sched_ext *ext, uint32_t cpu, uint64_t flags)
 {
     struct ext_cpu *of = &ext->cpus[cpu];
-    bool is_busy = ext->simulator->cpus[cpu].current && !of->in_balance;
+    const struct process *current = ext->simulator->cpus[cpu].current;
+    bool is_busy = current && !of->in_balance;
+    record(ext->simulator, ext->acting_cpu, TRACE_KICK, current, calling_callback(ext),
+           (flags & (KICK_IDLE | KICK_PREEMPT | KICK_WAIT)) << 32 | cpu);
     if (flags & SCX_KICK_IDLE && is_busy)
         return;
     of->kicks |= flags & SCX_KICK_IDLE      ? KICKED_IDLE

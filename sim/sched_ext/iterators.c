@@ -220,7 +220,7 @@ static bool move_task(struct guest *guest, const uint64_t *arguments, uint64_t f
     if (to < ext->cpu_count && !task_allows(ext, slot, to))
         to = global_queue(ext);
     dispatch_dequeue(ext, slot);
-    ext->tasks[slot].placed_by = ext->nested > 0 ? present_callback(ext) : DISPATCH_BY_OTHER;
+    ext->tasks[slot].placed_by = calling_callback(ext);
     dispatch_to_queue(ext, to, slot, flags);
     ext->dispatched++;
     return true;

@@ -326,6 +326,8 @@ static inline uint32_t global_queue(const struct sched_ext *ext)
 void begin_queues(struct sched_ext *ext);
 /* Returns the callback that runs. */
 enum dispatch_callback present_callback(const struct sched_ext *ext);
+/* The same for a function that a program calls, which may be a timer's. */
+enum dispatch_callback calling_callback(const struct sched_ext *ext);
 /* Returns the queue with an ID, or NONE. `cpu`: the CPU of SCX_DSQ_LOCAL. */
 uint32_t find_queue(const struct sched_ext *ext, uint64_t id, uint32_t cpu);
 /* Returns the queue for a dispatch of the task; the global queue after an error. */

@@ -23,6 +23,10 @@ KNOWN = {
         r"first@9\[\d+\] " + PLACE % "[1-3]" + "; it may run on CPU 0 only",
     ),
     ("mistaken", 3, "affinity"): ("stall", r"wanderer@\d\[\d+\] " + PLACE % r"\d"),
+    ("mistaken", 5, "affinity-of-others"): (
+        "error",
+        r"mistaken: SCX_DSQ_LOCAL\[_ON\] target CPU \d not allowed for \w+\[\d+\]",
+    ),
     ("mistaken", 4, "weights"): (
         "weights",
         r"tasks with 3\.81 times the weight get [01](\.\d+)? times the CPU time",
@@ -72,7 +76,14 @@ def test_right_schedulers_have_no_findings(tmp_path: Path, name: str) -> None:
     settings = ("--set", "cpu_count=3") if name == "central" else ()
     done = check(path, "--cpus", 3, *settings)
     assert done.exit_code == 0, done.output
-    assert "0 findings in 8 runs." in done.output
+    assert "0 findings in 9 runs." in done.output
+
+
+def test_only_changes_by_others_find_a_stale_cpu(tmp_path: Path) -> None:
+    """A task that changes its own CPU set runs, so the scheduler has no entry of it."""
+    arguments = ("--workload", "affinity", "--cpus", 4, "--set", "mistake=5")
+    done = check(faulty(tmp_path, "mistaken"), *arguments)
+    assert done.exit_code == 0, done.output
 
 
 @pytest.mark.parametrize("fault", SMALL)

@@ -17,6 +17,7 @@ import pytest
 from conftest import ROOT
 from schedlab import trace
 from schedlab.analysis.explanation.explained_waits import WaitQuery, explain
+from schedlab.analysis.tables.trace_tables import TraceTables
 from schedlab.sched_ext.extraction import ObjectFile
 from schedlab.sched_ext.loading import load_object
 from schedlab.sched_ext.machine import MachineFacts
@@ -252,6 +253,37 @@ def test_explain_names_the_queue_of_a_wait(tmp_path: Path, name: str, queue: str
     )
     texts = ("in no DSQ: enqueue() took it", f"in {queue}, where enqueue() put it")
     assert any(first[0].describe().endswith(text) for text in texts)
+
+
+def test_kicks_are_recorded(tmp_path: Path) -> None:
+    """CPU 0 schedules for all CPUs: they kick it to preempt, and it kicks idle CPUs."""
+    events = traced(tmp_path, "central", 4, MIXED)
+    kicks = TraceTables(events).kicks
+    to_center = kicks.filter(pl.col("flags") == "preempt", pl.col("callback") == "dispatch")
+    assert set(to_center["kicked_cpu"]) == {0}
+    assert set(to_center["cpu"]) == {1, 2, 3}
+    to_idle = kicks.filter(pl.col("flags") == "idle", pl.col("callback") == "dispatch")
+    assert set(to_idle["kicked_cpu"]) == {1, 2, 3}
+    assert kicks.filter(pl.col("callback") == "other").is_empty()  # no slice ends
+    longer = "program root\n loop 8\n fork work\n end\n wait all\nprogram work\n run 90ms\n"
+    by_timer = TraceTables(traced(tmp_path, "central", 4, longer)).kicks.filter(
+        pl.col("callback") == "other"
+    )
+    assert set(by_timer["flags"]) == {"preempt"}
+    assert TraceTables(traced(tmp_path, "fifo", 4, MIXED)).kicks.is_empty()
+
+
+def test_explain_lists_the_kicks_of_a_wait(tmp_path: Path) -> None:
+    events = traced(tmp_path, "central", 4, MIXED)
+    kicks = TraceTables(events).kicks
+    longest = explain(events, WaitQuery(worst=10_000), {}).longest
+    for explained in longest:
+        wait = explained.wait
+        during = kicks.filter(pl.col("time_ns").is_between(wait.begin_ns, wait.end_ns))
+        assert sum(kick.count for kick in explained.kicks) == len(during)
+    first = next(kick for kick in longest[0].kicks if kick.count > 1)
+    text = rf"after \S+ \S+, {first.callback}\(\) kicked CPU {first.cpu} \(\w+\), {first.count:,} times"
+    assert re.fullmatch(text, first.describe())
 
 
 FAULTS = {

@@ -24,6 +24,7 @@ NUMBERS = {
     Kind.ATTRIBUTE: len(AttributeKind),
     Kind.TASK_GROUP: len(GroupField),
     Kind.DISPATCH: len(DispatchCallback),
+    Kind.KICK: len(DispatchCallback),
     Kind.MARK: len(MarkKind),
 }
 OF_THE_RUNNING = (Kind.EXIT, Kind.BLOCK, Kind.YIELD, Kind.PREEMPT, Kind.FORK, Kind.MARK,
@@ -64,10 +65,11 @@ def good_by_itself(record: Record, cpus: int) -> bool:
         return False
     if record.kind == Kind.QUEUED and record.first >= cpus:
         return False
-    if record.kind == Kind.AFFINITY and record.second << 64 * min(record.first, cpus) >> cpus:
-        return False
-    if record.kind == Kind.AFFINITY and 64 * record.first >= cpus:
-        return False
+    if record.kind == Kind.AFFINITY:
+        beyond = record.second << 64 * min(record.first, cpus) >> cpus
+        return not beyond and 64 * record.first < cpus
+    if record.kind == Kind.KICK:
+        return record.second % 2**32 < cpus and record.second >> 32 <= 7
     return record.kind != Kind.LOST or record.second == 0 or record.first == 1
 
 

@@ -81,6 +81,14 @@ LONG = {"mean": "999999999s", "distribution": "uniform"}
         ({"loop": 1, "suspend": "", "resume": "b"}, ["take task:a", "give task:b all"]),
         ({"loop": 1, "fork": "b"}, ["fork b"]),
         (
+            {
+                "loop": 1,
+                "set": {"task": "b", "cpus": [0, 2], "nice": 3},
+                "set2": {"task": "b", "nice": 0},
+            },
+            ["nice 3 b", "cpus 0,2 b", "nice 0 b"],
+        ),
+        (
             {"loop": 2, "run": 1, "timer": {"ref": "unique", "period": 10}},
             ["loop 2", "run 1000ns", "timer 0 10000ns", "end"],
         ),
@@ -347,6 +355,11 @@ def test_the_documentation_names_every_key() -> None:
         ({"fork": "c"}, "the name of a task: a"),
         ({"suspend": 1}, "tasks.a.suspend"),
         ({"mem": -1}, "tasks.a.mem"),
+        ({"set": {"task": "b", "nice": 1}}, "the name of a task: a"),
+        ({"set": {"task": "a"}}, 'expected an object such as {"task": "cpu", "cpus": "0-1"}'),
+        ({"set": {"task": "a", "dl-runtime": 1}}, "unknown: expected task, priority"),
+        ({"set": {"task": "a", "nice": 99}}, "-20 to 19"),
+        ({"loop": 1, "run": {"below": 9}, "set": {"task": "a", "nice": 1}}, "no random times"),
         ({"run": 1, "nice": 1, "policy": "SCHED_OTHER", "priority": 1}, "no `nice`"),
         ({"timer": {"ref": "t", "period": 1, "mode": 1}}, '"relative" or "absolute"'),
         ({"barrier1": "x", "barrier2": "x"}, "another name"),

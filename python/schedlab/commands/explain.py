@@ -183,6 +183,7 @@ TIME = Parsed("TIME", parse_time)
 ATTRIBUTE = Parsed("WHO:ATTRIBUTE=VALUE", parse_attribute)
 _SHARES_MAX = 8
 _CHOICES_MAX = 5
+_KICKS_MAX = 4
 
 
 def _parse_kinds(text: str) -> tuple[str, ...]:
@@ -425,7 +426,19 @@ def _print_wait(number: int, explained: ExplainedWait, names: ProcessNames) -> N
         print_result(f"        meanwhile CPU {cpu} idled for {duration(spent)}")
     for place in explained.places:
         print_result(f"        {place.describe()}")
+    _print_kicks(explained)
     _print_choices(explained.choices, names)
+
+
+def _print_kicks(explained: ExplainedWait) -> None:
+    """Prints the kicks during a wait under a sched_ext scheduler."""
+    for kicks in explained.kicks[:_KICKS_MAX]:
+        print_result(f"        {kicks.describe()}")
+    hidden = len(explained.kicks) - _KICKS_MAX
+    if hidden > 0:
+        print_result(f"        {hidden} more kinds of kicks; --json lists them")
+    elif explained.places and explained.idle_elsewhere_ns and not explained.kicks:
+        print_result("        no CPU was kicked")
 
 
 def _print_shares(shares: Sequence[WaitShare], total_ns: int) -> None:

@@ -75,6 +75,7 @@ def _detail_expression() -> pl.Expr:
         Kind.ATTRIBUTE: (first, AttributeKind),
         Kind.TASK_GROUP: (first, GroupField),
         Kind.DISPATCH: (first, DispatchCallback),
+        Kind.KICK: (first, DispatchCallback),
         Kind.POLICY: (pl.col("process"), AttributeKind),
         Kind.TUNABLE: (pl.col("process"), AttributeKind),
         Kind.MARK: (first, MarkKind),

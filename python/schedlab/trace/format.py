@@ -71,6 +71,7 @@ class Kind(IntEnum):
     SAID = 24
     AFFINITY = 25
     DISPATCH = 26
+    KICK = 27
 
 
 class LossKind(IntEnum):
@@ -140,13 +141,21 @@ class GroupField(IntEnum):
 
 
 class DispatchCallback(IntEnum):
-    """The callback that put a process into a dispatch queue (enum dispatch_callback)."""
+    """The callback that put a process into a dispatch queue, or kicked a CPU (enum dispatch_callback)."""
 
     SELECT_CPU = 1
     ENQUEUE = 2
     DISPATCH = 3
     OTHER = 4
     KERNEL = 5
+
+
+class KickFlag(IntEnum):
+    """Flags of a kick (enum kick_flag)."""
+
+    IDLE = 1
+    PREEMPT = 2
+    WAIT = 4
 
 
 class MarkKind(IntEnum):

@@ -32,6 +32,7 @@ _SCHEDULING_KINDS = (
     Kind.DECISION,
     Kind.QUEUED,
     Kind.DISPATCH,
+    Kind.KICK,
 )
 """Kinds of records that a trace has by the million; an outline omits them."""
 

@@ -25,6 +25,7 @@ from schedlab.trace.format import (
     BlockReason,
     DispatchCallback,
     GroupField,
+    KickFlag,
     Kind,
     LossKind,
     MarkKind,
@@ -71,12 +72,14 @@ def record_checks(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]:
         (Kind.MARK, MarkKind, "kind of mark"),
         (Kind.TASK_GROUP, GroupField, "field of a group of tasks"),
         (Kind.DISPATCH, DispatchCallback, "callback"),
+        (Kind.KICK, DispatchCallback, "callback"),
     ):
         yield from _number_check(columns, begin, of_kind, enumeration, description)
     for of_policy in (Kind.POLICY, Kind.TUNABLE):
         yield from _shares_check(columns, begin, of_policy)
     yield from _initial_state_check(columns, begin)
     yield from _queue_check(columns, begin, cpus)
+    yield from _kick_check(columns, begin, cpus)
     yield from _affinity_check(columns, begin, cpus)
 
 
@@ -118,6 +121,22 @@ def _queue_check(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]:
         begin,
         (cpu >= cpus) & is_kind(columns.kind, Kind.QUEUED),
         lambda at: f"there is no queue of CPU {cpu[at]}: the header says {cpus} CPUs",
+    )
+
+
+def _kick_check(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]:
+    rows = np.flatnonzero(is_kind(columns.kind, Kind.KICK))
+    second = columns.second[rows].astype(np.uint64)
+    cpu, flags = second & np.uint64(0xFFFFFFFF), second >> np.uint64(32)
+    yield from first_breach_of(
+        rows + begin,
+        cpu >= cpus,
+        lambda at: f"there is no CPU {cpu[at]}: the header says {cpus} CPUs",
+    )
+    yield from first_breach_of(
+        rows + begin,
+        flags >= 1 << len(KickFlag),
+        lambda at: f"there are no flags {flags[at]} of a kick",
     )
 
 

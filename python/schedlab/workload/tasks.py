@@ -111,6 +111,9 @@ NICE_MAX = ATTRIBUTES["nice"].most
 _RUNTIME = ATTRIBUTES["runtime"]
 _LOCK_EXPECTED = 'the name of a lock, or an object such as {"ref": "lock", "ceiling": 2}'
 _TASK_EXPECTED = "the name of a task"
+_SET_EXPECTED = 'an object such as {"task": "cpu", "cpus": "0-1"}'
+SETTABLE_ATTRIBUTES = ("priority", "tickets", "weight", "nice", TASKGROUP, "cpus")
+"""Attributes that a process may set of another process."""
 _WAIT_EXPECTED = 'an object such as {"ref": "condition", "mutex": "lock"}'
 
 TASK_KEYS = ("instance", "delay", "arrivals", "group", "phases", "loop", "policy", *ATTRIBUTE_KEYS)
@@ -135,6 +138,8 @@ class FileContext:
     """The machine's names of tasks, locks and similar objects."""
     barriers: dict[str, Node] = field(default_factory=dict)
     """For each task that uses a barrier, one place in the file where it does."""
+    changed: dict[str, Node] = field(default_factory=dict)
+    """Tasks whose attributes others set, with the first place of each in the file."""
     suspended: set[str] = field(default_factory=set)
     """Names used by tasks that suspend themselves."""
     resumed: dict[str, Node] = field(default_factory=dict)
@@ -200,6 +205,7 @@ class TaskReader:
             "yield": self.yield_cpu,
             "fork": self.fork,
             "await": self.wait_for_children,
+            "set": self.set_attributes,
             "mem": self.write,
             "iorun": self.write,
             "sem_post": lambda node: (Step(f"give {self.semaphore(node)}"),),
@@ -650,6 +656,18 @@ class TaskReader:
 
     def instances_of(self, task: str, before: tuple[Item, ...]) -> tuple[Item, ...]:
         return make_loop(self.startable[task].instances, (*before, Fork(task)))
+
+    def set_attributes(self, node: Node) -> tuple[Item, ...]:
+        """Sets attributes of the living process of a task that was forked last."""
+        properties = members_by_key(node, _SET_EXPECTED, ("task", *SETTABLE_ATTRIBUTES))
+        if "task" not in properties or len(properties) < 2:
+            raise value_error(node, _SET_EXPECTED)
+        task = self.other_task(properties.pop("task"))
+        self.shared.changed.setdefault(task, node)
+        return tuple(
+            Step(f"{FILE_ATTRIBUTES[key].line(key, value)} {task}")
+            for key, value in self.attributes(properties).items()
+        )
 
     def wait_for_children(self, node: Node) -> tuple[Item, ...]:
         if node.value == "all":

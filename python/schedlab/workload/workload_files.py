@@ -211,6 +211,7 @@ class _Reader:
         if "load" in self.top:
             check_load(self.top["load"], file)
         self.check_size(file)
+        self.check_changed(file.drawing())
         return file
 
     def starter(self, tasks: tuple[Task, ...], duration: int | None) -> Starter | None:
@@ -322,6 +323,15 @@ class _Reader:
                 )
             distinct.append(replace(task, group=group))
         return tuple(distinct)
+
+    def check_changed(self, drawing: frozenset[str]) -> None:
+        """Checks that other tasks can name the tasks whose attributes they set."""
+        for task, node in self.shared.changed.items():
+            if task in drawing:
+                raise value_error(
+                    node,
+                    f"no random times or attributes in {task}: each of its processes has its own program then",
+                )
 
     def check_barriers(self, tasks: tuple[Task, ...]) -> None:
         """Checks that the number of tasks at each barrier is known, as rt-app requires."""

@@ -3,8 +3,8 @@
  */
 #include "../objects/scheduler.h"
 
-enum mistake { NONE, WRAPS, IGNORES_PINS, KEEPS_CPU, IGNORES_WEIGHTS };
-enum { WEIGHT_NORMAL = 100, CPUS_MAX = 1024 };
+enum mistake { NONE, WRAPS, IGNORES_PINS, KEEPS_CPU, IGNORES_WEIGHTS, IS_STALE };
+enum { WEIGHT_NORMAL = 100, CPUS_MAX = 1024, TASKS_MAX = 4096 };
 
 const volatile u32 mistake;
 const volatile u64 slice_ns = 5000000;
@@ -21,6 +21,17 @@ struct {
     TYPE(key, s32);
     TYPE(value, struct task_state);
 } tasks SECTION(".maps");
+
+/* A waiting task, and the CPU that it could use when it was enqueued. */
+struct entry {
+    s32 pid;
+    s32 cpu;
+};
+struct {
+    NUMBER(type, MAP_QUEUE);
+    NUMBER(max_entries, TASKS_MAX);
+    TYPE(value, struct entry);
+} entries SECTION(".maps");
 
 CALLBACK(s32, mistaken_select_cpu)
 {
@@ -67,12 +78,34 @@ CALLBACK(void, mistaken_enqueue)
     if (is_before(vtime, vtime_now - slice_ns))
         vtime = vtime_now - slice_ns;
     s32 cpu = cpu_of(TASK(0), state);
+    struct entry entry = {TASK(0)->pid, cpu};
+    if (mistake == IS_STALE && !map_push(&entries, &entry, 0)) {
+        scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+        return;
+    }
     insert_ordered(TASK(0), (u64)cpu, slice_ns, vtime, argument[1]);
     scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
+/* Dispatches the first entry, even if the task has another entry by now. */
+static NO_INLINE bool dispatch_entry(void)
+{
+    struct entry entry;
+    if (map_pop(&entries, &entry))
+        return false;
+    struct task_struct *task = bpf_task_from_pid(entry.pid);
+    if (!task)
+        return false;
+    insert(task, SCX_DSQ_LOCAL_ON | (u64)entry.cpu, slice_ns, 0);
+    scx_bpf_kick_cpu(entry.cpu, SCX_KICK_IDLE);
+    bpf_task_release(task);
+    return true;
+}
+
 CALLBACK(void, mistaken_dispatch)
 {
+    if (mistake == IS_STALE && dispatch_entry())
+        return;
     move_to_local(argument[0]);
 }
 

@@ -43,8 +43,9 @@ _ENUMERATIONS = (
         _TRACE,
         "dispatch_callback",
         "DISPATCH_BY_",
-        "The callback that put a process into a dispatch queue",
+        "The callback that put a process into a dispatch queue, or kicked a CPU",
     ),
+    ("KickFlag", _TRACE, "kick_flag", "KICK_", "Flags of a kick"),
     ("MarkKind", "abi/system_calls.h", "mark_kind", "MARK_", "Kinds of marks that programs write"),
 )
 """The Python class, the C header and enumeration, the prefix of its members, and its meaning."""

@@ -13,7 +13,7 @@ import polars as pl
 from schedlab.analysis.explanation.blame import Blame, Blames
 from schedlab.analysis.explanation.delays import sum_delays
 from schedlab.analysis.explanation.occupancy import IDLE
-from schedlab.analysis.explanation.places import QueueStay, QueueStays
+from schedlab.analysis.explanation.places import KickCount, QueueStay, QueueStays
 from schedlab.analysis.explanation.reasons import Choice, PolicyChoices
 from schedlab.analysis.explanation.waits import (
     QUEUED_KINDS,
@@ -65,6 +65,8 @@ class ExplainedWait:
     """The policy's decisions and annotations at the same CPU during the wait."""
     places: Sequence[QueueStay] = ()
     """Under a sched_ext scheduler: the dispatch queues where the process waited."""
+    kicks: Sequence[KickCount] = ()
+    """Under a sched_ext scheduler: the kicks of all CPUs during the wait."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ class Explained:
                     },
                     "choices": [asdict(choice) for choice in explained.choices],
                     "places": [asdict(place) for place in explained.places],
+                    "kicks": [asdict(kicks) for kicks in explained.kicks],
                 }
                 for explained in self.longest
             ],
@@ -160,6 +163,7 @@ def explain(
             idle,
             wait_choices,
             places.during(wait) if wait.at is not None else (),
+            places.kicks_during(wait) if wait.at is not None else (),
         )
 
     return Explained(

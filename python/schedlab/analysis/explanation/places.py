@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds the dispatch queues (DSQs) where a process waited under a sched_ext scheduler."""
+"""Finds the dispatch queues (DSQs) of a wait under a sched_ext scheduler, and the kicks of CPUs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,27 @@ import polars as pl
 from schedlab.analysis.explanation.waits import Wait
 from schedlab.analysis.tables.trace_tables import TraceTables
 from schedlab.base.display.numbers import duration
+
+
+@dataclass(frozen=True)
+class KickCount:
+    """Equal kicks during a wait."""
+
+    cpu: int
+    """The kicked CPU."""
+    callback: str
+    """The callback that kicked."""
+    flags: str
+    count: int
+    first_ns: int
+    """Time from the begin of the wait to the first of these kicks."""
+
+    def describe(self) -> str:
+        """Returns the kicks as a sentence: "after 1.2 ms, enqueue() kicked CPU 3 (idle), twice"."""
+        caller = _caller(self.callback)
+        flags = f" ({self.flags.replace(',', ', ')})" if self.flags else ""
+        times = f", {self.count:,} times" if self.count > 1 else ""
+        return f"after {duration(self.first_ns)}, {caller} kicked CPU {self.cpu}{flags}{times}"
 
 
 @dataclass(frozen=True)
@@ -26,20 +47,33 @@ class QueueStay:
 
     def describe(self) -> str:
         """Returns the place as a clause: "12 ms in DSQ 0x8, where enqueue() put it"."""
-        caller = {"kernel": "the kernel", "other": "another callback"}.get(
-            self.callback, f"{self.callback}()"
-        )
+        caller = _caller(self.callback)
         if not self.queue:
             return f"{duration(self.duration_ns)} in no DSQ: {caller} took it"
         return f"{duration(self.duration_ns)} in {self.queue}, where {caller} put it"
 
 
+def _caller(callback: str) -> str:
+    """Returns how a sentence names a callback."""
+    return {"kernel": "the kernel", "other": "another callback"}.get(callback, f"{callback}()")
+
+
 class QueueStays:
-    """The dispatches in a trace."""
+    """The dispatches and kicks in a trace."""
 
     def __init__(self, tables: TraceTables) -> None:
         self._dispatches = tables.dispatches
         self._tables = tables
+
+    def kicks_during(self, wait: Wait) -> list[KickCount]:
+        """Returns the kicks of all CPUs during a wait, in the order of the first of equal kicks."""
+        kicks = self._tables.kicks
+        rows = (
+            kicks.filter(pl.col("time_ns").is_between(wait.begin_ns, wait.end_ns))
+            .group_by("kicked_cpu", "callback", "flags", maintain_order=True)
+            .agg(pl.len(), pl.col("time_ns").first() - wait.begin_ns)
+        )
+        return [KickCount(*row) for row in rows.iter_rows()]
 
     def during(self, wait: Wait) -> list[QueueStay]:
         """Returns the parts of a wait, in order. Empty under other policies."""

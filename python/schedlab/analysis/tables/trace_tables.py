@@ -25,7 +25,15 @@ from schedlab.metrics.unknown import (
     without_unknown,
 )
 from schedlab.metrics.window import measured_window
-from schedlab.trace import DispatchCallback, Kind, MarkKind, Trace, annotation_text, mark_text
+from schedlab.trace import (
+    DispatchCallback,
+    KickFlag,
+    Kind,
+    MarkKind,
+    Trace,
+    annotation_text,
+    mark_text,
+)
 from schedlab.trace.format import signed
 from schedlab.trace.model import Integers
 from schedlab.trace.timeline import sort_key
@@ -99,6 +107,11 @@ def _queue_name(number: int) -> str:
     if number & _LOCAL_QUEUE == _LOCAL_QUEUE:
         return f"the local DSQ of CPU {number & 0xFFFFFFFF}"
     return {_NO_QUEUE: "", _GLOBAL_QUEUE: "the global DSQ"}.get(number, f"DSQ {number:#x}")
+
+
+def _kick_flags(number: int) -> str:
+    """Returns the names of the flags of a kick."""
+    return ",".join(flag.name.lower() for flag in KickFlag if number & flag)
 
 
 class TraceTables:
@@ -259,17 +272,35 @@ class TraceTables:
     def dispatches(self) -> pl.DataFrame:
         """Entries of processes into dispatch queues of sched_ext."""
         rows = self.trace.rows(Kind.DISPATCH)
-        callbacks = {int(callback): callback.name.lower() for callback in DispatchCallback}
         table = self._record_rows(rows).with_columns(
             queue=pl.Series(
                 [_queue_name(number) for number in self.trace.column("second")[rows].tolist()],
                 dtype=pl.String,
             ),
-            callback=pl.Series(self._values_at("first", rows)).replace_strict(
-                callbacks, default="", return_dtype=pl.String
-            ),
+            callback=self._callbacks_at(rows),
         )
         return self._with_names(table)
+
+    @cached_property
+    def kicks(self) -> pl.DataFrame:
+        """Kicks of CPUs by a sched_ext scheduler."""
+        rows = self.trace.rows(Kind.KICK)
+        second = self._values_at("second", rows)
+        flags = {number: _kick_flags(number) for number in range(1 << len(KickFlag))}
+        return self._record_rows(rows).with_columns(
+            kicked_cpu=pl.Series(second & 0xFFFFFFFF, dtype=pl.Int64),
+            flags=pl.Series(second >> 32, dtype=pl.Int64).replace_strict(
+                flags, default="", return_dtype=pl.String
+            ),
+            callback=self._callbacks_at(rows),
+        )
+
+    def _callbacks_at(self, rows: Integers) -> pl.Series:
+        """Returns the names of the callbacks of DISPATCH and KICK records."""
+        names = {int(callback): callback.name.lower() for callback in DispatchCallback}
+        numbers = pl.Series(self._values_at("first", rows), dtype=pl.Int64)
+        callbacks: pl.Series = numbers.replace_strict(names, default="", return_dtype=pl.String)
+        return callbacks
 
     @cached_property
     def said(self) -> pl.DataFrame:

@@ -59,6 +59,7 @@ export const Kind = Object.freeze({
     SAID: 24,
     AFFINITY: 25,
     DISPATCH: 26,
+    KICK: 27,
 });
 
 /** Where each field of a workload file begins, in bytes. */
