@@ -16,6 +16,7 @@ from playwright._impl._driver import compute_driver_executable
 
 from conftest import ROOT
 from schedlab.base.toolchain.build import build
+from schedlab.courses.grading import verdict as grading_verdict
 from schedlab.courses.grading.grading import Grader, grader
 from schedlab.courses.grading.lab import (
     FIGURES,
@@ -29,7 +30,6 @@ from schedlab.courses.grading.lab import (
 )
 from schedlab.courses.grading.lab_testing import write_mistake
 from schedlab.courses.grading.page_data import expectation_data, page_data, visible_test_data
-from schedlab.courses.grading.verdict import TestVerdict
 from schedlab.courses.reasons import REASONS
 from schedlab.courses.submissions.compiling import CompiledPolicy, compile_policy
 from schedlab.courses.submissions.trial import INITIAL_TIMES_NS
@@ -75,7 +75,9 @@ def graded_by_page(cases: Sequence[Case], folder: Path) -> list[list[dict[str, A
 
 
 def assert_equal(
-    verdicts: Sequence[TestVerdict], by_page: Sequence[dict[str, Any]], tests: Sequence[Any]
+    verdicts: Sequence[grading_verdict.TestVerdict],
+    by_page: Sequence[dict[str, Any]],
+    tests: Sequence[Any],
 ) -> int:
     """Compares points and reasons; returns the number of expectations that lost points."""
     lost = 0
@@ -143,7 +145,7 @@ def test_verdicts_of_all_sources_are_those_of_grade(name: str, tmp_path: Path) -
     assert losses[1] == 0
 
 
-def run_all(ready: Grader, policy: CompiledPolicy) -> list[TestVerdict]:
+def run_all(ready: Grader, policy: CompiledPolicy) -> list[grading_verdict.TestVerdict]:
     return [ready.run_test(test, policy) for test in ready.lab.tests]
 
 

@@ -285,7 +285,11 @@ def _replay_all(requests: Sequence[Request], limits: Mapping[int, int]) -> list[
     from schedlab.runs.replay.accuracy import merge_metrics
 
     plans = [request.plan() for request in requests]
-    runs = (replace(run, limit_ns=limits[run.seed]) for plan in plans for run in plan.runs)
+    runs = (
+        replace(run, limit_ns=limits[run.seed], ends_at_limit=True)
+        for plan in plans
+        for run in plan.runs
+    )
     joint_plan = replace(plans[0], runs=tuple(runs))
     finished_by_policy: dict[str, list[Finished]] = {}
     for finished in perform(joint_plan):

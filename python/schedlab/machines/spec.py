@@ -283,6 +283,8 @@ class RunSpec:
     """True to load a policy even if processes use nice values or control groups, which it ignores."""
     replay: Replay | None = field(default=None, repr=False)
     """The replay that replaces a workload file."""
+    ends_at_limit: bool = field(default=False, repr=False, compare=False)
+    """True if the run is complete at its limit: a replay of a whole machine, some of whose tasks never exit."""
     branch: Branch | None = None
     """The run that this run continues; None if it starts at time 0."""
 

@@ -182,20 +182,21 @@ class ProgressBoard:
         self.running.pop(run, None)
         self.done += 1
         self.update(self.progress_text())
-        if outcome.succeeded:
+        succeeded = outcome.succeeded or (run.ends_at_limit and outcome.status == "limit")
+        if succeeded:
             self.learn(run, seconds)
         else:
             self.failed += 1
-        if self.all <= _LINES_MAX or (not outcome.succeeded and self.failed <= _FAILURES_SHOWN):
-            ending = "" if outcome.succeeded else f": {outcome.status}"
-            if not (self.has_estimates or outcome.succeeded):
+        if self.all <= _LINES_MAX or (not succeeded and self.failed <= _FAILURES_SHOWN):
+            ending = "" if succeeded else f": {outcome.status}"
+            if not (self.has_estimates or succeeded):
                 reason, _, _ = outcome.message.partition("\n")
                 ending += f": {reason}"
             title = f"{run.title}, seed {run.seed}"
             # A live display shows the remaining time itself.
             remaining_text = "" if is_live() else self.remaining_text()
             say_progress(f"{self.count()} {title}  {host_time(seconds)}{ending}{remaining_text}")
-            if self.failed == _FAILURES_SHOWN < self.all and not outcome.succeeded:
+            if self.failed == _FAILURES_SHOWN < self.all and not succeeded:
                 say_progress("more runs that fail are not shown here")
         elif self.steps(self.done) > self.steps(self.done - 1):
             so_far = host_time(time.monotonic() - self.overall.began)
