@@ -272,7 +272,7 @@ def _require_space(folder: Path, megabytes: int) -> None:
     if free < megabytes:
         raise WrongUsage(
             f"{folder}: its disk has {free} MB free, and {megabytes} MB are needed; "
-            f"free some space, or {_CACHE_FIX}"
+            "free some space, or name a folder on another disk in XDG_CACHE_HOME"
         )
 
 

@@ -66,7 +66,7 @@ def test_a_change_is_read(text: str, parsed: Change) -> None:
         ("tasks.cpx.instance=40", "tasks.cpx: there is no such key; tasks has cpu, cpu.fast"),
         ("task.cpu.instance=40", "task: there is no such key; the file has tasks"),
         ("tasks.cpu.instnce=40", "tasks.cpu.instnce: unknown: expected one of instance, delay"),
-        ("tasks.cpu.instance.x=1", "tasks.cpu.instance: x does not exist in it"),
+        ("tasks.cpu.instance.x=1", "tasks.cpu.instance: not an object, so it has no x"),
         ('tasks.new={"run": {"x": 1}}', "tasks.new.run.x: unknown: expected from, to"),
     ],
 )

@@ -251,7 +251,9 @@ def compare(options: Options) -> None:
         keep_baseline(options.before, options.keep, options.instructions)
         return
     if options.dry_run and (options.after or not options.gate):
-        raise WrongUsage("--dry-run: only --gate without AFTER runs anything; leave --dry-run out")
+        raise WrongUsage(
+            "--dry-run: nothing would run; leave it out, or add --gate and leave out AFTER"
+        )
     if options.gate:
         run_gate(options, consent)
         return

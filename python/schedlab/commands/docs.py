@@ -55,7 +55,7 @@ def docs(names: tuple[str, ...], only_list: bool, site: Path | None) -> None:
 def write_site(folder: Path) -> None:
     """Builds the documentation site. Raises WrongUsage if the folder has files other than an earlier site."""
     if sys.version_info < (3, 11):
-        raise WrongUsage("--site: Sphinx needs Python 3.11; set SCHEDLAB_PYTHON to a newer Python")
+        raise WrongUsage("--site: Sphinx needs Python 3.11 or newer; set SCHEDLAB_PYTHON to one")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / "objects.inv").exists():
         raise WrongUsage(f"--site {folder}: contains other files; name a new or empty folder")
     try:

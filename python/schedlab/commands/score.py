@@ -138,7 +138,7 @@ def _read_key(file: Path) -> bytes:
     key = file.read_bytes()
     if len(key) < KEY_BYTES_MIN:
         raise WrongUsage(
-            f"--key {file}: {len(key)} bytes can be guessed; create 32 bytes from /dev/urandom"
+            f"--key {file}: {len(key)} bytes can be guessed; create another: head -c 32 /dev/urandom >{file}"
         )
     return key
 

@@ -498,9 +498,7 @@ def _parse_branch(manifest: Mapping[str, Any]) -> Branch | None:
     before = manifest["branch_of"]
     for name in ("run", "trace_sha256", "seed"):
         if name not in before:
-            raise WrongUsage(
-                f"branch_of: {name} is missing; copy it from the run that the branch continues"
-            )
+            raise WrongUsage(f"branch_of: {name} is missing in the manifest; make the branch again")
     return Branch(
         before["run"],
         before["trace_sha256"],

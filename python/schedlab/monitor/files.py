@@ -109,6 +109,7 @@ class GeneratedFile(_GuardedHandler):
     """Content that is computed at the first request, such as a script, and then cached."""
 
     def initialize(self, make: Callable[[], bytes], kind: str) -> None:
+        """`kind`: the content's MIME type."""
         self._make = make
         self._kind = kind
 

@@ -48,6 +48,7 @@ _NAMED_POLICIES_MAX = 5
 """Maximum number of policies tied for best that a caption names."""
 _ROW_HEIGHT = 22
 _PLANE_HEIGHT = 250
+"""Height of a chart of two metrics, in pixels."""
 _LOG_AXIS_RATIO = 20.0
 """Smallest ratio of the worst mean to the best for a logarithmic axis."""
 _POWERS_WITH_STEPS_MAX = 4

@@ -287,9 +287,9 @@ def _find_moment(text: str, events: Trace) -> tuple[int, str]:
     rows = events.rows(Kind[name])
     if not 1 <= number <= len(rows):
         raise WrongUsage(
-            f"the trace has only {len(rows)} records of this kind",
+            f"the trace has {len(rows)} records of this kind",
             what=format_parameter("at", text),
-            fix="choose a lower number",
+            fix=f"choose 1 to {len(rows)}" if len(rows) else "choose another kind",
         )
     time = int(events.column("time_ns")[rows[number - 1]])
     return time + 1, f"{text} was at {format_time(time)}; the branches begin right after it"

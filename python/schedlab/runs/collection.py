@@ -327,9 +327,8 @@ def read_collection(places: Sequence[Path], remeasure: bool = False) -> Collecti
         single_runs = [run for run in place_runs if not _is_sweep(run)]
         if not single_runs:
             raise WrongUsage(
-                f"{place}: contains a sweep; only `report` and `compare` read it, as "
-                f"{place_runs[0].folder}. For other commands, sweep with "
-                "`keep_traces=True`"
+                f"{place}: a sweep, which only `report` and `compare` read: name "
+                f"{place_runs[0].folder} there. For other commands, sweep with `keep_traces=True`"
             )
         for run in single_runs:
             runs.setdefault(run.folder.resolve(), run)

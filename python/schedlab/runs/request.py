@@ -80,7 +80,7 @@ class Request:
         machine = self.machine
         if self.ignore_limits and machine.name != HOST:
             raise WrongUsage(
-                f"{format_parameter('machine', machine.name)} has no such limits",
+                f"{format_parameter('machine', machine.name)} has no limits to ignore",
                 what="`ignore_limits=`",
                 fix=f"leave it out, or add {format_parameter('machine', HOST)}",
             )

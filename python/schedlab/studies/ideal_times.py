@@ -89,6 +89,7 @@ class TimingTest:
     """A test of tables 1 and 2: batches of processes, each after the end of the previous one."""
 
     row: str
+    """The test's name in the tables."""
     batches: int
     computing_processes: int
     """Computing processes in a batch."""

@@ -44,7 +44,7 @@ def plan(
         raise WrongUsage(
             f"studies measure work in steps of {ITERATION_NS} ns",
             what=format_parameter("tick_ns", tick_ns),
-            fix="choose a multiple of it",
+            fix=f"choose a multiple of {ITERATION_NS}",
         )
     study_numbers = set(studies)
     runs = tuple(

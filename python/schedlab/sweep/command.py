@@ -138,7 +138,7 @@ def check_sched_ext_schedulers(plan: SweepPlan, *, on_cluster: bool) -> None:
         raise WrongUsage(
             "the workers of a cluster lack the object",
             what=format_parameter("policy", runs[0].policy),
-            fix="run the sweep on this host",
+            fix="leave out `scheduler=`, so that the sweep runs on this host",
         )
     check_schedulers(runs)
 

@@ -35,7 +35,9 @@ SCENE_COLUMNS = (
 _NO_VALUE_REASON = "a run has no such value"
 
 Scene = tuple[Any, ...]
+"""Values of the scene's columns."""
 Choice = tuple[str, str]
+"""Policy and settings."""
 
 
 @dataclass(frozen=True)

@@ -83,8 +83,7 @@ def _replace_value(node: Node, rest: str, text: str, path: str) -> Node:
     if not isinstance(node.value, Object):
         raise JsonError(
             CHANGE_LINE,
-            f"{path or 'the file'}: {rest} does not exist in it, because it is not an object; "
-            "name a shorter place",
+            f"{path or 'the file'}: not an object, so it has no {rest}; leave {rest} out",
         )
     key = _longest_key(node.value, rest)
     place = f"{path}.{key}" if path else key

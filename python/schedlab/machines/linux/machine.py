@@ -144,8 +144,8 @@ class Linux(Machine):
         is_foreign = run.policy.name == FAIR_POLICY.name or is_published(run.policy)
         if run.file and run.file.groups and is_foreign:
             raise WrongUsage(
-                f"{run.workload} has groups of tasks, which Linux's own schedulers take "
-                "only from control groups",
+                f"{run.workload} has groups of tasks, and Linux's own schedulers know "
+                "only control groups",
                 what=format_parameter("policy", run.policy),
                 fix="name one of schedlab's policies, or leave out the groups",
             )
@@ -246,7 +246,7 @@ class Linux(Machine):
             return Outcome("failed", why + describe_tail(words, "its words end"))
         return _guest_outcome(status, read_console(console), message)
 
-    def _mode(self) -> str:
+    def _guest_mode(self) -> str:
         from schedlab.machines.linux.guest import GuestJob, choose_mode
 
         return choose_mode(GuestJob(repeatable=self.repeatable))
@@ -267,7 +267,7 @@ class FreeLinux(Linux):
 
     @property
     def note(self) -> str:
-        return self._mode_note(self._mode())
+        return self._mode_note(self._guest_mode())
 
     def _mode_note(self, mode: str) -> str:
         from schedlab.machines.linux.guest import KVM
@@ -278,7 +278,7 @@ class FreeLinux(Linux):
     def host_cpus(self, cpus: int) -> int:
         from schedlab.machines.linux.guest import KVM
 
-        return cpus if self._mode() == KVM else 1
+        return cpus if self._guest_mode() == KVM else 1
 
 
 def _read_if_exists(path: Path) -> bytes:

@@ -27,7 +27,7 @@ _MILLISECONDS = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,6}))?")
 _OTHER_ERROR = -1
 
 
-_FIX = "; run the kernel or server of this release"
+_FIX = "; run the kernel or server that came with this schedlab"
 
 
 def parse_status(text: str) -> Status:

@@ -155,11 +155,11 @@ class ProcessTable(ScrollView, can_focus=True):
         rows = [
             row
             for row in range(len(self.columns["pid"]))
-            if (self.shows_monitor or not self.columns["own"][row]) and self._matches(row)
+            if (self.shows_monitor or not self.columns["own"][row]) and self._matches_filter(row)
         ]
         return np.asarray(rows, np.int64)
 
-    def _matches(self, row: int) -> bool:
+    def _matches_filter(self, row: int) -> bool:
         texts = (self.columns[key][row] for key in ("name", "group", "pid"))
         return any(self.filter in str(text) for text in texts)
 

@@ -54,7 +54,9 @@ def lag_over_time(
         .join(processes.names.select("life", "label"), on="life", maintain_order="left")
     )
     if workload_lags["life"].n_unique() < 2:
-        raise NothingToDraw(f"chart {name}: no two processes wanted a CPU in that time")
+        raise NothingToDraw(
+            f"chart {name}: never did two processes want a CPU in the drawn time; draw a later or a longer part"
+        )
     largest_lags = workload_lags.group_by("life", "label").agg(most=pl.col("lag_ns").abs().max())
     order = largest_lags.sort("most", "life", descending=[True, False])["life"].to_list()
     drawn_tasks = largest_lags.filter(pl.col("life").is_in(order[:DRAWN_TASKS_MAX])).sort("life")

@@ -75,7 +75,9 @@ def lanes(
     span = span if length_ns else readable_span(processes, span, READABLE_PER_CPU)
     shown = span.clip(activity.intervals)
     if shown.is_empty():
-        raise NothingToDraw(f"chart {name}: the workload had no process in that time")
+        raise NothingToDraw(
+            f"chart {name}: the workload had no process in the drawn time; draw a later or a longer part"
+        )
     series, colours = _lane_series(activity, processes)
     shown = shown.with_columns(series=series)
     marks = {

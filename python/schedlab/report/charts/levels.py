@@ -83,7 +83,9 @@ def levels(
     marks = marks_in_span(pl.concat([find_boosts(stays), find_policy_changes(processes)]), span)
     shown = span.clip(stays.filter(pl.col("role") == "workload"))
     if shown.is_empty():
-        raise NothingToDraw(f"chart {name}: no process of the workload ran in that time")
+        raise NothingToDraw(
+            f"chart {name}: no process of the workload ran in the drawn time; draw a later or a longer part"
+        )
     drawn, merged = merge_for_page(_add_rows(shown), ["row", "line", "series"], span)
     axis = TimeAxis(span, processes.window.begin_ns, "ticks", trace.header.tick_ns)
     return Chart(

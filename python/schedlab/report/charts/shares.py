@@ -57,7 +57,9 @@ def shares_over_time(
     axis = TimeAxis(span, processes.window.begin_ns, "ticks", trace.header.tick_ns)
     running = span.clip(processes.running().filter(pl.col("role") == "workload"))
     if running.is_empty():
-        raise NothingToDraw(f"chart {name}: no process of the workload ran in that time")
+        raise NothingToDraw(
+            f"chart {name}: no process of the workload ran in the drawn time; draw a later or a longer part"
+        )
     sliding_ns = sliding_ticks * trace.header.tick_ns
     share_rows = _shares_by_group(running, span, sliding_ns)
     metrics = compute(trace).groups

@@ -109,9 +109,9 @@ def parse_shape_node(node: Node) -> Shape:
     kind, kinds = _read_kinds(fields["kinds"], cpus) if "kinds" in fields else ((0,) * cpus, None)
     if max(nodes) >= NODES_MAX:
         raise value_error(fields["nodes"], f"at most {NODES_MAX} nodes")
-    _check_within(fields.get("caches", node), caches, nodes, "a cache", "in one node")
-    _check_within(fields.get("cores", node), cores, caches, "a core", "in one cache")
-    _check_within(fields.get("kinds", node), cores, kind, "a core", "of one kind")
+    _check_within(fields.get("caches", node), caches, nodes, "cache", "in one node")
+    _check_within(fields.get("cores", node), cores, caches, "core", "in one cache")
+    _check_within(fields.get("kinds", node), cores, kind, "core", "of one kind")
     if any(cores.count(core) > THREADS_MAX for core in set(cores)):
         raise value_error(fields["cores"], f"at most {THREADS_MAX} CPUs in a core")
     shape = Shape(
@@ -178,7 +178,8 @@ def _check_within(
         if outer_of_inner.setdefault(inner_set, outer_set) != outer_set:
             raise JsonError(
                 node.line,
-                f"{node.path or 'the shape'}: CPU {cpu}: the CPUs of {what} must be {outer_name}; move it",
+                f"{node.path or 'the shape'}: CPU {cpu}: not {outer_name} with the other CPUs"
+                f" of its {what}; move it there",
             )
 
 
