@@ -48,6 +48,8 @@ enum workload_step_kind {
     STEP_AFFINITY, /* `target`, as in STEP_ATTRIBUTE, may use the CPUs of text `value`: "0-3,8" */
     STEP_ARRIVE,   /* sleeps until the time `value`, when the event `detail` (enum arrival)
                     * happens by itself; at once if that has passed, which is reported as `late` */
+    STEP_HOTPLUG,  /* the CPU `target`, which is not CPU 0, goes online if `detail` is 1, or
+                    * offline. Only schedulers of sched_ext in the simulator allow this */
     STEP_COUNT
 };
 

@@ -62,6 +62,8 @@ static const char *step_flaw(const struct simulator_workload *workload,
     if (step->kind == STEP_AFFINITY &&
         (step->value >= workload->text_count || !is_cpu_list(workload->texts[step->value])))
         return "unknown list of CPUs";
+    if (step->kind == STEP_HOTPLUG && (step->target == 0 || step->detail > 1))
+        return "CPU 0 is always online";
     if (step->kind == STEP_MARK && (step->detail < MARK_BEGIN || step->detail > MARK_VALUE))
         return "unknown mark";
     if (step->kind == STEP_LOOP && step->detail >= WORKLOAD_LOOPS_MAX)
@@ -101,14 +103,19 @@ static bool check_program(const struct simulator_workload *workload,
     return !flaw;
 }
 
-/* Checks that a process may run on at least one CPU of the machine. */
-static bool check_affinity(const struct simulator_workload *workload,
-                           const struct simulator_program *program, uint32_t cpus,
-                           struct simulator_error *error)
+/* Checks that a process may run on at least one CPU of the machine, and that CPUs exist. */
+static bool check_cpus(const struct simulator_workload *workload,
+                       const struct simulator_program *program, uint32_t cpus,
+                       struct simulator_error *error)
 {
     for (uint32_t place = 0; place < program->count; place++) {
         const struct workload_step *step = &program->steps[place];
         struct cpu_set set;
+        if (step->kind == STEP_HOTPLUG && step->target >= cpus) {
+            set_error(error, "program %s: there is no CPU %u; the machine has %u, from 0",
+                      program->name, step->target, cpus);
+            return false;
+        }
         if (step->kind != STEP_AFFINITY)
             continue;
         cpu_list_read(workload->texts[step->value], set.words);
@@ -133,7 +140,7 @@ bool check_workload(const struct simulator_workload *workload, uint32_t cpus,
     }
     for (uint32_t i = 0; i < workload->program_count; i++) {
         if (!check_program(workload, &workload->programs[i], error) ||
-            !check_affinity(workload, &workload->programs[i], cpus, error))
+            !check_cpus(workload, &workload->programs[i], cpus, error))
             return false;
         steps += workload->programs[i].count;
     }

@@ -410,6 +410,9 @@ static void act(const struct workload_step *step)
     case STEP_SET_TUNABLE:
         set_tunable(text_at(workload.texts[step->target]));
         break;
+    case STEP_HOTPLUG:
+        fail("CPUs cannot go offline or online");
+        break;
     case STEP_EXIT:
         host_exit((int)step->value);
     }

@@ -181,6 +181,10 @@ static void act(struct simulator *simulator, struct cpu *cpu)
     case STEP_SETGROUP:
         act_set_group(simulator, cpu, step);
         break;
+    case STEP_HOTPLUG:
+        advance(simulator, process);
+        set_online(simulator, step->target, step->detail);
+        break;
     case STEP_KILL:
         act_kill(simulator, cpu, step->target);
         break;

@@ -34,6 +34,13 @@ static void end_change(struct simulator *simulator, uint32_t acting_cpu, struct 
     }
 }
 
+/* Policies of schedlab expect that all CPUs stay. */
+static inline void set_online(struct simulator *simulator, uint32_t cpu, bool online)
+{
+    fail(simulator, "CPU %u cannot go %s: only schedulers of sched_ext support hotplug", cpu,
+         online ? "online" : "offline");
+}
+
 /* Policies read groups at their next decision. */
 static inline void note_group_change(struct simulator *simulator, uint32_t group, uint32_t field)
 {

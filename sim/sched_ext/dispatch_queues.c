@@ -237,7 +237,9 @@ void dispatch_dequeue(struct sched_ext *ext, uint32_t slot)
 
 void dispatch_to_queue(struct sched_ext *ext, uint32_t queue, uint32_t slot, uint64_t flags)
 {
-    if (is_local(ext, queue) && cpu_of_task(ext, slot) != queue) {
+    if (is_local(ext, queue) && !cpu_is_online(ext, queue) && task_has_cpu(ext, slot, queue)) {
+        queue = global_queue(ext);
+    } else if (is_local(ext, queue) && cpu_of_task(ext, slot) != queue) {
         if (!task_allows(ext, slot, queue)) {
             scx_error(ext, "SCX_DSQ_LOCAL[_ON] target CPU %u not allowed for %.15s[%d]", queue,
                       task_struct_of(ext, slot)->comm, task_struct_of(ext, slot)->pid);

@@ -69,7 +69,7 @@ void ext_kick(struct sched_ext *ext, uint32_t cpu, uint64_t flags)
     bool is_busy = current && !of->in_balance;
     record(ext->simulator, ext->acting_cpu, TRACE_KICK, current, calling_callback(ext),
            (flags & (KICK_IDLE | KICK_PREEMPT | KICK_WAIT)) << 32 | cpu);
-    if (flags & SCX_KICK_IDLE && is_busy)
+    if (!cpu_is_online(ext, cpu) || (flags & SCX_KICK_IDLE && is_busy))
         return;
     of->kicks |= flags & SCX_KICK_IDLE      ? KICKED_IDLE
                  : flags & SCX_KICK_PREEMPT ? KICKED | KICKED_PREEMPT

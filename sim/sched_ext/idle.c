@@ -33,7 +33,7 @@ static void set_core(struct sched_ext *ext, uint32_t cpu, bool idle)
     uint64_t *cores = idle_core_mask(ext);
     uint32_t i = cpu;
     do {
-        mask_set(ext, cores, i, idle);
+        mask_set(ext, cores, i, idle && cpu_is_online(ext, i));
         i = place_of(ext, i)->sibling;
     } while (i != cpu);
 }
@@ -42,7 +42,7 @@ static bool core_is_idle(const struct sched_ext *ext, uint32_t cpu)
 {
     uint32_t i = cpu;
     do {
-        if (!mask_has(ext, idle_mask(ext), i))
+        if (!mask_has(ext, idle_mask(ext), i) && cpu_is_online(ext, i))
             return false;
         i = place_of(ext, i)->sibling;
     } while (i != cpu);
@@ -52,7 +52,7 @@ static bool core_is_idle(const struct sched_ext *ext, uint32_t cpu)
 void update_idle(struct sched_ext *ext, uint32_t cpu, bool idle, bool is_transition)
 {
     if (has_builtin_idle(ext)) {
-        mask_set(ext, idle_mask(ext), cpu, idle);
+        mask_set(ext, idle_mask(ext), cpu, idle && cpu_is_online(ext, cpu));
         if (ext->has_smt && (!idle || core_is_idle(ext, cpu)))
             set_core(ext, cpu, idle);
     }

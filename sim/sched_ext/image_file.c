@@ -253,6 +253,7 @@ static void lay_out_kernel(struct sched_ext *ext)
     struct kernel_layout *kernel = &ext->kernel;
     uint64_t next = 64; /* no structure is at offset 0 */
     kernel->possible_mask = place(&next, sizeof(cpumask_t));
+    kernel->online_mask = place(&next, sizeof(cpumask_t));
     kernel->idle_mask = place(&next, sizeof(cpumask_t));
     kernel->idle_smt_mask = place(&next, sizeof(cpumask_t));
     kernel->idle_task = place(&next, sizeof(struct task_struct));

@@ -238,7 +238,12 @@ FUNCTION(scx_bpf_get_possible_cpumask)
     (void)arguments;
     return guest_address(REGION_KERNEL, ext_of(guest)->kernel.possible_mask);
 }
-SAME_FUNCTION(scx_bpf_get_online_cpumask, scx_bpf_get_possible_cpumask)
+
+FUNCTION(scx_bpf_get_online_cpumask)
+{
+    (void)arguments;
+    return guest_address(REGION_KERNEL, ext_of(guest)->kernel.online_mask);
+}
 CONSTANT_FUNCTION(scx_bpf_put_cpumask, 0)
 
 FUNCTION(scx_bpf_get_idle_cpumask)

@@ -18,16 +18,24 @@
 /* A CPU that picks so often while no time passes has an endless loop of kicks. */
 #define PICKS_AT_ONCE_MAX 20000
 
+#define ALL_CPUS "0-1023"
+
 static inline struct sched_ext *ext_in(const struct simulator *simulator)
 {
     return simulator->sched_ext;
+}
+
+/* CPU 0 does the work of a CPU that is offline. */
+static inline uint32_t online_cpu(const struct sched_ext *ext, uint32_t cpu)
+{
+    return cpu_is_online(ext, cpu) ? cpu : 0;
 }
 
 /* Sets the CPU where programs run; from outside, this is `outside_cpu`. */
 static inline void enter_programs(struct sched_ext *ext, uint32_t acting_cpu, uint32_t outside_cpu)
 {
     ext->acting_cpu = acting_cpu;
-    ext->this_cpu = acting_cpu == OUTSIDE ? outside_cpu : acting_cpu;
+    ext->this_cpu = online_cpu(ext, acting_cpu == OUTSIDE ? outside_cpu : acting_cpu);
 }
 
 static inline struct sched_ext_entity *entity_of(const struct sched_ext *ext,
@@ -242,27 +250,45 @@ static uint32_t ask_for_cpu(struct sched_ext *ext, const struct process *process
     return (uint32_t)entity->selected_cpu;
 }
 
+static void store_affinity(struct simulator *simulator, uint32_t acting_cpu,
+                           struct process *process, const char *list);
+
+/* Gives a task all CPUs if no CPU of its set is online, as Linux does. Returns true if it did. */
+static bool widen_affinity(struct sched_ext *ext, struct process *process)
+{
+    const uint64_t *cpus = task_struct_of(ext, process->task.slot)->cpus_mask.bits;
+    if (mask_next(ext, cpus, online_mask(ext), 0) < ext->cpu_count)
+        return false;
+    store_affinity(ext->simulator, ext->acting_cpu, process, ALL_CPUS);
+    fill_task_attributes(ext, process->task.slot);
+    return true;
+}
+
 /* Returns the CPU where a task becomes runnable, and adds a flag if the scheduler chose it. */
-static uint32_t select_task_rq(struct sched_ext *ext, const struct process *process,
-                               uint64_t wake_flags, uint64_t *flags)
+static uint32_t select_task_rq(struct sched_ext *ext, struct process *process, uint64_t wake_flags,
+                               uint64_t *flags)
 {
     const struct task_struct *task = task_struct_of(ext, process->task.slot);
     uint32_t cpu = process->task.cpu;
+    if (widen_affinity(ext, process))
+        call_for(ext, OP_set_cpumask, process, task->cpus_ptr);
     if (task->nr_cpus_allowed > 1) {
         cpu = ask_for_cpu(ext, process, wake_flags);
         *flags |= SCX_ENQ_CPU_SELECTED;
     }
     return task_allows(ext, process->task.slot, cpu)
                ? cpu
-               : mask_next(ext, task->cpus_mask.bits, NULL, 0);
+               : mask_next(ext, task->cpus_mask.bits, online_mask(ext), 0);
 }
 
 /* An urgent process runs before all tasks of sched_ext. It prefers an idle CPU. */
 static uint32_t urgent_cpu(const struct simulator *simulator, const struct process *process)
 {
-    uint32_t cpu = process->task.cpu;
+    const struct sched_ext *ext = ext_in(simulator);
+    uint32_t cpu = online_cpu(ext, process->task.cpu);
     for (uint32_t i = 0; i < simulator->scheduler.cpus && simulator->cpus[cpu].current; i++) {
-        if (!simulator->cpus[i].current && task_may_run_on(&process->task, i))
+        bool may = cpu_is_online(ext, i) && task_may_run_on(&process->task, i);
+        if (!simulator->cpus[i].current && may)
             cpu = i;
     }
     return cpu;
@@ -396,6 +422,8 @@ static struct process *balance(struct simulator *simulator, struct cpu *cpu,
 static struct process *pick(struct simulator *simulator, struct cpu *cpu, struct process *previous,
                             bool can_continue)
 {
+    if (!cpu_is_online(ext_in(simulator), cpu->id))
+        return NULL;
     if (previous && previous->urgent && can_continue)
         return previous;
     struct process *urgent = NULL;
@@ -417,7 +445,7 @@ static void move_to_allowed(struct simulator *simulator, uint32_t acting_cpu,
 {
     struct sched_ext *ext = ext_in(simulator);
     const uint64_t *allowed = task_struct_of(ext, process->task.slot)->cpus_mask.bits;
-    uint32_t cpu = mask_distribute(ext, allowed, NULL);
+    uint32_t cpu = mask_distribute(ext, allowed, online_mask(ext));
     if (cpu < ext->cpu_count)
         change_cpu(simulator, acting_cpu, process, cpu);
 }
@@ -497,6 +525,8 @@ static void exchange(struct simulator *simulator, struct cpu *cpu, struct proces
         task_struct_of(ext, previous->task.slot)->on_cpu = 0;
         if (can_continue)
             put_previous(simulator, cpu, previous, next);
+    } else if (previous && can_continue) { /* an urgent process, whose CPU has gone offline */
+        make_urgent_runnable(simulator, OUTSIDE, previous, ENQUEUE_PREEMPTED, NULL);
     } else if (!previous) {
         update_idle(ext, cpu->id, false, true);
     }
@@ -684,6 +714,7 @@ static void end_change(struct simulator *simulator, uint32_t acting_cpu, struct 
     enter_programs(ext, acting_cpu, process->task.cpu);
     uint32_t group = enter_group(ext, process->task.group);
     fill_task_attributes(ext, slot);
+    widen_affinity(ext, process);
     bool new_weight = task->scx.weight != old_weight;
     bool new_cpus = memcmp(&task->cpus_mask, &old_cpus, sizeof(old_cpus)) != 0;
     bool new_group = group != ext->tasks[slot].group;
@@ -701,6 +732,80 @@ static void end_change(struct simulator *simulator, uint32_t acting_cpu, struct 
         call_for(ext, OP_set_cpumask, process, task->cpus_ptr);
     if (runnable)
         resume_after_change(simulator, acting_cpu, process);
+}
+
+/* ---- hotplug ---- */
+
+/* Moves a runnable task away from a CPU that goes offline. Linux does this when the CPU picks the
+ * task. */
+static void push_task(struct simulator *simulator, uint32_t cpu, struct process *process)
+{
+    struct sched_ext *ext = ext_in(simulator);
+    bool runs = process->place == PLACE_RUNNING;
+    if (!runs)
+        dequeue_task(simulator, process, 0);
+    if (widen_affinity(ext, process))
+        call_for(ext, OP_set_cpumask, process, task_struct_of(ext, process->task.slot)->cpus_ptr);
+    if (runs)
+        simulator->cpus[cpu].moves = true;
+    else
+        resume_after_change(simulator, OUTSIDE, process);
+}
+
+static void go_offline(struct simulator *simulator, uint32_t cpu)
+{
+    struct sched_ext *ext = ext_in(simulator);
+    if (has_op(ext, OP_cpu_offline))
+        call_op(ext, OP_cpu_offline, cpu, 0, 0);
+    ext->cpus[cpu].is_offline = true;
+    mask_set(ext, online_mask(ext), cpu, false);
+    rq_of(ext, cpu)->scx.flags &= ~(u32)SCX_RQ_ONLINE;
+    test_and_clear_idle(ext, cpu);
+    enter_programs(ext, OUTSIDE, cpu);
+    move_timers(ext, cpu, 0);
+    for (uint32_t slot = 0; slot < simulator->most_processes; slot++) {
+        const struct ext_task *task = &ext->tasks[slot];
+        if (task->exists && task->is_queued && cpu_of_task(ext, slot) == cpu)
+            push_task(simulator, cpu, process_at(simulator, slot));
+    }
+}
+
+static void go_online(struct simulator *simulator, uint32_t cpu)
+{
+    struct sched_ext *ext = ext_in(simulator);
+    ext->cpus[cpu].is_offline = false;
+    mask_set(ext, online_mask(ext), cpu, true);
+    rq_of(ext, cpu)->scx.flags |= SCX_RQ_ONLINE;
+    enter_programs(ext, OUTSIDE, cpu);
+    if (has_op(ext, OP_cpu_online))
+        call_op(ext, OP_cpu_online, cpu, 0, 0);
+    update_idle(ext, cpu, true, false);
+}
+
+/* Lets a CPU go offline or online. Linux ends a scheduler that lacks the callback. */
+static void set_online(struct simulator *simulator, uint32_t cpu, bool online)
+{
+    struct sched_ext *ext = ext_in(simulator);
+    const char *change = online ? "online" : "offline";
+    char text[160];
+    if (online == cpu_is_online(ext, cpu))
+        return;
+    snprintf(text, sizeof(text), "CPU %u goes %s", cpu, change);
+    record_note(simulator, text);
+    enter_programs(ext, OUTSIDE, cpu);
+    if (!has_op(ext, online ? OP_cpu_online : OP_cpu_offline)) {
+        snprintf(
+            text, sizeof(text),
+            "CPU %u goes %s, and the scheduler has no cpu_%s(): Linux ends it, and its program "
+            "starts it again",
+            cpu, change, change);
+        scx_exit(ext, SCX_EXIT_UNREG_KERN, SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG, text);
+    }
+    if (online)
+        go_online(simulator, cpu);
+    else
+        go_offline(simulator, cpu);
+    ext_resched(ext, cpu);
 }
 
 static inline void note_group_change(struct simulator *simulator, uint32_t group, uint32_t field)

@@ -80,6 +80,7 @@ struct ext_cpu {
     bool in_balance;   /* between tasks: looks for the next one */
     bool keeps;        /* the running task continues */
     bool is_released;  /* cpu_release() was called */
+    bool is_offline;   /* by hotplug; CPU 0 never is */
     uint64_t picks_at; /* time of the last picks */
     uint32_t picks;    /* number of picks at this time */
 };
@@ -142,7 +143,7 @@ struct arena_pages {
 
 /* Where the kernel's structures are in REGION_KERNEL. */
 struct kernel_layout {
-    uint64_t possible_mask, idle_mask, idle_smt_mask, empty_mask;
+    uint64_t possible_mask, online_mask, idle_mask, idle_smt_mask, empty_mask;
     uint64_t idle_task, memory_map, credentials, signals, cpufreq;
     uint64_t groups; /* struct group_structures each */
     uint64_t exit_text, exit_reason;
@@ -302,7 +303,20 @@ uint32_t cpu_of_task(const struct sched_ext *ext, uint32_t slot);
 /* Returns true also for a task that is just leaving its CPU, as in the kernel. */
 bool task_runs(const struct sched_ext *ext, uint32_t slot);
 uint32_t running_task(const struct sched_ext *ext, uint32_t cpu);
+/* Returns true if the CPU is in the task's set of CPUs. */
+bool task_has_cpu(const struct sched_ext *ext, uint32_t slot, uint32_t cpu);
+/* The same, and the CPU is online. */
 bool task_allows(const struct sched_ext *ext, uint32_t slot, uint32_t cpu);
+
+static inline bool cpu_is_online(const struct sched_ext *ext, uint32_t cpu)
+{
+    return !ext->cpus[cpu].is_offline;
+}
+
+static inline uint64_t *online_mask(const struct sched_ext *ext)
+{
+    return kernel_memory(ext, ext->kernel.online_mask);
+}
 
 /* ---- groups.c ---- */
 
@@ -398,6 +412,8 @@ void call_exit(struct sched_ext *ext);
 
 /* Returns when the CPU's next timer expires, or UINT64_MAX. */
 uint64_t next_timer(const struct sched_ext *ext, uint32_t cpu);
+/* Moves a CPU's timers to another CPU. */
+void move_timers(struct sched_ext *ext, uint32_t from, uint32_t to);
 /* Calls the callbacks of the CPU's timers that have expired. */
 void expire_timers(struct sched_ext *ext, uint32_t cpu);
 

@@ -70,9 +70,14 @@ uint32_t running_task(const struct sched_ext *ext, uint32_t cpu)
     return process ? process->task.slot : NONE;
 }
 
-bool task_allows(const struct sched_ext *ext, uint32_t slot, uint32_t cpu)
+bool task_has_cpu(const struct sched_ext *ext, uint32_t slot, uint32_t cpu)
 {
     return cpu < ext->cpu_count && task_may_run_on(&process_at(ext->simulator, slot)->task, cpu);
+}
+
+bool task_allows(const struct sched_ext *ext, uint32_t slot, uint32_t cpu)
+{
+    return task_has_cpu(ext, slot, cpu) && cpu_is_online(ext, cpu);
 }
 
 /* ---- tasks ---- */
@@ -181,6 +186,7 @@ static void fill_cpu(struct sched_ext *ext, uint32_t cpu)
     rq->cpu_capacity = SCX_CPUPERF_ONE;
     rq->scx.flags = SCX_RQ_ONLINE;
     mask_set(ext, kernel_memory(ext, ext->kernel.possible_mask), cpu, true);
+    mask_set(ext, online_mask(ext), cpu, true);
     mask_set(ext, kernel_memory(ext, ext->kernel.idle_mask), cpu, true);
     mask_set(ext, kernel_memory(ext, ext->kernel.idle_smt_mask), cpu, true);
     fill_cache(ext, cpu);

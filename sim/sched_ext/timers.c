@@ -116,6 +116,16 @@ uint64_t next_timer(const struct sched_ext *ext, uint32_t cpu)
     return next;
 }
 
+void move_timers(struct sched_ext *ext, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = 0; i < ext->timer_count; i++) {
+        if (ext->timers[i].cpu == from)
+            ext->timers[i].cpu = to;
+    }
+    ext_timer_changed(ext, from);
+    ext_timer_changed(ext, to);
+}
+
 /* Calls a timer's callback with its map, key and value. */
 static void call_back(struct sched_ext *ext, uint64_t address)
 {

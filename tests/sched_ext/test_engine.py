@@ -28,6 +28,7 @@ from scx_objects import compiled, object_file
 from simulator_command import play
 
 FAULTY = ROOT / "tests" / "sched_ext" / "faulty" / "faulty.bpf.c"
+MISTAKEN = ROOT / "tests" / "sched_ext" / "faulty" / "mistaken.bpf.c"
 HELPERS = ROOT / "tests" / "sched_ext" / "faulty" / "helpers.bpf.c"
 FAST, SAFE = "sim/schedlab-sim", "sim-safe/schedlab-sim"
 SETTINGS: Mapping[str, Mapping[str, str]] = {"central": {"cpu_count": "CPUS"}}
@@ -57,6 +58,11 @@ program c
 @cache
 def faulty() -> ObjectFile:
     return ObjectFile("faulty", FAULTY, compiled(FAULTY))
+
+
+@cache
+def mistaken() -> ObjectFile:
+    return ObjectFile("mistaken", MISTAKEN, compiled(MISTAKEN))
 
 
 def image(folder: Path, file: ObjectFile, cpus: int, settings: Mapping[str, str]) -> Path:
@@ -284,6 +290,122 @@ def test_explain_lists_the_kicks_of_a_wait(tmp_path: Path) -> None:
     first = next(kick for kick in longest[0].kicks if kick.count > 1)
     text = rf"after \S+ \S+, {first.callback}\(\) kicked CPU {first.cpu} \(\w+\), {first.count:,} times"
     assert re.fullmatch(text, first.describe())
+
+
+HOTPLUG = """
+channel lock 1
+
+program root
+  loop 6
+    fork worker
+  end
+  fork bound
+  fork plug
+  wait all
+
+program worker
+  loop 40
+    run 3ms
+    sleep 1ms
+  end
+
+program bound
+  cpus 2
+  loop 50
+    run 1ms
+    sleep 500us
+  end
+
+program plug
+  cpus 0
+  loop 4
+    sleep 7ms
+    offline 2
+    sleep 1ms
+    offline 3
+    offline 3
+    sleep 12ms
+    online 3
+    sleep 3ms
+    online 2
+  end
+"""
+
+
+def test_no_task_runs_on_an_offline_cpu(tmp_path: Path) -> None:
+    path, callbacks = tmp_path / "trace.bin", tmp_path / "callbacks"
+    scheduler = image(tmp_path, mistaken(), 4, {"mistake": "0"})
+    options = ("--trace", str(path), "--callbacks", str(callbacks))
+    result = run_steps(tmp_path, scheduler, 4, HOTPLUG, *options, program=SAFE)
+    assert result.returncode == 0, result.stderr
+    events = trace.read(path)
+    trace.validate(events)
+    offline: set[int] = set()
+    changes = 0
+    texts = dict(events.texts.iter_rows())
+    columns = events.events.with_row_index("row").select("row", "kind", "cpu", "process")
+    for row, kind, cpu, pid in columns.iter_rows():
+        if change := re.fullmatch(r"CPU (\d) goes (on|off)line", texts.get(row, "")):
+            (offline.add if change[2] == "off" else offline.remove)(int(change[1]))
+            changes += 1
+        elif kind == Kind.SWITCH and pid:
+            assert cpu not in offline
+    assert changes == 16
+    lines = [line.split()[1:3] for line in callbacks.read_text().splitlines()]
+    called = [(name, cpu) for cpu, name in lines if name.startswith("cpu_o")]
+    assert called[:4] == [
+        *(("cpu_offline", "2"), ("cpu_offline", "3")),
+        *(("cpu_online", "3"), ("cpu_online", "2")),
+    ]
+    assert len(called) == 16
+    bound = next(pid for pid, cpus in affinities(events) if cpus == 0b100)
+    assert (bound, 0b1111) in affinities(events), "a task without a CPU gets all"
+
+
+def affinities(events: Trace) -> list[tuple[int, int]]:
+    """Returns the PIDs and the sets of CPUs of all changes, in order."""
+    changes = events.events.filter(pl.col("kind") == int(Kind.AFFINITY))
+    return list(changes.select("process", "second").iter_rows())
+
+
+def test_a_scheduler_without_the_callback_ends(tmp_path: Path) -> None:
+    scheduler = image(tmp_path, object_file("fifo"), 4, {})
+    result = run_steps(tmp_path, scheduler, 4, HOTPLUG, "--no-trace")
+    assert result.returncode == 1
+    assert (
+        "fifo: CPU 2 goes offline, and the scheduler has no cpu_offline(): Linux ends it, and its"
+        " program starts it again" in result.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [("offline 0", "CPU 0 is always online"), ("online 4", "there is no CPU 4; the machine has 4")],
+)
+def test_cpus_that_cannot_change_are_refused(tmp_path: Path, step: str, message: str) -> None:
+    scheduler = image(tmp_path, mistaken(), 4, {"mistake": "0"})
+    result = run_steps(tmp_path, scheduler, 4, f"program root\n {step}\n", "--no-trace")
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_hotplug_under_sanitizers(tmp_path: Path, seed: int) -> None:
+    """CPUs change among random workloads, whose arrivals are urgent processes."""
+    draw = random.Random(seed)
+    cpus = draw.choice((2, 4, 16))
+    scheduler = image(tmp_path, mistaken(), cpus, {"mistake": "0"})
+    changes = "".join(
+        f" {draw.choice(('on', 'off'))}line {draw.randrange(1, cpus)}\n sleep {draw.randrange(3000)}us\n"
+        for _ in range(20)
+    )
+    arrivals = "".join(f" arrive leaf {draw.randrange(60)}ms\n" for _ in range(20))
+    steps = random_workload(draw, cpus) + f"program plug\n loop 10\n{changes} end\n"
+    steps = steps.replace(" deliver ", f" fork plug\n{arrivals} deliver ")
+    path = tmp_path / "trace.bin"
+    options = ("--trace", str(path), "--limit", "2000000000", "--seed", str(seed))
+    result = run_steps(tmp_path, scheduler, cpus, steps, *options, program=SAFE)
+    assert result.returncode in (0, 3), result.stderr
+    trace.validate(trace.read(path))
 
 
 FAULTS = {

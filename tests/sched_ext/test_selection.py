@@ -156,6 +156,21 @@ def test_a_scheduler_sees_only_what_linux_has(vtime: PolicyChoice) -> None:
     ]
 
 
+def test_hotplug_needs_a_sched_ext_scheduler(vtime: PolicyChoice, tmp_path: Path) -> None:
+    text = WORKLOAD.replace('"run"', '"offline": 1, "run"')
+    file = workload_files.parse_workload_text(text, Path("one.json"), ())
+    assert file.cpus_missing(1) == "1"
+    assert not file.cpus_missing(2)
+    run = replace(run_of(vtime), file=file)
+    check_policies({}, Plan(tmp_path, (run,)))
+    for refused in (
+        replace(run, policy=PolicyChoice("rr")),
+        replace(run, machine=machine_named("spike")),
+    ):
+        with pytest.raises(WrongUsage, match="only sched_ext schedulers in the simulator support"):
+            check_policies({}, Plan(tmp_path, (refused,)))
+
+
 def swept(policy: PolicyChoice, machine: str = "sim") -> SweepPlan:
     options: dict[str, str | int] = {
         "workloads": "mixed",

@@ -156,7 +156,8 @@ RANDOM_FUNCTION struct workload_step draw_step(struct source *source, uint32_t p
     default: /* needs nothing more; a tunable would have to be one of the policy's */
         break;
     }
-    bool is_valid = step.kind != STEP_SET_TUNABLE && (step.kind != STEP_LOOP || place > 0);
+    bool is_valid = step.kind != STEP_SET_TUNABLE && step.kind != STEP_HOTPLUG &&
+                    (step.kind != STEP_LOOP || place > 0);
     return is_valid ? step : (struct workload_step){.kind = STEP_RUN, .value = 100000};
 }
 

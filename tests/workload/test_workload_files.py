@@ -80,6 +80,7 @@ LONG = {"mean": "999999999s", "distribution": "uniform"}
         ),
         ({"loop": 1, "suspend": "", "resume": "b"}, ["take task:a", "give task:b all"]),
         ({"loop": 1, "fork": "b"}, ["fork b"]),
+        ({"loop": 1, "offline": 3, "online2": 3}, ["offline 3", "online 3"]),
         (
             {
                 "loop": 1,
@@ -355,6 +356,7 @@ def test_the_documentation_names_every_key() -> None:
         ({"fork": "c"}, "the name of a task: a"),
         ({"suspend": 1}, "tasks.a.suspend"),
         ({"mem": -1}, "tasks.a.mem"),
+        ({"offline": 0}, "a CPU from 1 on; CPU 0 is always online"),
         ({"set": {"task": "b", "nice": 1}}, "the name of a task: a"),
         ({"set": {"task": "a"}}, 'expected an object such as {"task": "cpu", "cpus": "0-1"}'),
         ({"set": {"task": "a", "dl-runtime": 1}}, "unknown: expected task, priority"),

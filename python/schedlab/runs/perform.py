@@ -99,6 +99,7 @@ def check_policies(catalogue: Catalogue, plan: Plan) -> None:
     """Raises WrongUsage if a machine lacks a run's policy, or the policy lacks a tunable."""
     linux_catalogue = {**catalogue, FAIR_POLICY.name: FAIR_POLICY}
     check_schedulers(plan.runs)
+    _check_hotplug(plan.runs)
     setups = dict.fromkeys((run.machine, run.policy, run.settings) for run in plan.runs)
     for machine, policy, settings in setups:
         is_linux = machine.name in LINUX_KERNELS
@@ -110,6 +111,18 @@ def check_policies(catalogue: Catalogue, plan: Plan) -> None:
             check_published_scheduler(policy, settings)
             continue
         check_choices(linux_catalogue if is_linux else catalogue, (policy,), dict(settings))
+
+
+def _check_hotplug(runs: Iterable[RunSpec]) -> None:
+    """Raises WrongUsage if CPUs go offline in a run whose policy or machine does not support it."""
+    for run in runs:
+        supported = is_published(run.policy) and run.machine.name == Simulator.name
+        if run.file and run.file.has_hotplug and not supported:
+            raise WrongUsage(
+                "CPUs go offline or online, which only sched_ext schedulers in the simulator support",
+                what=run.label,
+                fix="use `machine='sim'` and `policy='scx:…'`, or remove `online` and `offline` from the workload",
+            )
 
 
 def _policy_missing_error(policy: PolicyChoice) -> WrongUsage:

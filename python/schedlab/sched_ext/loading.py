@@ -36,8 +36,9 @@ ATTRIBUTES = {
     "weights": (("set_weight",), (".scx.weight", "sched_ext_entity.weight")),
     "group weights": (("cgroup_set_weight",), ("scx_cgroup_init_args.weight",)),
     "quotas": (("cgroup_set_bandwidth",), ("scx_cgroup_init_args.bw_quota_us",)),
+    "hotplug": (("cpu_offline",), ()),
 }
-"""How a scheduler learns of attributes: callbacks, and ends of the names of fields."""
+"""How a scheduler learns of attributes, and of CPUs: callbacks, and ends of the names of fields."""
 
 PREFIX = "scx:"
 """The beginning of a policy that is a sched_ext scheduler."""

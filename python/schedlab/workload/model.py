@@ -72,6 +72,8 @@ class CpuSet(Attribute):
 
 
 CPUS_MAX = 1024
+_HOTPLUG = ("online", "offline")
+"""First words of the steps that change which CPUs are online."""
 ALL_CPUS = 2**CPUS_MAX - 1
 FILE_ATTRIBUTES: dict[str, Attribute] = {**ATTRIBUTES, "cpus": CpuSet(1, ALL_CPUS, ALL_CPUS)}
 """Attributes in workload files, by their names in the simulator's text format."""
@@ -429,6 +431,15 @@ class WorkloadFile:
         """Returns the factor for gaps that produces the requested load."""
         return self.offered(tick_ns) / (self.load * cpus) if self.load else 1
 
+    @property
+    def has_hotplug(self) -> bool:
+        """Whether CPUs go offline or online."""
+        return any(
+            isinstance(item, Step) and item.words.startswith(_HOTPLUG)
+            for body in self.bodies
+            for item in all_items(body)
+        )
+
     def cpus_missing(self, cpus: int) -> str:
         """Returns a CPU set in the file that has no CPU of a machine with `cpus` CPUs, or ""."""
         attribute_sets = [task.attributes for task in self.tasks]
@@ -439,7 +450,9 @@ class WorkloadFile:
         ]
         for body in self.bodies:
             words = (item.words.split() for item in all_items(body) if isinstance(item, Step))
-            cpu_lists += [step_words[1] for step_words in words if step_words[0] == "cpus"]
+            cpu_lists += [
+                step_words[1] for step_words in words if step_words[0] in ("cpus", *_HOTPLUG)
+            ]
         lowest = ((int(re.split("[-,]", text)[0]), text) for text in cpu_lists)
         return next((text for first, text in lowest if first >= cpus), "")
 

@@ -15,6 +15,7 @@ from schedlab.workload.model import (
     ALL_WORK,
     ATTRIBUTE_KEYS,
     ATTRIBUTES,
+    CPUS_MAX,
     FILE_ATTRIBUTES,
     TASKGROUP,
     Arrivals,
@@ -206,6 +207,8 @@ class TaskReader:
             "fork": self.fork,
             "await": self.wait_for_children,
             "set": self.set_attributes,
+            "online": lambda node: (Step(f"online {self.hotplug_cpu(node)}"),),
+            "offline": lambda node: (Step(f"offline {self.hotplug_cpu(node)}"),),
             "mem": self.write,
             "iorun": self.write,
             "sem_post": lambda node: (Step(f"give {self.semaphore(node)}"),),
@@ -668,6 +671,10 @@ class TaskReader:
             Step(f"{FILE_ATTRIBUTES[key].line(key, value)} {task}")
             for key, value in self.attributes(properties).items()
         )
+
+    def hotplug_cpu(self, node: Node) -> int:
+        """Returns the number of a CPU that may go offline."""
+        return read_integer(node, 1, CPUS_MAX - 1, "a CPU from 1 on; CPU 0 is always online")
 
     def wait_for_children(self, node: Node) -> tuple[Item, ...]:
         if node.value == "all":

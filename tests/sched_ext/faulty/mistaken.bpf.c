@@ -3,12 +3,13 @@
  */
 #include "../objects/scheduler.h"
 
-enum mistake { NONE, WRAPS, IGNORES_PINS, KEEPS_CPU, IGNORES_WEIGHTS, IS_STALE };
+enum mistake { NONE, WRAPS, IGNORES_PINS, KEEPS_CPU, IGNORES_WEIGHTS, IS_STALE, KEEPS_OFFLINE };
 enum { WEIGHT_NORMAL = 100, CPUS_MAX = 1024, TASKS_MAX = 4096 };
 
 const volatile u32 mistake;
 const volatile u64 slice_ns = 5000000;
 u64 vtime_now;
+bool is_offline[CPUS_MAX];
 
 struct task_state {
     u64 started_at;
@@ -51,6 +52,8 @@ static NO_INLINE s32 best_cpu(const struct cpumask *allowed)
         return best;
     for (u32 cpu = 0; cpu < scx_bpf_nr_cpu_ids() && cpu < CPUS_MAX; cpu++) {
         s32 length = scx_bpf_dsq_nr_queued(cpu);
+        if (is_offline[cpu] && mistake != KEEPS_OFFLINE)
+            continue;
         if (bpf_cpumask_test_cpu(cpu, allowed) && (best < 0 || length < shortest)) {
             best = (s32)cpu;
             shortest = length;
@@ -106,7 +109,27 @@ CALLBACK(void, mistaken_dispatch)
 {
     if (mistake == IS_STALE && dispatch_entry())
         return;
+    for (u32 cpu = 0; cpu < scx_bpf_nr_cpu_ids() && cpu < CPUS_MAX; cpu++) {
+        if (is_offline[cpu] && mistake != KEEPS_OFFLINE && move_to_local(cpu))
+            return;
+    }
     move_to_local(argument[0]);
+}
+
+CALLBACK(void, mistaken_cpu_offline)
+{
+    u32 cpu = (u32)argument[0];
+    if (cpu < CPUS_MAX)
+        is_offline[cpu] = true;
+    for (u32 other = 0; other < scx_bpf_nr_cpu_ids(); other++)
+        scx_bpf_kick_cpu((s32)other, SCX_KICK_IDLE);
+}
+
+CALLBACK(void, mistaken_cpu_online)
+{
+    u32 cpu = (u32)argument[0];
+    if (cpu < CPUS_MAX)
+        is_offline[cpu] = false;
 }
 
 CALLBACK(void, mistaken_running)
@@ -156,6 +179,8 @@ struct sched_ext_ops mistaken = {
     .stopping = (void *)mistaken_stopping,
     .init_task = (void *)mistaken_init_task,
     .enable = (void *)mistaken_enable,
+    .cpu_online = (void *)mistaken_cpu_online,
+    .cpu_offline = (void *)mistaken_cpu_offline,
     .init = (void *)mistaken_init,
     .name = "mistaken",
 };

@@ -137,6 +137,8 @@ export const WORKLOAD_FORMS = Object.freeze([
     ["setgroup <target:number> weight <value:number>", [20, 2, 0, 0]],
     ["setgroup <target:number> quota <value:span>", [20, 3, 0, 0]],
     ["setgroup <target:number> period <value:span>", [20, 4, 0, 0]],
+    ["online <target:number>", [24, 1, 0, 0]],
+    ["offline <target:number>", [24, 0, 0, 0]],
     ["group <value:label>", [12, 3, 0, 0]],
     ["mark begin", [12, 1, 0, 0]],
     ["mark end", [12, 2, 0, 0]],
