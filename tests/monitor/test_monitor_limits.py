@@ -316,7 +316,10 @@ def test_wrong_messages_are_answered_in_words(monitor: Monitor) -> None:
     ("message", "expected_message"),
     [
         ("[" * 60000, "expected a JSON object"),
-        ('{"id": 1, "do": ' + "[" * 900 + "]" * 900 + "}", "do: expected a number, a text or a list"),
+        (
+            '{"id": 1, "do": ' + "[" * 900 + "]" * 900 + "}",
+            "do: expected a number, a text or a list",
+        ),
         ('{"id": ' + "[" * 300 + "]" * 300 + ', "do": "x"}', "id: expected a whole number"),
         ('{"id": 1, "do": "' + "x" * 2000 + '"}', "at most 1000 characters"),
         ('{"id": 1, "do": "\\ud800"}', "expected a JSON object"),
