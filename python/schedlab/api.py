@@ -74,7 +74,7 @@ class Runs:
         folder: tempfile.TemporaryDirectory[str] | None = None,
     ) -> None:
         self._collection = collection
-        self._folder = folder  # exists as long as this object
+        self._folder = folder  # exists as long as this object or one of its runs
         self.notes = tuple(notes)
         """Notes on the runs, such as keys of a workload file without effect."""
 
@@ -99,7 +99,7 @@ class Runs:
         """The single runs, each with its manifest, trace, metrics and tables (docs/tables.md)."""
         from schedlab.analysis.tables import Run
 
-        return [Run(stored) for stored in self._collection]
+        return [Run(stored, self._folder) for stored in self._collection]
 
     @property
     def failed(self) -> dict[str, str]:

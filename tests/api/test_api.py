@@ -5,6 +5,7 @@ needs."""
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import subprocess
 import sys
@@ -138,6 +139,16 @@ def test_runs_without_a_folder_go_with_their_object() -> None:
     folder = done[0].folder
     assert folder.is_dir()
     del done
+    assert not folder.exists()
+
+
+def test_one_of_several_runs_keeps_its_files() -> None:
+    run = lab.run("hog", "rr", machine="sim")[0]
+    gc.collect()
+    assert len(run.trace)
+    folder = run.folder
+    del run
+    gc.collect()
     assert not folder.exists()
 
 

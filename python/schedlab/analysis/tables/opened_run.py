@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -23,9 +24,15 @@ class Run:
     the columns of docs/tables.md.
     """
 
-    def __init__(self, stored: StoredRun) -> None:
-        """Opens a stored run. Nothing is read yet."""
+    def __init__(
+        self, stored: StoredRun, scratch: tempfile.TemporaryDirectory[str] | None = None
+    ) -> None:
+        """Opens a stored run. Nothing is read yet.
+
+        `scratch`: the temporary folder that the run is in, which exists as long as this object.
+        """
         self._run = stored
+        self._scratch = scratch
 
     def __repr__(self) -> str:
         return f"<run {self.folder}>"
