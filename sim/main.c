@@ -17,6 +17,7 @@
 static const char usage[] =
     "usage: schedlab-sim [OPTION]... WORKLOAD\n"
     "       schedlab-sim [OPTION]... --continue CHECKPOINT\n"
+    "       schedlab-sim --batch\n"
     "\n"
     "Runs a workload file (`./schedlab workloads FILE.json --output WORKLOAD` makes one; - for\n"
     "the standard input) under a policy, and prints its counters, a name and a number per line.\n"
@@ -40,6 +41,9 @@ static const char usage[] =
     "  --continue FILE           continues a saved run and its trace\n"
     "  --callbacks FILE          also writes the callbacks of a scheduler of sched_ext\n"
     "  --speed                   also prints the run's duration, which varies\n"
+    "  --batch                   performs many runs: reads the arguments of each run from the\n"
+    "                            standard input, each with a null byte at its end and an empty\n"
+    "                            one after the last, and prints the exit status of each run\n"
     "\n"
     "Exit status: 0: the first process ended with status 0, or the run was saved; 1: another\n"
     "status, the run failed, or it ended before --at; 2: wrong usage; 3: the limit was reached.\n";
@@ -104,6 +108,7 @@ static const struct option long_options[] = {
     {"continue", required_argument, NULL, 'g'},
     {"shape", required_argument, NULL, 'm'},
     {"callbacks", required_argument, NULL, 'b'},
+    {"batch", no_argument, NULL, 'y'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -168,6 +173,8 @@ static void take_option(struct options *options, int letter, const char *name, c
     case 'g':
         options->restore = value;
         break;
+    case 'y':
+        wrong_usage("--batch: takes no other arguments");
     case 'h':
         fputs(usage, stdout);
         exit(0);
@@ -323,18 +330,73 @@ static int exit_status(const struct options *options, const struct outcome *outc
     return status != 0 || options->save;
 }
 
-int main(int argument_count, char **arguments)
+/* Performs a run, and returns its exit status. If it is not 0, prints the reason. */
+static int perform(const struct options *options)
 {
-    struct options options = read_options(argument_count, arguments);
     struct outcome outcome;
-    simulate(&options, &outcome);
+    simulate(options, &outcome);
     if (outcome.status == SIMULATOR_FAILED) {
         fprintf(stderr, "schedlab-sim: %s\n", outcome.error.text);
-        return 1;
+        return EXIT_FAILURE;
     }
     print_counts(&outcome.counts);
-    if (options.speed)
+    if (options->speed)
         printf("cpu_seconds %.6f\ndecisions_per_second %.0f\n", outcome.seconds,
                (double)outcome.counts.decisions / outcome.seconds);
-    return exit_status(&options, &outcome);
+    return exit_status(options, &outcome);
+}
+
+/* ---- many runs in one process ---- */
+
+#define BATCH_BYTES_MAX 65536 /* the longest arguments of a run, in bytes */
+#define BATCH_WORDS_MAX 64
+
+/* Reads the arguments of the next run into `words`, and their bytes into `text`. Returns their
+ * number, or 0 at the end of the standard input. */
+static int read_words(char *text, char **words)
+{
+    size_t used = 0;
+    int count = 0;
+    size_t begin = 0;
+    int byte;
+    while ((byte = getchar()) != EOF) {
+        if (used == BATCH_BYTES_MAX || count == BATCH_WORDS_MAX)
+            wrong_usage("--batch: a run has too many arguments");
+        text[used++] = (char)byte;
+        if (byte != '\0')
+            continue;
+        if (begin + 1 == used)
+            return count;
+        words[count++] = text + begin;
+        begin = used;
+    }
+    return 0;
+}
+
+/* Performs runs until the standard input ends. Wrong usage and crashes end the whole process, so
+ * the caller repeats such a run alone. */
+static int perform_batch(char *program)
+{
+    static char text[BATCH_BYTES_MAX];
+    char *words[BATCH_WORDS_MAX + 2] = {program};
+    int count;
+    while ((count = read_words(text, words + 1)) > 0) {
+        words[count + 1] = NULL;
+        optind = 1;
+        struct options options = read_options(count + 1, words);
+        struct outcome outcome;
+        simulate(&options, &outcome);
+        printf("%d\n",
+               outcome.status == SIMULATOR_FAILED ? EXIT_FAILURE : exit_status(&options, &outcome));
+        fflush(stdout);
+    }
+    return 0;
+}
+
+int main(int argument_count, char **arguments)
+{
+    if (argument_count == 2 && strcmp(arguments[1], "--batch") == 0)
+        return perform_batch(arguments[0]);
+    struct options options = read_options(argument_count, arguments);
+    return perform(&options);
 }

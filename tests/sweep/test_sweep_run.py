@@ -90,8 +90,10 @@ def test_more_values_are_appended(tmp_path: Path) -> None:
 
 
 KILLER = """#!/bin/sh
-# Seed 2 ends the process that started it; seed 3 fails; seed 4 leaves a trace that is none.
+# Seed 2 ends the process that started it; seed 3 fails; seed 4 leaves a trace that is none. It
+# performs no batches of runs, so that it gets the arguments of each run.
 case "$*" in
+--batch) exit 2 ;;
 *"--seed 2 "*) kill -KILL $PPID; sleep 5 ;;
 *"--seed 3 "*) echo "it went wrong"; exit 1 ;;
 *"--seed 4 "*) echo nonsense > trace.bin ;;

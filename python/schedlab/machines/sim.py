@@ -11,7 +11,7 @@ from schedlab.base.toolchain.build import SIMULATOR_PROGRAM
 from schedlab.errors import WrongUsage, format_parameter
 from schedlab.machines.folder import BINARY_WORKLOAD_FILE, TRACE_FILE
 from schedlab.machines.kernel import PROGRAM_LINK
-from schedlab.machines.outcome import Outcome, interpret_exit, read_console
+from schedlab.machines.outcome import SUCCESS, Outcome, interpret_exit, read_console
 from schedlab.machines.published import (
     IMAGE_FILE,
     PUBLISHED_POLICY,
@@ -104,6 +104,18 @@ class Simulator(Machine):
         if is_published(run.policy):
             (folder / IMAGE_FILE).write_bytes(load_run_scheduler(run).image)
         return [str(parts["simulator"]), *self._words(run)]
+
+    def batch_command(self, parts: Parts) -> list[str]:
+        return [str(parts["simulator"]), "--batch"]
+
+    def batch_words(self, run: RunSpec) -> list[str] | None:
+        return None if is_published(run.policy) else self._words(run)
+
+    def batch_outcome(self, status: int) -> Outcome | None:
+        # These outcomes do not depend on the console, which explains failures.
+        if status not in (SUCCESS, LIMIT_STATUS):
+            return None
+        return interpret_exit(status, "", LIMIT_STATUS)
 
     def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
         return interpret_exit(status, read_console(console), LIMIT_STATUS, scratch / PROGRAM_LINK)

@@ -130,6 +130,23 @@ class Machine(Protocol):
 
 
 @runtime_checkable
+class Batching(Protocol):
+    """A machine that can perform many runs in one process of the host."""
+
+    def batch_command(self, parts: Parts) -> list[str]:
+        """Returns the command of the process, which reads the arguments of runs (sim/main.c)."""
+        ...
+
+    def batch_words(self, run: RunSpec) -> list[str] | None:
+        """Returns the arguments of a run, or None if the run needs a separate process."""
+        ...
+
+    def batch_outcome(self, status: int) -> Outcome | None:
+        """Returns the outcome of a run from its exit status; None if it must be repeated alone."""
+        ...
+
+
+@runtime_checkable
 class Branching(Protocol):
     """A machine that can fork a run at some time, and continue it as several branches."""
 
@@ -247,6 +264,11 @@ class _SameFile:
 
 
 @lru_cache(maxsize=32)
+def _is_short(same: _SameFile) -> bool:
+    return count_lines(same.file) <= _SHORT_LINES
+
+
+@lru_cache(maxsize=32)
 def _encode_short_workload(same: _SameFile, seed: int, tick_ns: int, cpus: int) -> bytes:
     """Returns a short workload. Runs of one seed under several policies have the same."""
     return encode_workload(same.file, seed, tick_ns, cpus)
@@ -340,7 +362,7 @@ class RunSpec:
             return encode_workload_text(self.replay.source, self.tick_ns, WORKLOAD_TEXT_FILE)
         if not self.file:
             return None
-        if count_lines(self.file) > _SHORT_LINES:
+        if not _is_short(_SameFile(self.file)):
             return encode_workload(self.file, self.seed, self.tick_ns, self.cpus)
         # Without a load, the gaps are the same on any number of CPUs.
         cpus = self.cpus if self.file.load else 1

@@ -9,10 +9,11 @@ import polars as pl
 
 from schedlab.metrics.intervals import state_changes
 from schedlab.metrics.lives import LifeTable, forks
-from schedlab.metrics.window import Window
+from schedlab.metrics.window import Windows
 from schedlab.trace import Kind, ProcessState, Step, TraceFacts
 from schedlab.trace.cpu_records import is_change
 from schedlab.trace.format import is_kind
+from schedlab.trace.joined import RunFacts
 from schedlab.trace.model import Columns, Integers
 from schedlab.trace.parts import Part
 from schedlab.trace.steps import Steps
@@ -52,9 +53,10 @@ _LIFE_COLUMNS = (
 class Accounts:
     """Sums for each life (see schedlab.metrics.lives), indexed by Steps.life."""
 
-    def __init__(self, trace: TraceFacts, window: Window) -> None:
+    def __init__(self, trace: TraceFacts, runs: RunFacts, windows: Windows) -> None:
         self._trace = trace
-        self._window = window
+        self._runs = runs
+        self._windows = windows
         self._lives = 0
         self._life = {name: np.empty(0, np.int64) for name in _LIFE_COLUMNS}
         self._sums = {name: np.empty(0, np.int64) for name in (*TIMES, LONGEST_WAIT, *COUNTS)}
@@ -85,8 +87,10 @@ class Accounts:
         self._open.append(state_changes(rest)[0])
         for left in self._open:
             runs = is_kind(left.after, ProcessState.RUNNING)
-            end_ns = np.where(runs, cpu_end_ns[left.cpu], self._trace.end_ns)
-            spent = self._window.duration(left.time, np.maximum(end_ns, left.time))
+            trace_end_ns = self._runs.end_ns[self._runs.of_pids(left.pid)]
+            end_ns = np.where(runs, cpu_end_ns[left.cpu], trace_end_ns)
+            end_ns = np.maximum(end_ns, left.time)
+            spent = self._windows.of_processes(left.pid, left.time, end_ns)
             for name, state in TIMES.items():
                 which = is_kind(left.after, state)
                 np.add.at(self._sums[name], left.life[which], spent[which])
@@ -106,7 +110,11 @@ class Accounts:
         unseen = life.pop("unseen_row")
         life["first_run_row"][(unseen >= 0) & (unseen < life["first_run_row"])] = -1
         fork_row, parent = forks(
-            self._trace, life["pid"], life["begin_row"], life.pop("forked").astype(bool)
+            self._trace,
+            life["pid"],
+            life["begin_row"],
+            life.pop("forked").astype(bool),
+            self._runs.of_pids(life["pid"]),
         )
         life_table = LifeTable(fork_row=fork_row, parent=parent, **life)
         sums = {name: values[: self._lives][order] for name, values in self._sums.items()}
@@ -153,14 +161,15 @@ class Accounts:
             self._open.append(steps.of(followed))
         end_ns = steps.time.copy()
         np.maximum(steps.time[1:], steps.time[:-1], out=end_ns[:-1])
-        spent = self._window.duration(steps.time, end_ns)
+        spent = self._windows.of_processes(steps.pid, steps.time, end_ns)
         spent[ends] = 0
         for name, state in TIMES.items():
             add(self._sums[name], steps.life[ends], ends, spent * is_kind(steps.after, state))
         waits = is_kind(steps.after, ProcessState.RUNNABLE)
         np.maximum.at(self._sums[LONGEST_WAIT], steps.life[waits], spent[waits])
         woken = np.flatnonzero(is_kind(steps.step, Step.WOKEN) & goes_on)
-        in_window = self._window.holds(steps.row[woken]) & self._window.holds(steps.row[woken + 1])
+        in_window = self._windows.holds(steps.row[woken])
+        in_window &= self._windows.holds(steps.row[woken + 1])
         in_window &= ~is_kind(steps.step[woken + 1], Step.UNSEEN)
         woken = woken[in_window]
         self._latencies.append((steps.life[woken], end_ns[woken] - steps.time[woken]))
@@ -169,7 +178,7 @@ class Accounts:
         """Counts records of a PID for the life that the PID had at the record."""
         kinds = list(self._kinds.values())
         rows = np.flatnonzero(is_kind(columns.kind, *kinds)) + steps.begin
-        rows = rows[self._window.part(rows)]
+        rows = rows[self._windows.part(rows)]
         at = rows - steps.begin
         of = life_at(steps.pid[starts], steps.row[starts], columns.process[at], rows)
         number = np.zeros(max(kinds) + 1, np.int64)

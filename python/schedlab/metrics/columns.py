@@ -37,3 +37,15 @@ def named(numbers: npt.NDArray[np.integer], names: dict[int, str]) -> pl.Series:
     name_index[list(names)] = np.arange(len(words))
     column: pl.Series = pl.Series(words, dtype=pl.Enum(words))[name_index[numbers]]
     return column
+
+
+def quotients(
+    values: npt.NDArray[np.integer], divisors: npt.NDArray[np.number], rows: npt.NDArray[np.integer]
+) -> npt.NDArray[np.float64]:
+    """Returns values ÷ divisors, rounded as by Polars. NaN or infinite for a divisor of 0.
+
+    `rows`: for each value, how many values have the same divisor because they are of one run.
+    Polars multiplies several values by the reciprocal, and divides a single one.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(rows == 1, values / divisors, values * (1 / divisors))

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Computes the metrics of one run from its trace; docs/metrics.md defines each."""
+"""Computes the metrics of one run, or of many runs together; docs/metrics.md defines each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,8 @@ import polars as pl
 from schedlab.metrics.accounts import Accounts
 from schedlab.metrics.cpus import CpuAccounts
 from schedlab.metrics.jobs import jobs_of
-from schedlab.metrics.model import Metrics
-from schedlab.metrics.processes import alive_processes, names_and_groups
+from schedlab.metrics.model import MeasuredRuns, Metrics
+from schedlab.metrics.processes import alive_processes, called_of_runs
 from schedlab.metrics.registry import values_by
 from schedlab.metrics.reported import (
     late_arrivals_note,
@@ -31,8 +30,15 @@ from schedlab.metrics.unknown import (
     wakeups_unknown,
     without_unknown,
 )
-from schedlab.metrics.window import Window, measured_window, window_since
+from schedlab.metrics.window import (
+    Window,
+    Windows,
+    measured_window,
+    measured_windows,
+    window_since,
+)
 from schedlab.trace import Trace, TraceFacts, open_outlined
+from schedlab.trace.joined import JoinedTrace, facts_of_run
 from schedlab.trace.model import Integers
 from schedlab.trace.parts import Part, Parts
 from schedlab.trace.validation import Checks
@@ -50,15 +56,15 @@ class NoResult(ValueError):
     """The measured window differs from the planned one."""
 
 
-def _check_window(metrics: Metrics) -> None:
-    """Raises NoResult if the window's length differs from the length that the workload announced."""
-    names = metrics.values["name"].to_list()
-    if WINDOW not in names:
+def _check_windows(values: pl.DataFrame, elapsed_ns: Integers) -> None:
+    """Raises NoResult if a window's length differs from the length that the workload announced."""
+    if WINDOW not in values["name"]:
         return
-    planned = int(metrics.values["value"][names.index(WINDOW)])
-    lasted = int(metrics.summary["elapsed_ns"][0])
-    if abs(lasted - planned) > _WINDOW_ERROR_MAX * planned:
-        raise NoResult(f"the window lasted {lasted / 1e6:g} of {planned / 1e6:g} ms")
+    announced = values.filter(pl.col("name") == WINDOW).unique("run", keep="first")
+    for run, planned in announced.select("run", "value").iter_rows():
+        lasted = int(elapsed_ns[run])
+        if abs(lasted - planned) > _WINDOW_ERROR_MAX * planned:
+            raise NoResult(f"the window lasted {lasted / 1e6:g} of {planned / 1e6:g} ms")
 
 
 def compute(trace: Trace, weights: Weights | None = None, since_ns: int = 0) -> Metrics:
@@ -71,10 +77,11 @@ def compute(trace: Trace, weights: Weights | None = None, since_ns: int = 0) -> 
     """
     window = window_since(measured_window(trace), trace, since_ns)
     parts = Parts(trace)
-    books = _RunAccounts(trace, window)
+    runs = facts_of_run(trace)
+    books = _RunAccounts(trace, Windows([window], runs))
     for part in parts:
         books.take(part)
-    return books.close(parts, weights)
+    return _metrics_of_run(trace, window, books, books.close(parts, weights))
 
 
 def measure(path: str | Path) -> Metrics:
@@ -85,43 +92,73 @@ def measure(path: str | Path) -> Metrics:
     """
     records, facts = open_outlined(path)
     parts = Parts(records)
-    checks, books = Checks(records, facts), _RunAccounts(facts, measured_window(facts))
+    window = measured_window(facts)
+    windows = Windows([window], facts_of_run(facts))
+    checks, books = Checks(records, facts), _RunAccounts(facts, windows)
     for part in parts:
         checks.take(part)
         if checks.good:
             books.take(part)
     checks.end()
-    metrics = books.close(parts)
-    _check_window(metrics)
-    return metrics
+    measured = books.close(parts)
+    _check_windows(measured.values, windows.elapsed_ns)
+    return _metrics_of_run(facts, window, books, measured)
+
+
+def measure_joined(trace: JoinedTrace) -> MeasuredRuns:
+    """Validates joined traces and computes the metrics of their runs.
+
+    Raises the same errors as `measure`, if any of the traces is invalid.
+    """
+    facts = trace.outline
+    windows = measured_windows(facts, trace.runs)
+    parts = Parts(trace)
+    checks, books = Checks(trace, facts, only_together=True), _RunAccounts(facts, windows)
+    for part in parts:
+        checks.take(part)
+        if checks.good:
+            books.take(part)
+    checks.end()
+    measured = books.close(parts)
+    _check_windows(measured.values, windows.elapsed_ns)
+    return measured
 
 
 class _RunAccounts:
     """All sums that metrics are computed from, while a trace is read part by part."""
 
-    def __init__(self, trace: TraceFacts, window: Window) -> None:
+    def __init__(self, trace: TraceFacts, windows: Windows) -> None:
         self._trace = trace
-        self._window = window
-        self._lives = Accounts(trace, self._window)
-        self._cpus = CpuAccounts(trace, self._window)
+        self._windows = windows
+        self._lives = Accounts(trace, windows.runs, windows)
+        self._cpus = CpuAccounts(trace, windows.runs, windows)
+        self.unknown_ns = np.empty(0, np.int64)
+        """Time of each of the workload's processes whose activity is unknown."""
+
+    @property
+    def unknown_cpu_ns(self) -> int:
+        """Time with unknown activity, summed over all CPUs."""
+        return self._cpus.unknown_ns
 
     def take(self, part: Part) -> None:
         self._lives.take(part)
         self._cpus.take(part)
 
-    def close(self, parts: Parts, weights: Weights | None = None) -> Metrics:
+    def close(self, parts: Parts, weights: Weights | None = None) -> MeasuredRuns:
         """Returns the tables after all parts were added."""
-        trace, window = self._trace, self._window
+        trace, windows = self._trace, self._windows
+        runs = windows.runs
         self._lives.end(parts.by_process.rest(), self._cpus.end(parts.by_cpu.rest()))
         who, sums, latencies = self._lives.results()
-        called = names_and_groups(trace, who, window)
-        alive = alive_processes(trace, who, window, called)
+        called = called_of_runs(trace, runs, who, windows)
+        alive = alive_processes(trace, runs, who, windows, called)
         sums = {name: values[alive.life] for name, values in sums.items()}
         workload_life = alive.life[alive.workload]
         workload_sums = {name: values[alive.workload] for name, values in sums.items()}
+        self.unknown_ns = workload_sums["unknown_ns"]
         ended = alive.ended[alive.workload]
-        shares = shares_of(trace, who, window, weights, workload_life, workload_sums, ended)
-        jobs = jobs_of(trace, who, window)
+        shares = shares_of(trace, who, windows, weights, workload_life, workload_sums, ended)
+        jobs = jobs_of(trace, who, windows)
         processes = alive.table.hstack(
             [
                 *(pl.Series(name, values) for name, values in sums.items()),
@@ -136,45 +173,65 @@ class _RunAccounts:
             [column for column in processes if column.name not in ("life", "unknown_ns")]
         )
         workload = processes[alive.workload]
-        group_of_life = _group_numbers(workload["group"].to_list(), workload_life, len(who))
-        waits, jobs = (_with_groups(table, group_of_life) for table in (latencies, jobs))
+        group_of_life = _group_numbers(workload, workload_life, len(who))
+        run_of_life = runs.of_pids(who.pid)
+        waits, jobs = (
+            _with_groups(table, group_of_life, run_of_life) for table in (latencies, jobs)
+        )
         cpus = self._cpus.table()
-        values = printed_values_of(trace, who, called["group"].to_list())
-        late = late_arrivals_note(values, window, trace.header.tick_ns)
-        unknown = unknown_activity_note(
-            trace, window, workload_sums["unknown_ns"], self._cpus.unknown_ns
-        )
-        running = {role: alive.sum_of(sums["running_ns"], role) for role in ("root", "other")}
-        result = Metrics(
-            summary=summary_of(trace, window, workload, running, cpus, waits, jobs, shares),
+        running = {
+            role: alive.sum_of(sums["running_ns"], role, len(runs)) for role in ("root", "other")
+        }
+        return MeasuredRuns(
+            summary=summary_of(trace, windows, workload, running, cpus, waits, jobs, shares),
             processes=processes,
-            groups=groups_of(window, workload, waits, jobs),
+            groups=groups_of(windows, workload, waits, jobs),
             cpus=cpus,
-            values=values,
-            said=remarks(trace, window).vstack(late).vstack(unknown),
-            attributes=attributes_set(trace, window),
+            values=printed_values_of(trace, runs, who, called["group"].to_list()),
         )
-        if wakeups_unknown(trace):
-            return drop_unknown(result, NEED_WAKEUPS)
-        much = self._cpus.unknown_ns > UNKNOWN_PART * trace.header.cpus * window.elapsed_ns
-        return drop_unknown(result, SHARES) if much else result
 
 
-def _group_numbers(groups: Sequence[str], lives: Integers, count: int) -> Integers:
-    """Returns the number of each life's group, in the order of their names; −1 for other lives.
+def _metrics_of_run(
+    trace: TraceFacts, window: Window, books: _RunAccounts, measured: MeasuredRuns
+) -> Metrics:
+    """Returns the metrics of a trace that was measured alone."""
+    values = measured.values.drop("run")
+    late = late_arrivals_note(values, window, trace.header.tick_ns)
+    unknown = unknown_activity_note(trace, window, books.unknown_ns, books.unknown_cpu_ns)
+    result = Metrics(
+        summary=measured.summary,
+        processes=measured.processes.drop("run"),
+        groups=measured.groups.drop("run"),
+        cpus=measured.cpus.drop("run"),
+        values=values,
+        said=remarks(trace, window).vstack(late).vstack(unknown),
+        attributes=attributes_set(trace, window),
+    )
+    if wakeups_unknown(trace):
+        return drop_unknown(result, NEED_WAKEUPS)
+    much = books.unknown_cpu_ns > UNKNOWN_PART * trace.header.cpus * window.elapsed_ns
+    return drop_unknown(result, SHARES) if much else result
 
-    `groups`: the groups of `lives`.
+
+def _group_numbers(workload: pl.DataFrame, lives: Integers, count: int) -> Integers:
+    """Returns the number of each life's group, in the order of runs and names; −1 for other lives.
+
+    `lives`: the lives of the rows of `workload`.
     """
-    number = {name: place for place, name in enumerate(sorted(set(groups)))}
+    keys = list(zip(workload["run"].to_list(), workload["group"].to_list(), strict=True))
+    number = {key: place for place, key in enumerate(sorted(set(keys)))}
     numbers = np.full(count, -1)
-    numbers[lives] = [number[name] for name in groups]
+    numbers[lives] = [number[key] for key in keys]
     return numbers
 
 
-def _with_groups(items: pl.DataFrame, group_of_life: Integers) -> pl.DataFrame:
-    """Returns the items of the workload's lives, with the numbers of their groups."""
-    group = group_of_life[items["life"].to_numpy()]
+def _with_groups(
+    items: pl.DataFrame, group_of_life: Integers, run_of_life: Integers
+) -> pl.DataFrame:
+    """Returns the items of the workload's lives, with the numbers of their groups and runs."""
+    life = items["life"].to_numpy()
+    group, run = group_of_life[life], run_of_life[life]
     rows = np.flatnonzero(group >= 0)
     if len(rows) < len(group):
-        items, group = items[rows], group[rows]
-    return items.hstack([pl.Series("group", group)])
+        items, group, run = items[rows], group[rows], run[rows]
+    return items.hstack([pl.Series("group", group), pl.Series("run", run)])

@@ -10,10 +10,12 @@ import numpy.typing as npt
 import polars as pl
 
 from schedlab.metrics.accounts import add
-from schedlab.metrics.window import Window
+from schedlab.metrics.columns import nullable, quotients
+from schedlab.metrics.window import Windows
 from schedlab.trace import Kind, TraceFacts
 from schedlab.trace.cpu_records import CpuRecords, Mask
 from schedlab.trace.format import is_kind
+from schedlab.trace.joined import RunFacts
 from schedlab.trace.model import Columns, Integers
 from schedlab.trace.parts import Part
 
@@ -63,9 +65,10 @@ class Spans(NamedTuple):
 class CpuAccounts:
     """Sums for all CPUs, added up part by part of a trace."""
 
-    def __init__(self, trace: TraceFacts, window: Window) -> None:
+    def __init__(self, trace: TraceFacts, runs: RunFacts, windows: Windows) -> None:
         self._trace = trace
-        self._window = window
+        self._runs = runs
+        self._windows = windows
         self._sums = {name: np.zeros(trace.header.cpus, np.int64) for name in _SUM_COLUMNS}
         self.unknown_ns = 0
         """Time with unknown activity, summed over all CPUs."""
@@ -86,30 +89,38 @@ class CpuAccounts:
         for at, add_up in ((rest.entries, self._add_runs), (rest.visits, self._add_idling)):
             spans = Spans.of(rest, at)
             spent = np.zeros_like(spans.time)
-            spent[spans.ends] = self._window.duration(spans.time[spans.ends], last[spans.cpu])
+            spent[spans.ends] = self._windows.of_cpus(
+                spans.cpu, spans.time[spans.ends], last[spans.cpu]
+            )
             add_up(rest, spans, spent)
         return last
 
     def table(self) -> pl.DataFrame:
-        """Returns one row per CPU."""
+        """Returns one row per CPU, with its run."""
         sums = {
             name: pl.Series(self._sums[name], dtype=type_) for name, type_ in _SUM_COLUMNS.items()
         }
         cpu = np.arange(self._trace.header.cpus, dtype=np.uint16)
-        return self._with_overhead(pl.DataFrame({"cpu": cpu, **sums}))
+        run = self._runs.of_cpus(cpu)
+        overhead = dict(zip(_OVERHEAD_COLUMNS, self._overhead(run), strict=True))
+        return pl.DataFrame({"run": run, "cpu": cpu % self._runs.cpus, **sums, **overhead})
 
     def _add(self, cpu_records: CpuRecords) -> None:
         """Adds the spans that end in the part."""
+        cpu = cpu_records.columns.cpu
         runs = Spans.of(cpu_records, cpu_records.entries)
-        self._add_runs(cpu_records, runs, self._spent(runs))
+        self._add_runs(cpu_records, runs, self._spent(runs, cpu))
         visits = Spans.of(cpu_records, cpu_records.visits)
-        self._add_idling(cpu_records, visits, self._spent(visits))
+        self._add_idling(cpu_records, visits, self._spent(visits, cpu))
         self._add_visits(cpu_records, visits)
 
-    def _spent(self, spans: Spans) -> Integers:
-        """Returns how much of each interval is in the window (ns); 0 for intervals that are still open."""
+    def _spent(self, spans: Spans, cpu: npt.NDArray[np.uint16]) -> Integers:
+        """Returns how much of each interval is in the window (ns); 0 for intervals that are still open.
+
+        `cpu`: the CPU of each record.
+        """
         spent = np.zeros_like(spans.time)
-        spent[:-1] = self._window.duration(spans.time[:-1], spans.time[1:])
+        spent[:-1] = self._windows.of_cpus(cpu[spans.at[:-1]], spans.time[:-1], spans.time[1:])
         spent *= spans.closed
         return spent
 
@@ -128,7 +139,7 @@ class CpuAccounts:
 
     def _add_visits(self, cpu_records: CpuRecords, spans: Spans) -> None:
         """Adds the passes through the scheduler that lie completely in the window."""
-        in_window = self._window.holds(spans.row)
+        in_window = self._windows.holds(spans.row)
         passes = (
             spans.closed
             & in_window
@@ -144,7 +155,7 @@ class CpuAccounts:
 
     def _add_switches(self, columns: Columns, begin: int) -> None:
         rows = np.flatnonzero(is_kind(columns.kind, Kind.SWITCH))
-        rows = rows[self._window.part(rows + begin)]
+        rows = rows[self._windows.part(rows + begin)]
         cpu, to, left = columns.cpu[rows], columns.process[rows], columns.first[rows]
         for name, which in (
             ("context_switches", (to != 0) & (left != 0)),
@@ -154,21 +165,25 @@ class CpuAccounts:
             sums = self._sums[name]
             sums += np.bincount(cpu[which], minlength=len(sums))
 
-    def _with_overhead(self, cpus: pl.DataFrame) -> pl.DataFrame:
-        elapsed = self._window.elapsed_ns
-        if elapsed <= 0 or not self._trace.has(Kind.SCHEDULER_EXIT):
-            nothing = pl.lit(None, pl.Float64)
-            return cpus.with_columns(overhead_share=nothing, overhead_with_idle_share=nothing)
-        scheduler = pl.col("scheduler_cycles") / elapsed_cycles(self._trace, self._window)
-        return cpus.with_columns(
-            overhead_share=scheduler,
-            overhead_with_idle_share=scheduler + pl.col("idle_loop_ns") / elapsed,
-        )
+    def _overhead(self, run: Integers) -> tuple[pl.Series, pl.Series]:
+        """Returns _OVERHEAD_COLUMNS of CPUs of these runs."""
+        elapsed_ns = self._windows.elapsed_ns[run]
+        cycles = elapsed_cycles(self._runs, elapsed_ns)
+        unknown = elapsed_ns <= 0
+        if not self._trace.has(Kind.SCHEDULER_EXIT):
+            unknown = np.ones(len(run), bool)
+        rows = np.full(len(run), self._runs.cpus)
+        scheduler = quotients(self._sums["scheduler_cycles"], cycles, rows)
+        with_idle = scheduler + quotients(self._sums["idle_loop_ns"], elapsed_ns, rows)
+        return nullable(scheduler, unknown, pl.Float64), nullable(with_idle, unknown, pl.Float64)
 
 
-def elapsed_cycles(trace: TraceFacts, window: Window) -> float:
-    """Returns the cycles of one CPU in the window.
+_OVERHEAD_COLUMNS = ("overhead_share", "overhead_with_idle_share")
+
+
+def elapsed_cycles(runs: RunFacts, elapsed_ns: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
+    """Returns the cycles of one CPU in windows of these lengths.
 
     They are computed from the time, because the cycle counter may stop while a CPU is idle.
     """
-    return window.elapsed_ns * (trace.header.cycles_per_second / SECOND_NS)
+    return elapsed_ns.astype(np.float64) * (runs.cycles_per_second / SECOND_NS)

@@ -9,8 +9,9 @@ import polars as pl
 from schedlab.metrics.columns import nullable
 from schedlab.metrics.lives import LifeTable, attribute_at, lives
 from schedlab.metrics.processes import process_table
-from schedlab.metrics.window import Window, measured_window
+from schedlab.metrics.window import Windows, measured_window
 from schedlab.trace import AttributeKind, Kind, MarkKind, Trace, TraceFacts
+from schedlab.trace.joined import facts_of_run
 from schedlab.trace.model import Integers
 
 SCHEMA = {
@@ -35,12 +36,15 @@ def jobs(trace: Trace) -> pl.DataFrame:
     life_table, window = lives(trace), measured_window(trace)
     workload = process_table(trace, life_table, window).filter(pl.col("role") == "workload")
     return workload.select("life", "pid", "group").join(
-        jobs_of(trace, life_table, window), on="life", how="inner", maintain_order="left_right"
+        jobs_of(trace, life_table, Windows([window], facts_of_run(trace))),
+        on="life",
+        how="inner",
+        maintain_order="left_right",
     )
 
 
-def jobs_of(trace: TraceFacts, life_table: LifeTable, window: Window) -> pl.DataFrame:
-    """Returns the jobs of all processes that count in the window, with the columns of SCHEMA."""
+def jobs_of(trace: TraceFacts, life_table: LifeTable, windows: Windows) -> pl.DataFrame:
+    """Returns the jobs of all processes that count in the windows, with the columns of SCHEMA."""
     marks = trace.rows(Kind.MARK)
     marks = marks[trace.at("first", marks) == MarkKind.JOB]
     if len(marks) == 0:
@@ -53,13 +57,15 @@ def jobs_of(trace: TraceFacts, life_table: LifeTable, window: Window) -> pl.Data
     done_row, withdrawn = _job_ends(life_table, life, row, release)
     valid = (release != WITHDRAWN) & ~withdrawn
     life, release, done_row = life[valid], release[valid], done_row[valid]
-    undone = (done_row < 0) | (done_row > window.end_row)
-    until_row = np.where(undone, window.end_row, done_row)
+    run = windows.runs.of_pids(life_table.pid[life])
+    end_row, end_ns = windows.end_row[run], windows.end_ns[run]
+    undone = (done_row < 0) | (done_row > end_row)
+    until_row = np.where(undone, end_row, done_row)
     within = _relative_deadline(trace, life_table, life, until_row)
-    done = np.where(undone, window.end_ns, trace.at("time_ns", until_row)).astype(np.int64)
+    done = np.where(undone, end_ns, trace.at("time_ns", until_row)).astype(np.int64)
     deadline = release + within
-    is_counted = (within > 0) & (release >= window.begin_ns) & (release <= window.end_ns)
-    is_counted &= ~undone | (deadline < window.end_ns)
+    is_counted = (within > 0) & (release >= windows.begin_ns[run]) & (release <= end_ns)
+    is_counted &= ~undone | (deadline < end_ns)
     return pl.DataFrame(
         {
             "life": life,

@@ -22,6 +22,7 @@ from schedlab.trace import (
     mark_text,
     sort_steps,
 )
+from schedlab.trace.cpu_records import is_change
 from schedlab.trace.model import Integers
 from schedlab.trace.steps import Steps
 from schedlab.trace.timeline import life_at
@@ -69,7 +70,11 @@ def lives(trace: Trace) -> Lives:
     first = steps.first
     first_run_row = _first_row(steps, Step.IN, len(first))
     fork_row, parent = forks(
-        trace, steps.pid[first], steps.row[first], steps.step[first] == Step.BORN
+        trace,
+        steps.pid[first],
+        steps.row[first],
+        steps.step[first] == Step.BORN,
+        np.zeros(len(first), np.int64),
     )
     return Lives(
         pid=steps.pid[first],
@@ -84,29 +89,40 @@ def lives(trace: Trace) -> Lives:
 
 
 def forks(
-    trace: TraceFacts, pid: Integers, begin_row: Integers, forked: Mask
+    trace: TraceFacts,
+    pid: Integers,
+    begin_row: Integers,
+    forked: Mask,
+    run: Integers,
 ) -> tuple[Integers, Integers]:
     """Returns the row of each life's fork, and the index of its parent.
 
-    `forked`: whether each life begins with a fork.
+    `forked`: whether each life begins with a fork. `run`: the run of each life.
     """
     fork_row = np.where(forked, begin_row, _NONE)
     if len(pid) == 0:
         return fork_row, np.empty(0, np.int64)
     parent_pid = trace.at("process", np.maximum(fork_row, 0)).astype(np.int64)
     parent = life_at(pid, begin_row, parent_pid, fork_row)
-    return fork_row, _parents(parent, forked, forked & (parent_pid == 0), fork_row)
+    return fork_row, _parents(parent, forked, forked & (parent_pid == 0), fork_row, run)
 
 
-def _parents(parent: Integers, forked: Mask, outside: Mask, fork_row: Integers) -> Integers:
-    """Returns the parents; those in `outside` get the first process as their parent.
+def _parents(
+    parent: Integers, forked: Mask, outside: Mask, fork_row: Integers, run: Integers
+) -> Integers:
+    """Returns the parents; those in `outside` get the first process of their run as their parent.
 
     If the trace begins after the first fork, the first process is unknown, and they get none.
     """
     parent = np.where(forked & ~outside, parent, _NONE)
-    if outside.any() and forked.all():
-        first = int(fork_row.argmin())
-        parent[outside] = first
+    begins = np.flatnonzero(is_change(run))
+    known = np.logical_and.reduceat(forked, begins) & np.logical_or.reduceat(outside, begins)
+    if known.any():
+        lives = np.diff(begins, append=len(run))
+        first_row = np.minimum.reduceat(fork_row, begins)
+        first = np.flatnonzero((fork_row == np.repeat(first_row, lives)) & np.repeat(known, lives))
+        of_outside = outside & np.repeat(known, lives)
+        parent[of_outside] = np.repeat(first, lives[known])[outside[np.repeat(known, lives)]]
         parent[first] = _NONE
     return parent
 
@@ -118,14 +134,15 @@ def _first_row(steps: Steps, step: Step, count: int) -> Integers:
     return rows
 
 
-def descendants(life_table: LifeTable, root: int) -> Mask:
-    """Returns which processes are descendants of the life `root`."""
+def descendants(life_table: LifeTable, *root: int) -> Mask:
+    """Returns which processes are descendants of one of the lives `root`; −1 is no life."""
     mark = np.full(len(life_table), _NONE)
-    if root < 0:
+    roots = [life for life in root if life >= 0]
+    if not roots:
         return np.zeros(len(life_table), bool)
-    mark[root] = 1
+    mark[roots] = 1
     result: Mask = _resolve(mark, life_table.parent) == 1
-    result[root] = False
+    result[roots] = False
     return result
 
 
@@ -150,11 +167,17 @@ def labels(trace: TraceFacts, life_table: LifeTable) -> list[str | None]:
 
 
 def attribute(
-    trace: TraceFacts, life_table: LifeTable, kind: AttributeKind, end_row: int, default: int
+    trace: TraceFacts,
+    life_table: LifeTable,
+    kind: AttributeKind,
+    end_row: int | Integers,
+    default: int,
 ) -> Integers:
     """Returns each life's last value of an attribute up to `end_row`: set, inherited, or `default`."""
     every = np.arange(len(life_table))
-    return attribute_at(trace, life_table, kind, every, np.full(len(life_table), end_row), default)
+    rows = np.empty(len(life_table), np.int64)
+    rows[:] = end_row
+    return attribute_at(trace, life_table, kind, every, rows, default)
 
 
 def attribute_at(

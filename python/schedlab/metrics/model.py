@@ -19,6 +19,20 @@ _ROWS_IN_JSON_MAX = 1000
 
 
 @dataclass(frozen=True, eq=False)
+class MeasuredRuns:
+    """The metrics of runs that were measured together, as tables like those of Metrics.
+
+    The summary has a row per run. The other tables have a column `run` with the run's row in it.
+    """
+
+    summary: pl.DataFrame
+    processes: pl.DataFrame
+    groups: pl.DataFrame
+    cpus: pl.DataFrame
+    values: pl.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
 class Metrics:
     """The metrics of a run. Column names contain the unit; null means no value."""
 
@@ -36,6 +50,16 @@ class Metrics:
     """One row per text of the policy's annotations in the window: words, times, last_ns, last."""
     attributes: tuple[str, ...] = ()
     """Names of the attributes that the workload sets; not stored on disk."""
+
+    def joined(self) -> MeasuredRuns:
+        """Returns the tables in the form of those of many runs."""
+        return MeasuredRuns(
+            self.summary,
+            *(
+                table.select(pl.lit(0, pl.Int64).alias("run"), pl.all())
+                for table in (self.processes, self.groups, self.cpus, self.values)
+            ),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all tables as lists of rows, for JSON."""

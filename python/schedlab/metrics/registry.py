@@ -397,13 +397,24 @@ def values_of(rows: Rows) -> tuple[pl.Expr, ...]:
 @cache
 def _values_without_items(rows: Rows) -> pl.DataFrame:
     """Returns the values of a table of wake-ups or jobs that has no rows."""
-    columns = {name for value in values_of(rows) for name in value.meta.root_names()}
-    return pl.DataFrame(schema=dict.fromkeys(columns, pl.Int64)).select(values_of(rows))
+    return _without_items(values_of(rows))
 
 
-def values_in(items: pl.DataFrame, rows: Rows) -> pl.DataFrame:
-    """Returns one row with the values of a table of wake-ups or jobs."""
-    return items.select(values_of(rows)) if len(items) else _values_without_items(rows)
+def _without_items(values: tuple[pl.Expr, ...]) -> pl.DataFrame:
+    """Returns these values of a table that has no rows."""
+    columns = {name for value in values for name in value.meta.root_names()}
+    types = {"group": pl.String}
+    return pl.DataFrame(schema={name: types.get(name, pl.Int64) for name in columns}).select(values)
+
+
+def values_by_run(items: pl.DataFrame, runs: int, *values: pl.Expr) -> pl.DataFrame:
+    """Returns a row with the values of each run's rows of a table that has a column `run`."""
+    if runs == 1:
+        return items.select(values)
+    grouped = _grouped(items, values, "run")
+    if len(grouped) == runs:
+        return grouped.sort("run").drop("run")
+    return _values_at(grouped, _without_items(values), "run", np.arange(runs))
 
 
 def values_by(items: pl.DataFrame, rows: Rows, key: str, numbers: Integers) -> pl.DataFrame:
@@ -411,9 +422,19 @@ def values_by(items: pl.DataFrame, rows: Rows, key: str, numbers: Integers) -> p
     nothing = _values_without_items(rows)
     if not len(items):
         return nothing[np.zeros(len(numbers), np.int64)]
-    grouped = items.group_by(key).agg(values_of(rows))
+    return _values_at(_grouped(items, values_of(rows), key), nothing, key, numbers)
+
+
+def _grouped(items: pl.DataFrame, values: tuple[pl.Expr, ...], key: str) -> pl.DataFrame:
+    return items.group_by(key).agg(values)
+
+
+def _values_at(
+    grouped: pl.DataFrame, nothing: pl.DataFrame, key: str, numbers: Integers
+) -> pl.DataFrame:
+    """Returns the row of `grouped` with each number in its column `key`, or else `nothing`."""
     known = grouped[key].to_numpy()
-    place = np.full(max(int(known.max()), int(numbers.max(initial=0))) + 1, len(known))
+    place = np.full(max(int(known.max(initial=0)), int(numbers.max(initial=0))) + 1, len(known))
     place[known] = np.arange(len(known))
     values = pl.DataFrame([column for column in grouped.get_columns() if column.name != key])
     return values.vstack(nothing)[place[numbers]]

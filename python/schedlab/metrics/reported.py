@@ -12,6 +12,7 @@ from schedlab.base.display.numbers import duration, milliseconds, percent
 from schedlab.metrics.lives import LifeTable, last_before
 from schedlab.metrics.window import Window
 from schedlab.trace import Kind, MarkKind, TraceFacts, annotation_text, mark_text
+from schedlab.trace.joined import RunFacts
 from schedlab.trace.model import Integers
 
 LATE_VALUE_NAME = "late"
@@ -109,9 +110,9 @@ VALUES_SCHEMA = {
 
 
 def printed_values_of(
-    trace: TraceFacts, life_table: LifeTable, groups: Sequence[str]
+    trace: TraceFacts, runs: RunFacts, life_table: LifeTable, groups: Sequence[str]
 ) -> pl.DataFrame:
-    """Returns every value that a program reported, in order, over the whole trace.
+    """Returns every value that a program reported, in order, over the whole trace, with its run.
 
     A value's name is the last name that its process reported before; null without one. `groups`:
     the group of each life.
@@ -122,15 +123,17 @@ def printed_values_of(
     teller = _reporting_lives(trace, life_table, values)
     index = last_before(_reporting_lives(trace, life_table, names), names, teller, values)
     texts = [mark_text(value) for value in trace.at("second", names).tolist()]
+    run = runs.of_rows(values)
     return pl.DataFrame(
         {
-            "pid": trace.at("process", values),
+            "run": run,
+            "pid": trace.at("process", values) - run * runs.pids,
             "group": [groups[life] if life >= 0 else None for life in teller.tolist()],
             "time_ns": trace.at("time_ns", values),
             "name": [texts[at] if at >= 0 else None for at in index.tolist()],
             "value": trace.at("second", values).astype(np.int64),
         },
-        schema=VALUES_SCHEMA,
+        schema={"run": pl.Int64, **VALUES_SCHEMA},
     )
 
 

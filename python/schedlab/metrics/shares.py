@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,9 +14,10 @@ import polars as pl
 from schedlab.metrics.columns import Mask, nullable
 from schedlab.metrics.fairness import steady_sum
 from schedlab.metrics.lives import LifeTable, attribute
-from schedlab.metrics.window import Window
+from schedlab.metrics.window import Window, Windows
 from schedlab.trace import AttributeKind, GroupField, Kind, TraceFacts
 from schedlab.trace.format import SHARES_BY_CURRENCIES, SHARES_EQUAL
+from schedlab.trace.joined import facts_of_run
 from schedlab.trace.model import Integers
 
 WEIGHT_DEFAULT, PERIOD_DEFAULT = 100, 100_000_000
@@ -205,7 +206,7 @@ NICE_WEIGHTS = np.array(
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """The shares of the workload's processes, in their order. Fractions are None if their sum is 0.
+    """The shares of the workload's processes, in their order. NaN: the sum of the run is 0.
 
     The ideal share is what the policy should give, by the attribute that it shares by. The demanded
     share is what the workload's own attributes ask for.
@@ -213,45 +214,37 @@ class Shares:
 
     weight: Integers
     demand_cpus: Floats
-    received: Floats | None
-    ideal: Floats | None
-    demanded: Floats | None
+    received: Floats
+    ideal: Floats
+    demanded: Floats
 
     def columns(self, rows: Integers, count: int) -> Iterator[pl.Series]:
         """Yields columns for a table of `count` processes, where these rows are the workload's."""
-        error = None
-        if self.received is not None and self.demanded is not None:
-            error = (self.received - self.demanded) * 100
-        absent = np.ones(count, bool)
-        absent[rows] = False
         for name, values in (
             ("weight", self.weight),
             ("demand_cpus", self.demand_cpus),
             ("share", self.received),
             ("ideal_share", self.ideal),
-            ("share_error_points", error),
+            ("share_error_points", (self.received - self.demanded) * 100),
         ):
-            dtype = pl.Int64 if name == "weight" else pl.Float64
-            if values is None:
-                yield pl.Series(name, [None] * count, dtype)
-                continue
+            absent = np.ones(count, bool)
+            absent[rows] = np.isnan(values)
             placed = np.zeros(count, values.dtype)
             placed[rows] = values
-            yield nullable(placed, absent, dtype, name)
+            yield nullable(placed, absent, pl.Int64 if name == "weight" else pl.Float64, name)
 
-    def relative(self) -> Floats:
-        """Returns received ÷ demanded shares, of the processes that demand a share."""
-        if self.received is None or self.demanded is None:
-            return np.empty(0)
-        demands = self.demanded > 0
-        relative: Floats = self.received[demands] / self.demanded[demands]
+    def relative(self, of: slice) -> Floats:
+        """Returns received ÷ demanded shares of the processes in this slice that demand a share."""
+        received, demanded = self.received[of], self.demanded[of]
+        demands = (demanded > 0) & ~np.isnan(received)
+        relative: Floats = received[demands] / demanded[demands]
         return relative
 
 
 def shares_of(
     trace: TraceFacts,
     life_table: LifeTable,
-    window: Window,
+    windows: Windows,
     weights: Weights | None,
     life: Integers,
     sums: Mapping[str, Integers],
@@ -261,17 +254,39 @@ def shares_of(
 
     `life`: their lives. `sums`: their times, by column. `ended`: which of them ended in the window.
     """
-    choice = weights or chosen_weights(trace, window)
-    weight = _weights(trace, life_table, window, life, choice)
-    demand = _demands(sums, ended, window)
-    demanded = ideal = _fractions_of_sum(
-        _ideal_cpus(trace, life_table, window, life, choice, weight, demand)
+    run = windows.runs.of_pids(life_table.pid[life])
+    shares_by = _shares_by(trace, windows)
+    choices = (
+        [weights] * len(windows)
+        if weights
+        else [
+            _chosen_weights(trace, window, attribute)
+            for window, attribute in zip(windows.windows, shares_by, strict=True)
+        ]
     )
-    if not weights and _shares_by(trace, window) == SHARES_EQUAL:
-        ideal = _fractions_of_sum(
-            ideal_shares(np.ones(len(life), np.int64), demand, trace.header.cpus)
+    demand = _demands(sums, ended, windows.elapsed_ns[run])
+    weight = _weights(trace, life_table, windows, life, choices, run)
+    received, ideal, demanded = (np.full(len(life), np.nan) for _ in range(3))
+    running = sums["running_ns"].astype(np.float64)
+    cpus = windows.runs.cpus
+    for number, of in enumerate(windows.runs.slices(run)):
+        received[of] = _fractions_of_sum(running[of])
+        wanted = _ideal_cpus(
+            trace,
+            life_table,
+            windows.windows[number],
+            life[of],
+            choices[number],
+            weight[of],
+            demand[of],
+            cpus,
         )
-    received = _fractions_of_sum(sums["running_ns"].astype(np.float64))
+        demanded[of] = _fractions_of_sum(wanted)
+        if not weights and shares_by[number] == SHARES_EQUAL:
+            wanted = ideal_shares(np.ones(len(wanted), np.int64), demand[of], cpus)
+            ideal[of] = _fractions_of_sum(wanted)
+        else:
+            ideal[of] = demanded[of]
     return Shares(weight, demand, received, ideal, demanded)
 
 
@@ -283,18 +298,19 @@ def _ideal_cpus(
     choice: Weights,
     weight: Integers,
     demand: Floats,
+    cpus: int,
 ) -> Floats:
-    """Returns the CPUs that each process should get by its weight."""
+    """Returns the CPUs that each process of a run should get by its weight."""
     if choice not in IN_GROUPS:
-        return ideal_shares(weight, demand, trace.header.cpus)
-    of = _values(trace, life_table, window, life, AttributeKind.TASKGROUP)
+        return ideal_shares(weight, demand, cpus)
+    of = _values(trace, life_table, window.end_row, AttributeKind.TASKGROUP)[life]
     groups = groups_at(trace, window.end_row)
     unit = TICKET_UNIT if choice == "currencies" else PROCESS_UNIT
-    return ideal_in_groups(groups, of, weight, demand, trace.header.cpus, unit)
+    return ideal_in_groups(groups, of, weight, demand, cpus, unit)
 
 
-def _demands(sums: Mapping[str, Integers], ended: Mask, window: Window) -> Floats:
-    """Returns how much CPU time each process demanded in the window, in CPUs.
+def _demands(sums: Mapping[str, Integers], ended: Mask, elapsed_ns: Integers) -> Floats:
+    """Returns how much CPU time each process demanded in its window of this length, in CPUs.
 
     A process that ended demanded what it ran. A process still alive would have run more if it had
     never waited. Of its waiting time, it would have run the fraction running ÷ (running + blocked).
@@ -307,23 +323,34 @@ def _demands(sums: Mapping[str, Integers], ended: Mask, window: Window) -> Float
     waiting = np.where(ended, 0, waiting)
     known = running + blocked
     part = np.divide(running, known, out=np.ones_like(known), where=running > 0)
-    demand: Floats = (running + waiting * part) / max(window.elapsed_ns, 1)
+    demand: Floats = (running + waiting * part) / np.maximum(elapsed_ns, 1)
     return demand
 
 
 def _weights(
-    trace: TraceFacts, life_table: LifeTable, window: Window, life: Integers, choice: Weights
+    trace: TraceFacts,
+    life_table: LifeTable,
+    windows: Windows,
+    life: Integers,
+    choices: Sequence[Weights],
+    run: Integers,
 ) -> Integers:
-    if choice == "equal":
-        return np.ones(len(life), np.int64)
-    kind = _WEIGHT_ATTRIBUTES[choice]
-    return weight_of(kind, _values(trace, life_table, window, life, kind))
+    """Returns the weights of these lives, which depend on the choices of their runs."""
+    weight = np.ones(len(life), np.int64)
+    end_row = windows.end_row[windows.runs.of_pids(life_table.pid)]
+    for choice in dict.fromkeys(choices):
+        if choice != "equal":
+            kind = _WEIGHT_ATTRIBUTES[choice]
+            chosen = np.array([other == choice for other in choices])[run]
+            values = _values(trace, life_table, end_row, kind)[life[chosen]]
+            weight[chosen] = weight_of(kind, values)
+    return weight
 
 
 def _values(
-    trace: TraceFacts, life_table: LifeTable, window: Window, life: Integers, kind: AttributeKind
+    trace: TraceFacts, life_table: LifeTable, end_row: int | Integers, kind: AttributeKind
 ) -> Integers:
-    return attribute(trace, life_table, kind, window.end_row, ATTRIBUTE_DEFAULTS[kind])[life]
+    return attribute(trace, life_table, kind, end_row, ATTRIBUTE_DEFAULTS[kind])
 
 
 def weight_of(kind: AttributeKind, values: Integers) -> Integers:
@@ -337,26 +364,39 @@ def chosen_weights(trace: TraceFacts, window: Window) -> Weights:
     """Returns what determines weights: the attribute that the policy shares by, or else an attribute
     that the workload set.
     """
-    shares_by = _shares_by(trace, window)
+    (shares_by,) = _shares_by(trace, Windows([window], facts_of_run(trace)))
+    return _chosen_weights(trace, window, shares_by)
+
+
+def _chosen_weights(trace: TraceFacts, window: Window, shares_by: int | None) -> Weights:
+    """Returns what determines weights, if the policy shares by this attribute."""
     if shares_by == SHARES_BY_CURRENCIES:
         return "currencies"
     for choice, kind in KINDS.items():
         if kind == shares_by:
             return choice
     rows = trace.rows(Kind.ATTRIBUTE)
-    used = set(trace.at("first", rows[rows <= window.end_row]).tolist())
+    first, end = np.searchsorted(rows, (window.first_row, window.end_row + 1))
+    used = set(trace.at("first", rows[first:end]).tolist())
     wishes: tuple[Weights, ...] = ("weight", "tickets", "nice")
     return next((attribute for attribute in wishes if KINDS[attribute] in used), "equal")
 
 
-def _shares_by(trace: TraceFacts, window: Window) -> int | None:
-    """Returns the attribute that the policy shares by when the window ends.
+def _shares_by(trace: TraceFacts, windows: Windows) -> list[int | None]:
+    """Returns, for each run, the attribute that the policy shares by when the window ends.
 
     SHARES_EQUAL if it uses none, None if unknown.
     """
-    text_rows = np.concatenate((trace.rows(Kind.POLICY), trace.rows(Kind.TUNABLE)))
-    text_rows = text_rows[text_rows <= window.end_row]
-    return int(trace.at("process", text_rows.max(keepdims=True))[0]) if len(text_rows) else None
+    rows = trace.rows(Kind.POLICY, Kind.TUNABLE)
+    last = np.searchsorted(rows, windows.end_row, side="right") - 1
+    if not len(rows):
+        return [None] * len(windows)
+    known = (last >= 0) & (rows[last] >= windows.runs.first_row)
+    attributes = trace.at("process", rows[last]).tolist()
+    return [
+        attribute if is_known else None
+        for attribute, is_known in zip(attributes, known.tolist(), strict=True)
+    ]
 
 
 def attributes_set(trace: TraceFacts, window: Window) -> tuple[str, ...]:
@@ -373,7 +413,7 @@ def attributes_set(trace: TraceFacts, window: Window) -> tuple[str, ...]:
     return tuple(kind.name.lower() for kind in AttributeKind if kind in kinds)
 
 
-def _fractions_of_sum(values: Floats) -> Floats | None:
-    """Returns each value's fraction of the sum; None if the sum is 0."""
+def _fractions_of_sum(values: Floats) -> Floats | float:
+    """Returns each value's fraction of the sum; NaN if the sum is 0."""
     total = steady_sum(values)
-    return values / total if total > 0 else None
+    return values / total if total > 0 else np.nan

@@ -5,10 +5,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+
+from schedlab.metrics.fairness import quantiles
+from schedlab.trace.model import Integers
 
 WARM_UP_FRACTION = 0.1
 """Fraction of jobs, beginning with the first, that are excluded because they found an empty machine."""
@@ -20,40 +24,58 @@ JOBS_LEAST = 20
 QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 STATISTICS = ("mean", *QUANTILES, "error")
-COLUMNS = (
-    "steady_jobs",
-    *(f"steady_turnaround_{statistic}_ns" for statistic in STATISTICS),
-    *(f"steady_slowdown_{statistic}" for statistic in STATISTICS),
-    *(f"steady_response_{statistic}_ns" for statistic in STATISTICS),
-)
+_TURNAROUND = tuple(f"steady_turnaround_{statistic}_ns" for statistic in STATISTICS)
+_SLOWDOWN = tuple(f"steady_slowdown_{statistic}" for statistic in STATISTICS)
+_RESPONSE = tuple(f"steady_response_{statistic}_ns" for statistic in STATISTICS)
+COLUMNS = ("steady_jobs", *_TURNAROUND, *_SLOWDOWN, *_RESPONSE)
 
 
-def steady(processes: pl.DataFrame) -> dict[str, float | int | None]:
+Values = dict[str, float | int | None]
+
+
+def steady(processes: pl.DataFrame) -> Values:
     """Returns the values of COLUMNS, computed from processes that ended after the warm-up.
 
     `processes` are in the order of their forks. Slowdown is turnaround ÷ running time. A quantile
     is None if too few jobs exceed it. The error is half the width of the mean's 95 % interval, by
     batch means (R. W. Conway, 1963). It is None if a batch has fewer than ten jobs.
     """
+    return steady_by(processes, np.zeros(len(processes), np.int64), 1)[0]
+
+
+def steady_by(processes: pl.DataFrame, number: Integers, count: int) -> list[Values]:
+    """Returns what `steady` returns, for each of `count` parts of the processes.
+
+    `number`: the number of each process's part.
+    """
     running = processes["running_ns"].to_numpy()
-    ended = pl.Series(_known(processes["exit_ns"]) & _known(processes["fork_ns"]) & (running > 0))
+    ended = _known(processes["exit_ns"]) & _known(processes["fork_ns"]) & (running > 0)
     # Of columns, not of the table: a query would take longer than the rest.
-    pid, fork, end, running = (
-        processes[name].filter(ended).to_numpy()
-        for name in ("pid", "fork_ns", "exit_ns", "running_ns")
+    pid, fork, end, running, response = (
+        processes[name].filter(pl.Series(ended))
+        for name in ("pid", "fork_ns", "exit_ns", "running_ns", "response_ns")
     )
-    order = np.lexsort((pid, fork))
-    order = order[math.ceil(WARM_UP_FRACTION * len(order)) :]
-    answers = processes["response_ns"].filter(ended)[order]
-    turnaround = (end - fork)[order].astype(np.float64)
-    slowdown = turnaround / running[order]
-    response = answers.filter(pl.Series(_known(answers))).to_numpy().astype(np.float64)
-    return {
-        "steady_jobs": len(order),
-        **{f"steady_turnaround_{name}_ns": value for name, value in _statistics(turnaround)},
-        **{f"steady_slowdown_{name}": value for name, value in _statistics(slowdown)},
-        **{f"steady_response_{name}_ns": value for name, value in _statistics(response)},
-    }
+    number = number[ended]
+    order = np.lexsort((pid.to_numpy(), fork.to_numpy(), number))
+    bounds = np.searchsorted(number[order], np.arange(count + 1)).tolist()
+    fork_ns, end_ns, running_ns = (values.to_numpy()[order] for values in (fork, end, running))
+    turnaround = (end_ns - fork_ns).astype(np.float64)
+    slowdown = turnaround / running_ns
+    answered = _known(response)[order]
+    answers = response.to_numpy()[order].astype(np.float64)
+    parts = []
+    for first, last in pairwise(bounds):
+        begin = first + math.ceil(WARM_UP_FRACTION * (last - first))
+        response_ns = answers[begin:last][answered[begin:last]]
+        parts.append(
+            {
+                "steady_jobs": last - begin,
+                **_statistics(_TURNAROUND, turnaround[begin:last]),
+                **_statistics(_SLOWDOWN, slowdown[begin:last]),
+                **_statistics(_RESPONSE, response_ns),
+            }
+        )
+    return parts
 
 
 def steady_of(processes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
@@ -82,14 +104,25 @@ def _known(values: pl.Series) -> npt.NDArray[np.bool_]:
     return known
 
 
-def _statistics(values: npt.NDArray[np.float64]) -> list[tuple[str, float | None]]:
-    statistics: list[tuple[str, float | None]] = [
-        ("mean", float(values.mean()) if len(values) else None)
-    ]
-    for name, part in QUANTILES.items():
-        known = len(values) * (1 - part) >= 1 - 1e-9
-        statistics.append((name, float(np.quantile(values, part)) if known else None))
-    return [*statistics, ("error", _error(values))]
+def _statistics(columns: Sequence[str], values: npt.NDArray[np.float64]) -> Values:
+    """Returns the statistics of values, in these columns, which are in the order of STATISTICS."""
+    count = len(values)
+    if not count:
+        return dict.fromkeys(columns)
+    parts = [part if count * (1 - part) >= 1 - 1e-9 else None for part in QUANTILES.values()]
+    known = [part for part in parts if part is not None]
+    found = iter(quantiles(values, known) if known else ())
+    return dict(
+        zip(
+            columns,
+            (
+                float(values.mean()),
+                *(None if part is None else next(found) for part in parts),
+                _error(values),
+            ),
+            strict=True,
+        )
+    )
 
 
 def _error(values: npt.NDArray[np.float64]) -> float | None:

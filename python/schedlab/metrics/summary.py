@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Summarises sets of processes: each group, and the whole workload."""
+"""Summarises sets of processes of each run: each group, and the whole workload."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from schedlab.metrics.accounts import LONGEST_WAIT
+from schedlab.metrics.columns import nullable, quotients
 from schedlab.metrics.cpus import SECOND_NS, elapsed_cycles
 from schedlab.metrics.fairness import jain_index
-from schedlab.metrics.registry import values_by, values_in, values_of
+from schedlab.metrics.registry import values_by, values_by_run, values_of
 from schedlab.metrics.shares import Shares
-from schedlab.metrics.window import Window
+from schedlab.metrics.window import Windows
 from schedlab.trace import Kind, TraceFacts
+from schedlab.trace.joined import RunFacts
+from schedlab.trace.model import Integers
+
+_WITH_IDLE = "overhead_with_idle_share"
 
 
 def _completion() -> pl.Expr:
@@ -40,28 +46,26 @@ def _longest_waiter() -> pl.Expr:
 
 
 def groups_of(
-    window: Window, workload: pl.DataFrame, waits: pl.DataFrame, jobs: pl.DataFrame
+    windows: Windows, workload: pl.DataFrame, waits: pl.DataFrame, jobs: pl.DataFrame
 ) -> pl.DataFrame:
-    """Returns a row of metrics for each group, including its share of the CPUs.
+    """Returns a row of metrics for each run and group, including its share of the CPUs.
 
-    `waits` and `jobs` have the number of their group, in the order of the groups' names.
+    `waits` and `jobs` have the number of their group, in the order of the runs and the groups' names.
     """
     shares = pl.col("share", "ideal_share", "share_error_points")
     # A sum of nulls would be 0, although the share is unknown.
     groups = (
-        workload.group_by("group")
-        .agg(
-            *values_of("processes"),
-            pl.when(shares.count() > 0).then(shares.sum()),
-            _rate("throughput_per_second", window.elapsed_ns / SECOND_NS),
-        )
-        .sort("group")
+        workload.group_by("run", "group")
+        .agg(*values_of("processes"), pl.when(shares.count() > 0).then(shares.sum()))
+        .sort("run", "group")
     )
-    *columns, throughput = groups.get_columns()
     numbers = np.arange(len(groups))
+    run = groups["run"].to_numpy()
+    seconds = (windows.elapsed_ns / SECOND_NS)[run]
+    throughput = _rate("throughput_per_second", groups, seconds, np.bincount(run)[run])
     return pl.DataFrame(
         [
-            *columns,
+            *groups.get_columns(),
             *values_by(waits, "wakeups", "group", numbers).get_columns(),
             *values_by(jobs, "jobs", "group", numbers).get_columns(),
             throughput,
@@ -86,72 +90,94 @@ _RUN_COLUMNS = {
 """Columns that describe the run, with explicit types, so that the tables of all runs fit together."""
 
 
-def _run_values(trace: TraceFacts, window: Window) -> dict[str, Any]:
+def _run_values(trace: TraceFacts, windows: Windows) -> dict[str, Any]:
+    runs = windows.runs
     return {
-        "policy": _policy(trace, window),
-        "cpus": trace.header.cpus,
-        "seed": trace.header.seed,
-        "tick_ns": trace.header.tick_ns,
-        "clock_step_ns": trace.clock_step_ns,
-        "truncated": trace.truncated,
-        "lost_records": trace.lost,
-        "root_pid": window.root_pid,
-        "begin_ns": window.begin_ns,
-        "end_ns": window.end_ns,
-        "elapsed_ns": window.elapsed_ns,
-        "elapsed_cycles": elapsed_cycles(trace, window),
+        "policy": _policies(trace, windows),
+        "cpus": [header.cpus for header in runs.headers],
+        "seed": [header.seed for header in runs.headers],
+        "tick_ns": [header.tick_ns for header in runs.headers],
+        "clock_step_ns": list(runs.clock_step_ns),
+        "truncated": [runs.truncated] * len(runs),
+        "lost_records": [runs.lost] * len(runs),
+        "root_pid": [
+            None if window.root_pid is None else window.root_pid - run * runs.pids
+            for run, window in enumerate(windows.windows)
+        ],
+        "begin_ns": windows.begin_ns,
+        "end_ns": windows.end_ns,
+        "elapsed_ns": windows.elapsed_ns,
+        "elapsed_cycles": elapsed_cycles(runs, windows.elapsed_ns),
     }
 
 
-def _policy(trace: TraceFacts, window: Window) -> str:
-    """Returns the active policy when the window ends, as `name` or `name:preset`."""
-    named = trace.rows(Kind.POLICY)
-    named = named[named <= window.end_row]
-    text_rows = np.flatnonzero(np.isin(trace.texts["row"].to_numpy(), named))
-    return str(trace.texts["text"][int(text_rows[-1])]) if len(text_rows) else ""
+def _policies(trace: TraceFacts, windows: Windows) -> list[str]:
+    """Returns each run's active policy when its window ends, as `name` or `name:preset`."""
+    rows = trace.texts["row"].to_numpy()
+    naming = np.flatnonzero(np.isin(rows, trace.rows(Kind.POLICY)))
+    last = np.searchsorted(rows[naming], windows.end_row, side="right") - 1
+    return [
+        str(trace.texts["text"][int(naming[index])])
+        if index >= 0 and rows[naming[index]] >= first_row
+        else ""
+        for index, first_row in zip(last.tolist(), windows.runs.first_row.tolist(), strict=True)
+    ]
 
 
 def summary_of(
     trace: TraceFacts,
-    window: Window,
+    windows: Windows,
     workload: pl.DataFrame,
-    running_ns: Mapping[str, int],
+    running_ns: Mapping[str, Integers],
     cpus: pl.DataFrame,
     waits: pl.DataFrame,
     jobs: pl.DataFrame,
     shares: Shares,
 ) -> pl.DataFrame:
-    """Returns the summary; `running_ns`: the running time of the other roles."""
-    cycles = elapsed_cycles(trace, window)
-    all_cycles = pl.Series("all_cycles", [trace.header.cpus * cycles] * len(cpus), pl.Float64)
-    *of_processes, per_second, per_million_cycles = workload.select(
-        *values_of("processes"),
-        _completion(),
-        _longest_waiter(),
-        _rate("throughput_per_second", window.elapsed_ns / SECOND_NS),
-        _rate("throughput_per_million_cycles", cycles / 1_000_000),
-    ).get_columns()
+    """Returns the summary, with a row per run; `running_ns`: the running time of the other roles."""
+    runs = windows.runs
+    cycles = elapsed_cycles(runs, windows.elapsed_ns)
+    all_cycles = pl.Series("all_cycles", (runs.cpus * cycles)[cpus["run"].to_numpy()], pl.Float64)
+    one = np.ones(len(runs), np.int64)
+    of_processes = values_by_run(
+        workload, len(runs), *values_of("processes"), _completion(), _longest_waiter()
+    )
     turnaround = workload["turnaround_ns"].to_numpy()
+    known = ~np.isnan(turnaround)
+    of_runs = runs.slices(workload["run"].to_numpy())
     fairness = {
-        "fairness_turnaround": jain_index(turnaround[~np.isnan(turnaround)]),
-        "fairness_share": jain_index(shares.relative()),
+        "fairness_turnaround": [jain_index(turnaround[of][known[of]]) for of in of_runs],
+        "fairness_share": [jain_index(shares.relative(of)) for of in of_runs],
     }
-    run_values = {name: [value] for name, value in _run_values(trace, window).items()}
-    return pl.DataFrame(run_values, schema=_RUN_COLUMNS).hstack(
+    return pl.DataFrame(_run_values(trace, windows), schema=_RUN_COLUMNS).hstack(
         [
-            *of_processes,
-            *values_in(waits, "wakeups").get_columns(),
-            *values_in(jobs, "jobs").get_columns(),
-            *(pl.Series(f"{role}_running_ns", [time]) for role, time in running_ns.items()),
-            *cpus.hstack([all_cycles]).select(values_of("cpus")).get_columns(),
-            *(pl.Series(name, [index], pl.Float64) for name, index in fairness.items()),
-            per_second,
-            per_million_cycles,
+            *of_processes.get_columns(),
+            *values_by_run(waits, len(runs), *values_of("wakeups")).get_columns(),
+            *values_by_run(jobs, len(runs), *values_of("jobs")).get_columns(),
+            *(pl.Series(f"{role}_running_ns", times) for role, times in running_ns.items()),
+            *_values_of_cpus(cpus.hstack([all_cycles]), runs).get_columns(),
+            *(pl.Series(name, indices, pl.Float64) for name, indices in fairness.items()),
+            _rate("throughput_per_second", of_processes, windows.elapsed_ns / SECOND_NS, one),
+            _rate("throughput_per_million_cycles", of_processes, cycles / 1_000_000, one),
         ]
     )
 
 
-def _rate(name: str, per: float) -> pl.Expr:
-    """Returns the number of processes that ended, per unit of time."""
-    rate = pl.col("exit_ns").count() / per if per > 0 else pl.lit(None, pl.Float64)
-    return rate.alias(name)
+def _values_of_cpus(cpus: pl.DataFrame, runs: RunFacts) -> pl.DataFrame:
+    """Returns the values of each run's CPUs."""
+    values = values_by_run(cpus, len(runs), *values_of("cpus"))
+    # Polars rounds the mean of a column differently from the mean of a group.
+    part = cpus[_WITH_IDLE]
+    means = [part[first : first + runs.cpus].mean() for first in range(0, len(part), runs.cpus)]
+    return values.with_columns(pl.Series(_WITH_IDLE, means, pl.Float64))
+
+
+def _rate(
+    name: str, table: pl.DataFrame, per: npt.NDArray[np.float64], rows: Integers
+) -> pl.Series:
+    """Returns the number of processes that ended, per unit of time; null without time.
+
+    `rows`: the number of rows of each row's run.
+    """
+    rates = quotients(table["finished"].to_numpy(), per, rows)
+    return nullable(rates, per <= 0, pl.Float64, name)

@@ -242,17 +242,20 @@ class _Assigner:
 
     def learn(self, task: Task, seconds: float) -> None:
         """Updates the typical duration; recent runs have the largest weight."""
-        kind = _duration_kind(task)
-        usual = self.usual_seconds_by_kind.get(kind, seconds)
-        self.usual_seconds_by_kind[kind] = 0.8 * usual + 0.2 * seconds
+        for kind in _duration_kinds(task):
+            usual = self.usual_seconds_by_kind.get(kind, seconds)
+            self.usual_seconds_by_kind[kind] = 0.8 * usual + 0.2 * seconds
 
     def usual_seconds(self, task: Task) -> float:
-        return self.usual_seconds_by_kind.get(_duration_kind(task), _BATCH_SECONDS)
+        usual = (self.usual_seconds_by_kind.get(kind) for kind in _duration_kinds(task))
+        return next((seconds for seconds in usual if seconds is not None), _BATCH_SECONDS)
 
 
-def _duration_kind(task: Task) -> tuple[Any, ...]:
+def _duration_kinds(task: Task) -> tuple[tuple[Any, ...], ...]:
+    """Returns properties that determine a run's duration, from the most exact to the least."""
     run = task.run
-    return (run.machine.name, run.workload, run.cpus, run.policy.name)
+    rough = (run.machine.name, run.workload)
+    return ((*rough, run.cpus, run.policy.name), rough)
 
 
 # --- workers of this host
@@ -316,6 +319,7 @@ class _Threads(_LocalWorkers):
     def leave(self) -> None:
         if self.laboratory:
             self.pool.shutdown(cancel_futures=True)
+            self.laboratory.tear_down()
 
 
 class _Processes(_LocalWorkers):

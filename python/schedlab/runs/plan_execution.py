@@ -102,8 +102,7 @@ def execute_plan(
         Task(run.name, run, {**manifest_inputs(run, base), "host": host}, plan.place(run))
         for run in plan.runs
     ]
-    digest = _keep_metrics if with_metrics else _drop_metrics
-    laboratory = Laboratory(base.parts, digest)
+    laboratory = Laboratory(base.parts, keep_metrics=with_metrics)
     collector = _Collector(board)
     with local_workers(slots, processes=False) as workers:
         number = execute(tasks, workers, laboratory, collector)
@@ -113,14 +112,6 @@ def execute_plan(
     if number:
         raise Interrupted(number, finished)
     return finished
-
-
-def _keep_metrics(metrics: Metrics) -> Metrics:
-    return metrics
-
-
-def _drop_metrics(metrics: Metrics) -> None:
-    return None
 
 
 class _Collector:

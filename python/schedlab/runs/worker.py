@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from itertools import count, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +23,26 @@ from schedlab.errors import SchedlabError
 from schedlab.machines.folder import CONSOLE_FILE, TRACE_FILE
 from schedlab.machines.outcome import MEASURABLE_STATUSES, Outcome, hung_outcome, read_console
 from schedlab.machines.published import ignored_attributes
-from schedlab.machines.spec import Machine, RunSpec
+from schedlab.machines.spec import Batching, Machine, RunSpec
 from schedlab.runs import results
+from schedlab.runs.batch import SimulatorProcess
+from schedlab.trace.joined import (
+    JOINED_RECORDS_MAX,
+    ShortTrace,
+    group_traces,
+    join_traces,
+    read_short,
+)
 
 if TYPE_CHECKING:
     from schedlab.metrics import Metrics
+    from schedlab.metrics.model import MeasuredRuns
 
 WORKER_DIED = "worker-died"
 """Status of a run whose worker died at each attempt."""
 _KILLED = -9
+_WAITING_RECORDS_MAX = 4 * JOINED_RECORDS_MAX
+"""Number of records (16 MiB) that wait to be measured together."""
 
 
 class Unfit(SchedlabError):
@@ -65,6 +78,18 @@ class Result:
     """The manifest in the run's folder; empty if the run has no folder."""
 
 
+@dataclass(frozen=True)
+class _Simulated:
+    """A run that was simulated, and not measured yet."""
+
+    number: int
+    """Its place among the runs of its batch."""
+    task: Task
+    outcome: Outcome
+    trace: ShortTrace
+    seconds: float
+
+
 def _accept_any_worker(address: str) -> None:
     """Accepts every worker: the default of Laboratory.check."""
 
@@ -78,8 +103,12 @@ class Laboratory:
 
     programs: Mapping[str, Path | bytes]
     """Parts of machines by name (schedlab.runs.parts): paths on this host, or the contents."""
-    digest: Callable[[Metrics], Any]
-    """Extracts from a run's metrics what is sent back to the caller."""
+    digest: Callable[[MeasuredRuns], Sequence[Any]] | None = None
+    """Extracts from the metrics of runs what is sent back to the caller: one value per run.
+
+    None: the metrics themselves are sent back, if `keep_metrics` is true.
+    """
+    keep_metrics: bool = False
     check: Callable[[str], None] = _accept_any_worker
     """Raises Unfit if the worker at this address would measure differently."""
     stopping: bool = False
@@ -90,6 +119,8 @@ class Laboratory:
         """Prepares the worker at the address `place`; `scratch` is a private folder. Raises Unfit."""
         self.check(place)
         self.folder = Path(tempfile.mkdtemp(prefix="worker-", dir=scratch))
+        self._simulators: dict[object, SimulatorProcess] = {}
+        """Processes by thread and machine."""
         self.parts = {
             name: self._written(name, part) if isinstance(part, bytes) else part
             for name, part in self.programs.items()
@@ -104,20 +135,105 @@ class Laboratory:
     def tear_down(self) -> None:
         """Stops runs in progress, and removes all files except results."""
         self.stopping = True
+        for simulator in self._simulators.values():
+            simulator.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def perform_all(self, tasks: Sequence[Task]) -> list[Result]:
-        """Executes runs in order, and returns their results; if stopped, only those of finished runs."""
+        """Executes runs in order, and returns their results; if stopped, only those of finished runs.
+
+        Runs that are not stored are simulated in one process, and measured together.
+        """
         self.busy = True
-        run_results: list[Result] = []
+        run_results: dict[int, Result] = {}
+        simulated: list[_Simulated] = []
+        records = 0
         try:
-            for task in tasks:
-                run_results.append(self.perform(task))
+            for number, task in enumerate(tasks):
+                run = None if task.place else self._simulate(number, task)
+                if isinstance(run, _Simulated):
+                    simulated.append(run)
+                    records += len(run.trace.records)
+                else:
+                    run_results[number] = run or self.perform(task)
+                if records > _WAITING_RECORDS_MAX:
+                    run_results |= self._measure_together(simulated)
+                    simulated, records = [], 0
         except Stopped:
             pass
         finally:
+            with suppress(Stopped):
+                run_results |= self._measure_together(simulated)
             self.busy = False
+        return [run_results[number] for number in takewhile(run_results.__contains__, count())]
+
+    def _simulate(self, number: int, task: Task) -> _Simulated | Result | None:
+        """Simulates a run in this thread's simulator; None if the run must be performed alone.
+
+        A run with a long trace is also measured. Raises Stopped.
+        """
+        if self.stopping:
+            raise Stopped
+        machine, run = task.run.machine, task.run
+        words = machine.batch_words(run) if isinstance(machine, Batching) else None
+        workload = run.played()
+        if not isinstance(machine, Batching) or not words or workload is None or not self.digest:
+            return None
+        began = time.monotonic()
+        simulator = self._simulator(machine)
+        status = simulator.run(words, workload, machine.host_limit(run.cpus, run.limit_ns))
+        outcome = None if status is None else machine.batch_outcome(status)
+        if not outcome:
+            return None
+        trace = read_short(simulator.folder / TRACE_FILE)
+        if trace:
+            return _Simulated(number, task, outcome, trace, time.monotonic() - began)
+        metrics, outcome = evaluate_run(simulator.folder, outcome, store=False)
+        data = next(iter(self.digest(metrics.joined()))) if metrics else None
+        return Result(task.key, outcome, time.monotonic() - began, data)
+
+    def _simulator(self, machine: Batching) -> SimulatorProcess:
+        """Returns the process of this thread that simulates the machine's runs."""
+        key = (threading.get_ident(), machine)
+        if key not in self._simulators:
+            folder = Path(tempfile.mkdtemp(dir=self.folder))
+            self._simulators[key] = SimulatorProcess(
+                machine.batch_command(self.parts), folder, lambda: self.stopping
+            )
+        return self._simulators[key]
+
+    def _measure_together(self, simulated: Sequence[_Simulated]) -> dict[int, Result]:
+        """Returns the results of simulated runs by their numbers; if one run is invalid, the results
+        of all runs that are joined with it come from performing them alone.
+        """
+        run_results: dict[int, Result] = {}
+        for group in group_traces([run.trace for run in simulated]):
+            began = time.monotonic()
+            runs = [simulated[index] for index in group]
+            rows = self._digest_together([run.trace for run in runs])
+            seconds = (time.monotonic() - began) / len(runs)
+            for place, run in enumerate(runs):
+                if place in rows:
+                    run_results[run.number] = Result(
+                        run.task.key, run.outcome, run.seconds + seconds, rows[place]
+                    )
+                else:
+                    run_results[run.number] = self.perform(run.task)
         return run_results
+
+    def _digest_together(self, traces: Sequence[ShortTrace]) -> dict[int, Any]:
+        """Returns what `digest` makes of the traces, by index; without those measured alone."""
+        from polars.exceptions import PanicException
+
+        from schedlab.metrics.compute import measure_joined
+
+        assert self.digest
+        try:
+            chosen, joined = join_traces(traces)
+            rows = self.digest(measure_joined(joined)) if joined else ()
+        except (Exception, PanicException):  # measured alone, each trace gets its own message
+            return {}
+        return dict(zip(chosen, rows, strict=True))
 
     def perform(self, task: Task) -> Result:
         """Executes and measures a run. Raises Stopped."""
@@ -141,7 +257,11 @@ class Laboratory:
                     ignored = ignored_attributes(task.run, metrics.attributes)
                     manifest["attributes_ignored"] = ignored
                 results.write_json(folder / results.MANIFEST_FILE, manifest)
-        data = self.digest(metrics) if metrics else None
+        data = None
+        if metrics and self.digest:
+            (data,) = self.digest(metrics.joined())
+        elif self.keep_metrics:
+            data = metrics
         seconds = time.monotonic() - began
         return Result(task.key, outcome, seconds, data, manifest if task.place else {})
 

@@ -177,7 +177,7 @@ class Execution:
         self.workers, self.board = workers, board
         self.traces = create_traces_folder(execution)
         check = partial(check_worker, program_set.to_dict(), self.traces)
-        self.laboratory = Laboratory(program_set.programs, select_rows, check)
+        self.laboratory = Laboratory(program_set.programs, select_rows, check=check)
         self.sitting_id = process_facts()
         self.finished: list[tuple[Mapping[str, Any], Result]] = []
         self.began_s = self.last_write_s = time.monotonic()

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from schedlab import metrics
 from schedlab.metrics.derived import SHARE_ERROR, event_rates
-from schedlab.metrics.steady import steady
+from schedlab.metrics.model import MeasuredRuns
+from schedlab.metrics.steady import steady_by
 from schedlab.metrics.tails import tails
 
 Row = dict[str, Any]
@@ -27,51 +31,98 @@ class RunRows:
     reported: tuple[Row, ...] = ()
 
 
-def select_rows(run_metrics: metrics.Metrics) -> RunRows:
-    """Returns the rows that a data set stores for a run."""
-    summary = run_metrics.summary.row(0, named=True)
-    summary = {name: value for name, value in summary.items() if name not in _REPEATED_COLUMNS}
-    groups = tuple(run_metrics.groups.to_dicts())
-    workload = run_metrics.processes.filter(pl.col("role") == "workload")
-    steady_by_group = {
-        name: steady(part) for (name,), part in workload.partition_by("group", as_dict=True).items()
-    }
-    tails_by_group = {row["group"]: row for row in tails(workload, ("group",)).to_dicts()}
-    group_rows = tuple(
-        {**row, **tails_by_group.get(row["group"], {}), **steady_by_group.get(row["group"], {})}
-        for row in groups
-    )
-    all_tails = tails(workload, ("role",)).drop("role").to_dicts()
-    derived_metrics = {
-        **_derived_metrics(run_metrics),
-        **(all_tails[0] if all_tails else {}),
-        **steady(workload),
-    }
-    return RunRows({**summary, **derived_metrics}, group_rows, _reported_rows(run_metrics.values))
-
-
-def _derived_metrics(run_metrics: metrics.Metrics) -> Row:
-    """Returns the additional metrics of `schedlab.analysis.comparison.measures` for one run."""
-    answers = run_metrics.processes.filter(pl.col("role") == "workload")["response_ns"].drop_nulls()
-    rates = event_rates(run_metrics.values.with_columns(run=pl.lit(1)), ["run"])[
-        "events_per_second"
+def select_rows(measured: MeasuredRuns) -> list[RunRows]:
+    """Returns the rows that a data set stores for each run."""
+    runs = len(measured.summary)
+    workload = measured.processes.filter(pl.col("role") == "workload")
+    run = workload["run"].to_numpy()
+    derived = _derived_metrics(measured, workload, runs)
+    all_tails = {row.pop("run"): row for row in _tails(workload, runs, ())}
+    summary = measured.summary.drop(_REPEATED_COLUMNS).to_dicts()
+    for number, values in enumerate(steady_by(workload, run, runs)):
+        summary[number] |= {**derived[number], **all_tails.get(number, {}), **values}
+    groups = _rows_by_run(_group_rows(measured.groups, workload, runs), runs)
+    reported = _rows_by_run(_reported_rows(measured.values), runs)
+    return [
+        RunRows(of_run, tuple(of_groups), tuple(of_reports))
+        for of_run, of_groups, of_reports in zip(summary, groups, reported, strict=True)
     ]
-    return {
-        "share_error_max_points": run_metrics.groups.select(SHARE_ERROR.max()).item(),
-        "response_iqr_ns": metrics.interquartile_range(answers.to_numpy()),
-        "events_per_second": rates.item() if len(rates) else None,
+
+
+def _rows_by_run(rows: Iterable[Row], runs: int) -> list[list[Row]]:
+    """Returns the rows of each run, without their run."""
+    by_run: list[list[Row]] = [[] for _ in range(runs)]
+    for row in rows:
+        by_run[row.pop("run")].append(row)
+    return by_run
+
+
+def _group_rows(groups: pl.DataFrame, workload: pl.DataFrame, runs: int) -> Iterator[Row]:
+    """Yields a row for each run and group."""
+    tails_by_group = {
+        (row.pop("run"), row.pop("group")): row for row in _tails(workload, runs, ("group",))
     }
+    keys = list(zip(groups["run"], groups["group"], strict=True))
+    number_of_group = {key: number for number, key in enumerate(keys)}
+    of_group = zip(workload["run"], workload["group"], strict=True)
+    numbers = np.fromiter((number_of_group[key] for key in of_group), np.int64, len(workload))
+    for key, row, values in zip(
+        keys, groups.to_dicts(), steady_by(workload, numbers, len(keys)), strict=True
+    ):
+        yield {**row, **tails_by_group.get(key, {}), **values}
 
 
-def _reported_rows(values: pl.DataFrame) -> tuple[Row, ...]:
-    """Returns a row for each name of the values that programs reported."""
+_EQUAL_ROWS_MAX = 999
+"""Polars rounds the means of groups differently in a table of more rows."""
+
+
+def _tails(workload: pl.DataFrame, runs: int, by: tuple[str, ...]) -> Iterator[Row]:
+    """Yields the tails of each run, or of each run and combination of the columns `by`.
+
+    They are rounded as if each run was alone.
+    """
+    bounds = np.searchsorted(workload["run"].to_numpy(), np.arange(runs + 1)).tolist()
+    begin = 0
+    for end, next_end in pairwise([*bounds[1:], bounds[-1] + _EQUAL_ROWS_MAX + 1]):
+        if next_end - begin > _EQUAL_ROWS_MAX:
+            part = workload[begin:end]
+            # Polars also rounds a mean differently if a number identifies its group.
+            first, last = (part["run"][0], part["run"][-1]) if len(part) else (0, 0)
+            keys = by or ("role",) if first == last else ("run", *by)
+            for row in tails(part, keys).to_dicts():
+                row.pop("role", None)
+                yield {"run": first, **row}
+            begin = end
+
+
+def _derived_metrics(measured: MeasuredRuns, workload: pl.DataFrame, runs: int) -> list[Row]:
+    """Returns the additional metrics of `schedlab.analysis.comparison.measures` for each run."""
+    errors = dict(measured.groups.group_by("run").agg(SHARE_ERROR.max()).iter_rows())
+    rates: dict[int, float | None] = {}
+    if len(measured.values):
+        rates = dict(event_rates(measured.values, ["run"]).iter_rows())
+    answered = workload.select("run", "response_ns").drop_nulls()
+    answers = answered["response_ns"].to_numpy()
+    bounds = np.searchsorted(answered["run"].to_numpy(), np.arange(runs + 1)).tolist()
+    return [
+        {
+            "share_error_max_points": errors.get(run),
+            "response_iqr_ns": metrics.interquartile_range(answers[bounds[run] : bounds[run + 1]]),
+            "events_per_second": rates.get(run),
+        }
+        for run in range(runs)
+    ]
+
+
+def _reported_rows(values: pl.DataFrame) -> list[Row]:
+    """Returns a row for each run and name of the values that programs reported."""
     if values.is_empty():
-        return ()
+        return []
     value = pl.col("value").cast(pl.Float64)
-    return tuple(
+    return (
         values.filter(pl.col("name").is_not_null())
-        .group_by("name")
+        .group_by("run", "name")
         .agg(count=pl.len(), mean=value.mean(), least=value.min(), most=value.max())
-        .sort("name")
+        .sort("run", "name")
         .to_dicts()
     )

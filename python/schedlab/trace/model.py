@@ -18,6 +18,7 @@ Integers = npt.NDArray[np.int64]
 
 CLOCK_SAMPLE = 65_536
 """Number of times used to estimate the clock's step."""
+_CLOCK_FIRST_SAMPLE = 256
 
 
 EVENTS_SCHEMA: dict[str, type[pl.DataType]] = {
@@ -159,4 +160,9 @@ def clock_step(times: Integers) -> int:
 
     It is 1 for a fine clock. With a coarse clock, shorter durations appear as 0.
     """
-    return int(np.gcd.reduce(times - times[0])) if len(times) else 0
+    if not len(times):
+        return 0
+    distance = times - times[0]
+    # Of a fine clock, a few times have no common divisor. All others then cannot have one.
+    some = int(np.gcd.reduce(distance[:_CLOCK_FIRST_SAMPLE]))
+    return some if some == 1 else int(np.gcd.reduce(distance))

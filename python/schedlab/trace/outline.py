@@ -135,6 +135,13 @@ class Outline:
         return values
 
 
+def make_outline(source: OutlineSource) -> Outline:
+    """Returns the outline of a trace that is in memory."""
+    facts = _OutlineBuilder()
+    facts.take(0, source.piece(0, len(source)))
+    return facts.of(source)
+
+
 def open_outlined(path: str | Path) -> tuple[OrderedRecords, Outline]:
     """Opens a trace that may be larger than memory, and extracts its outline. Raises the same errors as `read`."""
     builder = _OutlineBuilder()
@@ -148,6 +155,24 @@ def extract_outline(source: OrderedRecords) -> Outline:
     for begin in range(0, len(source), PART_RECORDS):
         builder.take(begin, source.piece(begin, begin + PART_RECORDS))
     return builder.of(source)
+
+
+class OutlineSource(Protocol):
+    """What an outline is extracted from."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def header(self) -> Header: ...
+    @property
+    def missing(self) -> int: ...
+    @property
+    def last_record_complete(self) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+    def piece(self, begin: int, end: int) -> Records:
+        """Returns the records from row `begin` to before row `end`."""
 
 
 class _OutlineBuilder:
@@ -174,7 +199,7 @@ class _OutlineBuilder:
         if len(self._sample) < CLOCK_SAMPLE:
             self._sample = np.concatenate((self._sample, time))[:CLOCK_SAMPLE]
 
-    def of(self, source: OrderedRecords) -> Outline:
+    def of(self, source: OutlineSource) -> Outline:
         """Returns the outline. Call after all records were added."""
         return Outline(
             path=source.path,

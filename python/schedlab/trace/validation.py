@@ -58,12 +58,15 @@ def check_records(trace: Trace) -> None:
 class Checks:
     """All checks of a trace whose parts arrive in order."""
 
-    def __init__(self, trace: Source, facts: TraceFacts) -> None:
+    def __init__(self, trace: Source, facts: TraceFacts, *, only_together: bool = False) -> None:
+        """`only_together`: contents and order of the records were checked before."""
         self._trace = trace
         self._facts = facts
         self._breach: Breach | None = None
         self._groups = [self._record_breaches, self._order_breaches, self._consistency_breaches]
         """The checks that may find an error of higher precedence."""
+        if only_together:
+            self._groups = [self._consistency_breaches]
         self._affinity = AffinityChecks(facts.header.cpus, facts.has(Kind.AFFINITY))
         self._has_visits = facts.has(Kind.SCHEDULER_ENTER)
         self._sequence: npt.NDArray[np.uint32] | None = None

@@ -9,6 +9,7 @@ import random
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from schedlab.workload.changes import Change
 from schedlab.workload.distributions import Distribution, IntegerDistribution, Uniform
@@ -466,11 +467,15 @@ class WorkloadFile:
     def processes(self) -> int:
         """Number of process slots that the simulator needs."""
         least, unknown, most = PROCESS_SLOTS
-        total = self.total()
+        total = self._total
         return unknown if math.isinf(total) else min(max(least, int(total) + 2), most)
 
     def total(self) -> float:
         """Number of processes in the whole run; may be infinite."""
+        return self._total
+
+    @cached_property
+    def _total(self) -> float:
         return sum(self._processes_per_task().values())
 
     def parties(self) -> dict[str, int]:
