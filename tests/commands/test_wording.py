@@ -79,4 +79,4 @@ def test_who_called_from_python_reads_parameters() -> None:
 def test_who_called_from_the_command_line_reads_options(schedlab: Command) -> None:
     result = schedlab("run", "--machine", "spike", "--cpus", "500")
     assert "--cpus 500: " in result.stderr
-    assert result.stderr.endswith("; --machine sim has more\n")
+    assert result.stderr.endswith("; choose a number in this range, or use --machine sim\n")

@@ -51,7 +51,7 @@ def test_a_lesson_of_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"titel": "x"}, "titel: unknown: expected title"),
+        ({"titel": "x"}, "titel: unknown: expected one of title"),
         ({"steps": []}, "at least one step"),
         ({"steps": [{}]}, "`text` in it"),
         ({"steps": [STEP | {"until": {"event": "miracle"}}]}, "an event of demotion, boost"),

@@ -240,7 +240,7 @@ def test_a_worker_of_a_cluster_is_killed_and_nothing_is_lost_or_twice(
 def test_a_scheduler_without_tls_or_with_a_readable_key_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "secret"
     for address in ("tcp://10.0.0.1:8786", "10.0.0.1:8786", "xyz://127.0.0.1:9"):
-        with pytest.raises(WrongUsage, match="not an address such as tls://"):
+        with pytest.raises(WrongUsage, match="use an address such as tls://"):
             certificate.certificate_for(address, folder)
     with pytest.raises(WrongUsage, match=r"create one with \./schedlab dask certificate FOLDER"):
         certificate.certificate_for("tls://10.0.0.1:8786", None)

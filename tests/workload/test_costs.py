@@ -67,7 +67,7 @@ def test_wrong_choices(text: str, message: str) -> None:
     [
         ("[]", "profile.json:1: an array: expected an object: a profile of costs"),
         ({"format": 2, "costs": {}}, "format: 2: expected 1, the only format"),
-        ({"format": 1, "costs": [], "x": 1}, "x: unknown: expected format, description"),
+        ({"format": 1, "costs": [], "x": 1}, "x: unknown: expected one of format, description"),
         ({"format": 1, "costs": {"frok": 1}}, "costs.frok: unknown cost 'frok'; did you mean"),
         ({"format": 1, "costs": {"fork": -1}}, "costs.fork: -1: expected nanoseconds"),
         ({"format": 1, "costs": {"fork": {"ns": 1.5}}}, "costs.fork.ns: 1.5: expected a whole"),

@@ -67,7 +67,7 @@ def test_a_change_is_read(text: str, parsed: Change) -> None:
         ("task.cpu.instance=40", "task: there is no such key; the file has tasks"),
         ("tasks.cpu.instnce=40", "tasks.cpu.instnce: unknown: expected one of instance, delay"),
         ("tasks.cpu.instance.x=1", "tasks.cpu.instance: not an object, so it has no x"),
-        ('tasks.new={"run": {"x": 1}}', "tasks.new.run.x: unknown: expected from, to"),
+        ('tasks.new={"run": {"x": 1}}', "tasks.new.run.x: unknown: expected one of from, to"),
     ],
 )
 def test_wrong_change_is_refused_with_the_choices(tmp_path: Path, change: str, words: str) -> None:

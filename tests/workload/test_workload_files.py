@@ -359,7 +359,7 @@ def test_the_documentation_names_every_key() -> None:
         ({"offline": 0}, "a CPU from 1 on; CPU 0 is always online"),
         ({"set": {"task": "b", "nice": 1}}, "the name of a task: a"),
         ({"set": {"task": "a"}}, 'expected an object such as {"task": "cpu", "cpus": "0-1"}'),
-        ({"set": {"task": "a", "dl-runtime": 1}}, "unknown: expected task, priority"),
+        ({"set": {"task": "a", "dl-runtime": 1}}, "unknown: expected one of task, priority"),
         ({"set": {"task": "a", "nice": 99}}, "-20 to 19"),
         ({"loop": 1, "run": {"below": 9}, "set": {"task": "a", "nice": 1}}, "no random times"),
         ({"run": 1, "nice": 1, "policy": "SCHED_OTHER", "priority": 1}, "no `nice`"),

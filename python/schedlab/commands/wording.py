@@ -35,6 +35,7 @@ OPTIONS = {
     "seeds": "--runs",
     "settings": "--set",
     "tick_ns": "--tick",
+    "tool": "--with",
     "trusted": "--trust",
 }
 """Option by parameter of a message.

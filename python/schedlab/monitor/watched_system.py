@@ -317,7 +317,8 @@ class WatchedSystem(FollowedSystem):
     def _full_tape(self, purpose: str) -> Tape:
         if self.system is None or self.tape is None:
             raise Refused(
-                f"nothing to {purpose}: {self.message or self.life.value}", fix="restart it"
+                f"nothing to {purpose}: {self.message or self.life.value}",
+                fix="restart this system",
             )
         return self.tape
 

@@ -86,7 +86,7 @@ def convert(
             raise WrongUsage(
                 f"{file} has no process of this name or PID",
                 what=format_parameter("root", root),
-                fix="name another",
+                fix="name a process of the recording, or leave it out",
             )
         notes = tuple(_notes(recording, builder))
         (folder / CONSOLE_FILE).write_text("".join(f"{note}\n" for note in notes))

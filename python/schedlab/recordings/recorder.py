@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from schedlab.errors import MachineUnfit, SchedlabError, WrongUsage
+from schedlab.errors import MachineUnfit, SchedlabError, WrongUsage, format_parameter
 from schedlab.recordings.convert import POLICY, TICK_NS
 from schedlab.recordings.reader import PERF
 
@@ -40,7 +40,9 @@ def find_tool(name: str | None) -> str:
     """Returns the recorder to use: perf if it is installed, else tracefs."""
     if name == "perf" and not PERF.find():
         raise MachineUnfit(
-            "perf is not installed", fix="install it, or record with the kernel's tracefs"
+            "perf is not installed",
+            what=format_parameter("tool", name),
+            fix="install it, or leave out `tool=` to record with tracefs",
         )
     return name or ("perf" if PERF.find() else "tracefs")
 
@@ -58,7 +60,10 @@ def privileged() -> list[str]:
             fix="run this command as root",
         )
     if subprocess.run(["sudo", "--validate"], check=False).returncode:
-        raise MachineUnfit("sudo gave no root rights", fix="run this command as another user")
+        raise MachineUnfit(
+            "sudo gave no root rights",
+            fix="run this command as root, or as a user who may use sudo",
+        )
     return ["sudo", "--non-interactive", "--"]
 
 
@@ -186,7 +191,9 @@ def run_command(command: Sequence[str]) -> int:
         process = subprocess.Popen(command, **identity)  # type: ignore[call-overload]
     except OSError as error:
         raise WrongUsage(
-            f"cannot be started: {error.strerror}", what=shlex.join(command), fix="name a program"
+            f"cannot be started: {error.strerror}",
+            what=shlex.join(command),
+            fix="name an installed program, or the path of an executable file",
         ) from None
     while True:
         try:

@@ -68,7 +68,7 @@ def write_player_pages(report: Report, folder: Path) -> None:
         shutil.copyfile(PAGE, folder / PAGE.name)
     except OSError as error:
         raise WrongUsage(
-            f"{PAGE}: {error.strerror}; reports need it to play runs; run ./schedlab page"
+            f"{PAGE}: {error.strerror}, and reports need it to play runs; build it with `./schedlab page`"
         ) from None
     if recordings:
         (folder / PLAYER_FOLDER).mkdir()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedlab.base.display.terminal import say, say_progress
-from schedlab.errors import MachineUnfit, WrongUsage
+from schedlab.errors import MachineUnfit, WrongUsage, format_parameter
 from schedlab.machines import LINUX_MACHINES, SIMULATOR, machine_named
 from schedlab.machines.linux.packages import MEGABYTES, cached_packages
 from schedlab.machines.spec import RunSpec
@@ -177,10 +177,14 @@ def make_plans(request: ReproductionRequest, out: Path | None) -> tuple[dict[str
     if not plan.runs:
         names = " ".join(request.names)
         if request.machine is None:
-            raise WrongUsage(f"{names}: no machine here runs this; `./schedlab doctor` says why")
+            raise WrongUsage(
+                f"{names}: no machine here runs this; run `./schedlab doctor` to see why"
+            )
         raise WrongUsage(
-            f"--machine {request.machine}: runs none of {names}; leave --machine out"
-            + (f", or name study-{LINUX_STUDY}" if request.machine in LINUX_MACHINES else "")
+            f"runs none of {names}",
+            what=format_parameter("machine", request.machine),
+            fix="leave it out"
+            + (f", or name study-{LINUX_STUDY}" if request.machine in LINUX_MACHINES else ""),
         )
     plan.check()
     return plans, plan
@@ -315,7 +319,7 @@ def require_guest(request: ReproductionRequest) -> None:
     if request.has_linux_column and not cached_packages():
         raise MachineUnfit(
             "the Linux guest is not installed; run `./schedlab reproduce "
-            f"study-{LINUX_STUDY}` ({MEGABYTES} MB)"
+            f"study-{LINUX_STUDY}`, which downloads it ({MEGABYTES} MB)"
         )
 
 

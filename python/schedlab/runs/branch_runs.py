@@ -56,7 +56,9 @@ def check_branches(source: BranchSource, at_ns: int, branches: Sequence[BranchCh
     names = [branch.name for branch in branches]
     for name in names:
         if names.count(name) > 1:
-            raise WrongUsage(f"two branches would have the name {name}; run the command twice")
+            raise WrongUsage(
+                f"two branches would have the name {name}; run the command once for each"
+            )
 
 
 def perform_branches(

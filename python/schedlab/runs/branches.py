@@ -209,10 +209,10 @@ def check_has_branches(folder: Path, name: str) -> None:
     ]
     if name not in branching_machines:
         raise WrongUsage(
-            f"ran on {name}; only runs on "
-            f"{' or '.join(format_parameter('machine', machine_name) for machine_name in branching_machines)}"
-            " have branches",
+            f"ran on {name}, which has no branches",
             what=str(folder),
+            fix="repeat the run with "
+            f"{' or '.join(format_parameter('machine', machine_name) for machine_name in branching_machines)}",
         )
 
 

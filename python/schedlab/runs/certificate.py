@@ -77,9 +77,10 @@ def certificate_for(scheduler: str, folder: Path | None) -> Certificate:
     """
     if not scheduler.startswith(SCHEME):
         raise WrongUsage(
-            f"not an address such as {SCHEME}10.0.0.1:8786; without TLS, everyone who "
-            "can connect can run code as the cluster's owner (docs/sweeps.md)",
+            "an address without TLS: everyone who can connect can run code as the cluster's owner "
+            "(docs/sweeps.md)",
             what=format_parameter("scheduler", scheduler),
+            fix=f"use an address such as {SCHEME}10.0.0.1:8786",
         )
     if folder is None:
         raise WrongUsage(

@@ -56,7 +56,8 @@ def check_cpus(run: RunSpec) -> None:
         raise WrongUsage(
             f"{run.machine} has 1 to {most} CPUs",
             what=format_parameter("cpus", run.cpus),
-            fix=f"{format_parameter('machine', SIMULATOR)} has more" if has_more else "",
+            fix="choose a number in this range"
+            + (f", or use {format_parameter('machine', SIMULATOR)}" if has_more else ""),
         )
     if run.shape and run.shape.cpus != run.cpus:
         raise WrongUsage(

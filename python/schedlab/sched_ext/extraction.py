@@ -44,7 +44,9 @@ def find_object(selection: str) -> ObjectFile:
         return ObjectFile(_name_of(path), path, _only_object(content, path))
     if not selection:
         raise WrongUsage(
-            "the scheduler is missing", what="scx", fix="add the object's file or a program's name"
+            "the scheduler is missing",
+            what="scx",
+            fix="write scx:./FILE for an object, or scx:NAME for the installed program scx_NAME",
         )
     program = shutil.which(_PREFIX + selection) or shutil.which(selection)
     if not program:

@@ -107,7 +107,8 @@ def load_object(
     fatal = [missing for missing in loading.linked.missing if missing.is_fatal]
     if fatal:
         raise WrongUsage(
-            "\n  ".join(["this kernel lacks what the scheduler needs", *map(str, fatal)]),
+            f"Linux {kernel} lacks what the scheduler needs; choose another version with the setting "
+            + "\n  ".join(["`kernel`, or another scheduler:", *map(str, fatal)]),
             what=str(file.path),
         )
     image = loading.linked.image.encode()

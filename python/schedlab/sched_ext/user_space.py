@@ -125,7 +125,7 @@ def value_of(written: Any, names: Mapping[str, Value]) -> Value:
     except ValueError:
         raise WrongUsage(
             f"{text!r} is not a number, a duration (20 ms) or a fact of the machine",
-            fix=f"facts are {', '.join(sorted(names))}",
+            fix=f"write a number or a duration, or choose from the facts {', '.join(sorted(names))}",
         ) from None
 
 
@@ -172,7 +172,7 @@ def configuration_of(
 def _number(written: Any, names: Mapping[str, Value]) -> int:
     value = value_of(written, names)
     if not isinstance(value, int):
-        raise WrongUsage(f"{written!r} is a list, where one number belongs")
+        raise WrongUsage(f"{written!r} is a list; write one number")
     return value
 
 

@@ -454,10 +454,14 @@ def read_runs(folder: Path, required: Iterable[str] = ()) -> pl.DataFrame:
     """
     runs = read_table(folder, RUNS)
     if runs.is_empty():
-        raise WrongUsage(f"{folder}: no run has finished yet; continue the sweep first")
+        raise WrongUsage(
+            f"{folder}: no run has finished yet; continue the sweep with the same command"
+        )
     for name in required:
         if runs[name].null_count():
             raise FileRefused(
-                f"a run in it has no {name}", what=str(folder), fix="sweep into another folder"
+                f"a run in it has no {name}",
+                what=str(folder),
+                fix="run the sweep again into another folder",
             )
     return runs

@@ -144,9 +144,9 @@ def with_loads(description: Description, loads: str) -> Description:
     ]
     if workloads_without_load:
         raise WrongUsage(
-            f"{workloads_without_load[0]} is not a workload file with arriving jobs",
+            f"{workloads_without_load[0]} is not a workload file",
             what="`load=`",
-            fix="name another workload",
+            fix="name a workload file with arriving jobs",
         )
     values = ranges.Listed(tuple(float(load) for load in loads.split(",")))
     return replace(

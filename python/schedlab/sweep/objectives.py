@@ -84,7 +84,7 @@ def _find_measure(text: str, name: str, of_groups: bool) -> Measure:
                 raise WrongUsage(
                     "a sweep does not store this metric for groups",
                     what=format_parameter("best", text),
-                    fix="choose another",
+                    fix="leave out @GROUP, or choose another metric",
                 )
             return measure
     if name not in columns:

@@ -144,7 +144,7 @@ def prepare_search(
             "each workload, number of CPUs and tick has a separate best configuration, and there"
             f" are {len(bases)} of them",
             what="`search=`",
-            fix="search for one at a time",
+            fix="name one workload, one number of CPUs and one tick",
         )
     source = read_text(path) if path else ""
     result = SearchRequest(description, source, bases[0], tuple(objectives), budget)

@@ -45,7 +45,7 @@ def _compose(text: str) -> Node:
     except yaml.YAMLError as error:
         raise JsonError(1, f"not valid YAML: {' '.join(str(error).split())}; correct it") from None
     if tree is None:
-        raise JsonError(1, "the file is empty: expected a sweep")
+        raise JsonError(1, "the file is empty: expected a sweep with `workloads` and `policies`")
     return _Converter().node(tree, "")
 
 

@@ -237,7 +237,9 @@ def read_profile(path: Path) -> Profile:
     try:
         return parse_profile(parse(_read_file(path).decode()))
     except UnicodeDecodeError as error:
-        raise WrongUsage(f"costs {path}: expected UTF-8: {error.reason}") from None
+        raise WrongUsage(
+            f"not UTF-8: {error.reason}", what=f"costs {path}", fix="save it as UTF-8"
+        ) from None
     except JsonError as error:
         raise WrongUsage(f"{path}:{error.line}: {error}") from None
 

@@ -134,7 +134,7 @@ def members_by_key(
             notes.unknown(key, value, keys)
             continue
         if key not in keys:
-            raise JsonError(value.line, f"{value.path}: unknown: expected {', '.join(keys)}")
+            raise JsonError(value.line, f"{value.path}: unknown: expected one of {', '.join(keys)}")
         if key in by_name and notes:
             notes.given_again(by_name[key])
         elif key in by_name:

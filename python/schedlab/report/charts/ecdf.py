@@ -88,7 +88,9 @@ def ecdf(
     extra_columns += [pl.col(panel).alias("panel") if panel else pl.lit("").alias("panel")]
     rows = data.select(*names, *extra_columns).rename(names).drop_nulls("value")
     if rows.is_empty():
-        raise NothingToDraw(f"chart {name}: there is no value to draw a distribution of")
+        raise NothingToDraw(
+            f"chart {name}: column {value} of the data has no values; choose other data"
+        )
     axis = _Axis(rows["value"].cast(pl.Float64), least)
     styles = Styles(sort_policies(rows["series"]), policies=True)
     remarks = [
@@ -367,7 +369,9 @@ def latencies_in_panels(
     ]
     latencies = pl.concat([_series_latencies(*run, group) for run in runs])
     if latencies.is_empty():
-        raise NothingToDraw(f"chart {name}: no process was woken and ran in the time measured")
+        raise NothingToDraw(
+            f"chart {name}: no process was woken and ran in the time measured; choose a run with wake-ups"
+        )
     woken = set(latencies["series"])
     policies_without_wakeups = sort_policies(series for _, series, _ in runs if series not in woken)
     steps = [trace.clock_step_ns for _, _, run_traces in runs for trace in run_traces]

@@ -55,7 +55,7 @@ def lag_over_time(
     )
     if workload_lags["life"].n_unique() < 2:
         raise NothingToDraw(
-            f"chart {name}: never did two processes want a CPU in the drawn time; draw a later or a longer part"
+            f"chart {name}: fewer than two processes wanted a CPU in the drawn time; draw a longer part"
         )
     largest_lags = workload_lags.group_by("life", "label").agg(most=pl.col("lag_ns").abs().max())
     order = largest_lags.sort("most", "life", descending=[True, False])["life"].to_list()

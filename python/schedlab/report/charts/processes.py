@@ -49,7 +49,7 @@ def chart_span(window: Window, begin_ns: int | None, end_ns: int | None) -> Span
     begin = window.begin_ns if begin_ns is None else begin_ns
     end = window.end_ns if end_ns is None else end_ns
     if end <= begin:
-        raise NothingToDraw(f"nothing can be drawn from {begin} ns to {end} ns")
+        raise NothingToDraw(f"nothing can be drawn from {begin} ns to {end} ns; choose a later end")
     return Span(begin, end)
 
 

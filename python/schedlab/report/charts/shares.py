@@ -58,7 +58,7 @@ def shares_over_time(
     running = span.clip(processes.running().filter(pl.col("role") == "workload"))
     if running.is_empty():
         raise NothingToDraw(
-            f"chart {name}: no process of the workload ran in the drawn time; draw a later or a longer part"
+            f"chart {name}: no process of the workload ran in the measured time; choose another run"
         )
     sliding_ns = sliding_ticks * trace.header.tick_ns
     share_rows = _shares_by_group(running, span, sliding_ns)
