@@ -73,6 +73,8 @@ struct cpu_stats {
     uint64_t scheduler_cycles; /* spent between leaving a process and entering the next */
     uint64_t queue_waits;      /* times that it waited for the lock of a run queue */
     uint64_t queue_wait_cycles;
+    uint64_t process_waits; /* times that it waited for the lock of a process or of their tree */
+    uint64_t process_wait_cycles;
 };
 
 #endif

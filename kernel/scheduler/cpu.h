@@ -59,6 +59,8 @@ struct cpu {
     uint64_t idle_time;   /* nanoseconds */
     uint64_t queue_waits; /* spent waiting for the lock of a run queue */
     uint64_t queue_wait_cycles;
+    uint64_t process_waits; /* spent waiting for the locks of processes and of their tree */
+    uint64_t process_wait_cycles;
 
     struct trace_buffer trace;
 };

@@ -73,6 +73,9 @@ static void wait_for_lock(struct spinlock *lock, struct cpu *cpu)
     if (lock->rank == LOCK_RUN_QUEUE) {
         cpu->queue_waits++;
         cpu->queue_wait_cycles += clock_cycles() - begin;
+    } else if (lock->rank == LOCK_PROCESS_TREE || lock->rank == LOCK_PROCESS) {
+        cpu->process_waits++;
+        cpu->process_wait_cycles += clock_cycles() - begin;
     }
 }
 

@@ -354,6 +354,8 @@ static int64_t call_getcpustats(const uint64_t argument[])
         .scheduler_cycles = cpu->scheduler_cycles,
         .queue_waits = cpu->queue_waits,
         .queue_wait_cycles = cpu->queue_wait_cycles,
+        .process_waits = cpu->process_waits,
+        .process_wait_cycles = cpu->process_wait_cycles,
     };
     return copy_to_user(argument[1], &stats, sizeof(stats));
 }

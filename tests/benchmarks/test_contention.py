@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tests run-queue lock waits: the kernel's counters and the benchmark's report."""
+"""Tests waits for the locks of run queues and of processes: the kernel's counters and the benchmark's report."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from conftest import Command
 from schedlab_tools.benchmarks.contention import TURN_LENGTHS, WORK
 
 ONE_QUEUE = "rr:table-scan"
+_COARSE_TURN = int(TURN_LENGTHS[-1])
+"""With turns of this length, a lock that is held at a turn's end delays another CPU for far too long."""
 
 
 @pytest.mark.spike
@@ -25,6 +27,10 @@ def test_one_queue_for_all_cpus_keeps_them_waiting(schedlab: Command) -> None:
         assert (row["waits"] > 0) == (row["waited_us"] > 0)
         assert row["waited_us"] < row["scheduler_us"]
         assert 0 <= row["of_time"] < 0.01, "or finer locks are worth building: docs/studies.md"
+        assert (row["process_waits"] > 0) == (row["process_of_time"] > 0)
+        if row["turn"] < _COARSE_TURN:
+            assert row["process_of_time"] < 0.001, "or finer locks are worth building, as above"
+    assert any(row["process_waits"] for row in rows)
     waits = {policy: waits_of(rows, policy) for policy in ("rr", ONE_QUEUE)}
     assert waits[ONE_QUEUE] > 10 * waits["rr"]
 

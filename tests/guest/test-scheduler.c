@@ -316,6 +316,7 @@ static void cpus_have_figures_of_their_own(void)
         switches += stats.context_switches;
         idle_switches += stats.idle_switches;
         check((stats.queue_waits > 0) == (stats.queue_wait_cycles > 0));
+        check((stats.process_waits > 0) == (stats.process_wait_cycles > 0));
     }
     check(getstats(&after) == 0);
     check(before.context_switches <= switches && switches <= after.context_switches);

@@ -2,8 +2,9 @@
 
 /*
  * Runs a command. Then records in the trace, for each CPU in their order, the cycles spent waiting
- * for the locks of run queues ("waited"), the number of waits ("waits"), and the cycles of the
- * scheduler ("schedule"). Its exit status is the command's.
+ * for the locks of run queues ("waited"), the number of waits ("waits"), the same for the locks of
+ * processes ("p-waited", "p-waits"), and the cycles of the scheduler ("schedule"). Its exit status
+ * is the command's.
  */
 
 #include "abi/system_calls.h"
@@ -23,6 +24,8 @@ static void report_cpus(void)
     for (int cpu = 0; getcpustats(cpu, &stats) == 0; cpu++) {
         report("waited", stats.queue_wait_cycles);
         report("waits", stats.queue_waits);
+        report("p-waited", stats.process_wait_cycles);
+        report("p-waits", stats.process_waits);
         report("schedule", stats.scheduler_cycles);
     }
 }

@@ -14,10 +14,11 @@ static int show_cpus(void)
 {
     struct cpu_stats stats;
     printf("cpu context_switches idle_switches idle_time_ns scheduler_cycles queue_waits "
-           "queue_wait_cycles\n");
+           "queue_wait_cycles process_waits process_wait_cycles\n");
     for (int cpu = 0; getcpustats(cpu, &stats) == 0; cpu++)
-        printf("%d %lu %lu %lu %lu %lu %lu\n", cpu, stats.context_switches, stats.idle_switches,
-               stats.idle_time, stats.scheduler_cycles, stats.queue_waits, stats.queue_wait_cycles);
+        printf("%d %lu %lu %lu %lu %lu %lu %lu %lu\n", cpu, stats.context_switches,
+               stats.idle_switches, stats.idle_time, stats.scheduler_cycles, stats.queue_waits,
+               stats.queue_wait_cycles, stats.process_waits, stats.process_wait_cycles);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Measures how long CPUs wait for run queue locks, the upper bound for the gain of finer locks
-(study 1, section 8.3).
+"""Measures how long CPUs wait for the locks of run queues and of processes, the upper bound for the gain of finer
+locks (study 1, section 8.3).
 
 The guest program `contention` reports the waiting time of each CPU. Spike runs one CPU at a time,
 for a turn. A lock taken and released within a turn delays no other CPU; a lock held at the end of a
@@ -56,6 +56,10 @@ class ContentionSums:
     """Total time of the scheduler over all CPUs, including its waits."""
     of_time: float
     """Waiting time as a fraction of all CPUs' time."""
+    process_waits: int
+    """Number of times that a CPU waited for the lock of a process, or of the tree of processes."""
+    process_of_time: float
+    """The same as `of_time`, for these locks."""
 
 
 def setups(policies: Sequence[PolicyChoice], cpus: Sequence[int]) -> tuple[RunSpec, ...]:
@@ -98,6 +102,7 @@ def turns_of(instructions: str) -> Iterator[None]:
 def contended(run: RunSpec, turn: str, table: pl.DataFrame) -> ContentionSums:
     """Returns the sums of the values that the run's program reported for each CPU."""
     total = {name: int(value) for name, value in table.group_by("name").agg(pl.sum("value")).rows()}
+    all_time = run.cpus * int(table["time_ns"].to_list()[-1])
     return ContentionSums(
         work=run.label or run.workload,
         policy=str(run.policy),
@@ -106,7 +111,9 @@ def contended(run: RunSpec, turn: str, table: pl.DataFrame) -> ContentionSums:
         waits=total["waits"],
         waited_us=total["waited"] / 1000,
         scheduler_us=total["schedule"] / 1000,
-        of_time=total["waited"] / (run.cpus * int(table["time_ns"].to_list()[-1])),
+        of_time=total["waited"] / all_time,
+        process_waits=total["p-waits"],
+        process_of_time=total["p-waited"] / all_time,
     )
 
 
@@ -122,7 +129,9 @@ def contended(run: RunSpec, turn: str, table: pl.DataFrame) -> ContentionSums:
 def contention(
     policies: tuple[PolicyChoice, ...] | None, cpus: tuple[int, ...], as_json: bool
 ) -> None:
-    """Measure how long CPUs wait for the locks of run queues, which is what finer locks could gain.
+    """Measure how long CPUs wait for locks, which is what finer locks could gain.
+
+    The locks of run queues, and those of processes and of their tree, which are one lock in xv6.
 
     On Spike, with turns of 100, 500 and 5,000 instructions. Exact, and the same
     every time.
@@ -152,10 +161,11 @@ def measure(planned: tuple[RunSpec, ...], turn: str) -> list[ContentionSums]:
 def contention_table(measured: Sequence[ContentionSums], turns: Sequence[str]) -> Table:
     """Returns one row per configuration: fractions of the CPUs' time, by turn length."""
     table = new_table(
-        "Waiting for the locks of run queues, % of the CPUs' time, at turns of this many instructions",
+        "Waiting for locks of run queues, and of processes, % of the CPUs' time, at turns of this many instructions",
         *("work", "policy", ">CPUs", *(f">{int(turn):,}" for turn in turns)),
         f">waits at {turns[0]}",
         f">% of the scheduler's time at {turns[0]}",
+        *(f">processes, {int(turn):,}" for turn in turns),
     )
     rows: dict[tuple[str, str, int], list[ContentionSums]] = {}
     for row in measured:
@@ -169,5 +179,6 @@ def contention_table(measured: Sequence[ContentionSums], turns: Sequence[str]) -
             *(f"{100 * row.of_time:.3f}" for row in by_turn),
             f"{finest.waits:,}",
             f"{100 * finest.waited_us / finest.scheduler_us:.2f}",
+            *(f"{100 * row.process_of_time:.3f}" for row in by_turn),
         )
     return table
