@@ -185,8 +185,9 @@ def _ended_work_footnote(q: Queries, test: str, group: str, count: int) -> str:
         for e in q.ended(test, count)
     )
     return line(f"""The program's processes end after a fixed number of yields. On {cpus_text([count])}, these had ended
-    before the end of the window: {ended}. After that, only the others are counted. The CPU's speed decides how many
-    end in time. {text_if_measured(partial(_endless_work_text, q, test, count))}""")
+    before the end of the window: {ended}. After that, only the others are counted. How many end in time depends on the
+    length of a burst, which is calibrated with this table for each number of CPUs.
+    {text_if_measured(partial(_endless_work_text, q, test, count))}""")
 
 
 def _endless_work_text(q: Queries, test: str, count: int) -> str:
@@ -218,8 +219,8 @@ def table_findings(q: Queries, test: str) -> str:
 def _lack_of_work_text(q: Queries, test: str, lacking: list[int]) -> str:
     """Returns on which CPUs the processes of a test end too early, and how it shows."""
     others = [count for count in q.counts if count not in lacking]
-    placed = f"""On {cpus_text(others)}, endless work changes no share by more than {NEAR_POINTS:g} points: there, the
-    shares depend on which processes were forked to which CPU."""
+    placed = f"""On {cpus_text(others)}, with the longer bursts that are calibrated there, endless work changes no share
+    by more than {NEAR_POINTS:g} points: the shares depend on which processes were forked to which CPU."""
     return line(f"""**On {cpus_text(lacking)}, the table measures a lack of work.**
     {_ended_work_footnote(q, test, "", lacking[0])} {placed if others else ""}""")
 

@@ -618,8 +618,8 @@ def _write_lottery(page: Writer, q: Queries) -> None:
     The measure is how often each group was picked. Second, as a competition: all start together, and **all compete**
     until the end. The measure is CPU time, which can be compared with the ideal share. `lottery:thesis` is the
     study's lottery, which has a queue for each CPU and never migrates a process; `lottery` is the built-in one. In
-    table 6, the work between two yields is calibrated for each number of CPUs, so none of its 15 shares counts as
-    agreement.""")
+    table 6, the work between two yields, a burst, is calibrated for each number of CPUs, so none of its 15 shares
+    counts as agreement. The other tables have the burst of one CPU on any number of CPUs.""")
 
     def off(count: int, test: str, what: str) -> Measurement:
         if what in q.lotteries_run:
@@ -845,9 +845,12 @@ def _write_proposals(page: Writer, q: Queries) -> None:
           against `{q.policies["priority"]}`; `lottery:thesis`, tunable `balance`, as above.
         - A system call for figures of processes and CPUs: `getstats`, `getpinfo`, `getcpustats`, `sched_status`, and
           the event trace, from which this report is made.
-        - Finer locks for the queues, or none: a run queue has one lock. If each CPU has a queue, CPUs wait for these
-        locks for at most 0.1 % of their time (`./schedlab dev bench contention`), so finer locks could gain no more.
-        If all CPUs share one queue, they wait for up to 0.46 % (1.4 % on an emulator with caches).""")
+        - Finer locks for the queues and for single processes, or none: in xv6, one lock guards the table of processes.
+          In schedlab each run queue has a lock, each process has one, and the tree of processes has one. CPUs wait for
+          the locks of run queues for at most 0.43 % of their time if all CPUs share one queue (1.4 % on an emulator
+          with caches), and for at most 0.01 % under the study's schedulers, which have a queue for each CPU. For the
+          locks of processes they wait for at most 0.03 % (`./schedlab dev bench contention`). Finer locks could gain no
+          more.""")
     if q.suite_ran("priority"):
         _write_proposed_priorities(page, q)
     if q.lottery_ran():

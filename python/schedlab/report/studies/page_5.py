@@ -46,6 +46,8 @@ def make_page(q: Queries) -> Page:
         _write_eight_threads(page, q)
     _write_high_load(page, q)
     _write_weights(page, q)
+    _write_other_workloads(page, q)
+    _write_pattern(page, q)
     _write_wakeups(page, q)
     _write_benchmarks(page, q)
     _write_claims(page, q)
@@ -217,8 +219,6 @@ def _write_method(page: Writer, q: Queries) -> None:
         if q.on_linux()
         else "Linux itself is not measured in these runs."
     )
-    page.more("""Section 9.1 names I/O-intensive workloads and a mix of real-time and batch tasks as missing. Studies 1,
-    3 and 4 have the former; no such mix is run under this study's policies.""")
     page.item("""**Benchmark** (`cpubench`). A thread does *events* for a set time; an event finds the primes up to
     10,000. An event's *latency* is the time from its beginning to its end, including the time of other threads.""")
     page.item("""**Schedulers.** Weighted round-robin (`wrr:linux`) and lottery (`lottery:linux`) as sections
@@ -507,6 +507,20 @@ def _write_linear_search(page: Writer, q: Queries) -> None:
         thread, {tree_8:.3f} % and {list_8:.3f} % for eight. The study's lottery has {100 * (1 - lottery / cfs):.1f} %
         less throughput than its CFS. The search accounts for {list_1 - tree_1:.3f} points of that with one thread, and
         for {list_8 - tree_8:.3f} with eight; the rest is not explained.""")
+    page.text("""
+    **More threads.** Section 6.2 says that WRR picks in constant time, and section 9.1 that the lottery could be slow
+    with very many tasks. So it is with a linear search, and not with a tree:""")
+    page.statements(
+        "study-5-decisions",
+        "The cost of a decision with more tasks",
+        ["operation", *(f"measured: {policy}" for policy in q.decision_policies)],
+        [
+            (row[0], *(q.growth(row[4], policy) for policy in q.decision_policies))
+            for row in q.printed_table("table-1")
+            if row[4]
+        ],
+        "Mean instructions with 64 → with 4,096 waiting tasks, on Spike (`./schedlab dev bench`).",
+    )
 
 
 def _write_high_load(page: Writer, q: Queries) -> None:
@@ -549,7 +563,9 @@ def _write_high_load(page: Writer, q: Queries) -> None:
         With {ran[name]} processes, the shell waits up to {by_text:,.0f} ms under `wrr:linux`: a time slice
         of 50 ms for each process, which looks like a freeze and ends with the load. Under `wrr:listing` it waits up to
         {by_listing:.0f} ms, but processes that compute begin late: two alternate, and the last one first
-        runs after {q.under_load("response_max_ns", "load", name, "wrr:listing"):,.0f} ms. Which of the two the study
+        runs after {q.under_load("response_max_ns", "load", name, "wrr:listing"):,.0f} ms. Under `lottery:linux`, whose
+        freeze the study does not report, the shell waits up to
+        {q.under_load("wakeup_latency_max_ns", "shell", name, "lottery:linux"):,.0f} ms. Which of these the study
         saw, or another cause in its first version, is not explained.""")
 
 
@@ -573,6 +589,82 @@ def _write_weights(page: Writer, q: Queries) -> None:
         ],
         f"""In proportion to priority: 10, 20, 30 and 40 %. `wrr:listing` follows the study's listings, which do not
         enforce a time slice. {q.how(q.by_priority)}""",
+    )
+
+
+def _write_other_workloads(page: Writer, q: Queries) -> None:
+    """Adds the section on the workloads that the study names as missing."""
+    if not q.ran(q.mix) and not q.ran(q.io):
+        return
+    page.section("Other workloads: section 9.1")
+    page.text("""
+    Section 9.1 names two kinds of workload that the study did not test: I/O-intensive ones, and a mix of real-time and
+    batch tasks. Both run in the simulator. In the mix, *control* needs 0.9 of each 10 ms and *video* 2.9 of each 30 ms;
+    two batch jobs compute. In the other, 40 processes wait for I/O ten times each, and hardly compute.""")
+    if q.ran(q.mix):
+        deadlines = "missed deadlines, %"
+        page.measured(
+            "study-5-mix",
+            "Two real-time tasks next to two batch jobs",
+            ["policy"],
+            q.policies_of(q.mix),
+            [
+                *(
+                    Quantity(task, partial(q.missed, task), deadlines)
+                    for task in ("control", "video")
+                ),
+                Quantity(
+                    "batch jobs", partial(q.group_share, q.mix, "batch"), "share of the CPU, %"
+                ),
+            ],
+            q.how(q.mix),
+        )
+    if q.ran(q.io):
+        page.measured(
+            "study-5-io",
+            "40 processes that wait for I/O",
+            ["policy"],
+            q.policies_of(q.io),
+            [
+                Quantity(title, lambda policy, column=column: q.summary(q.io, policy, column, 1e-6))
+                for title, column in (
+                    ("mean turnaround, ms", "turnaround_mean_ns"),
+                    ("until all have ended, ms", "completion_ns"),
+                    ("idle, ms", "idle_ns"),
+                )
+            ],
+            q.how(q.io),
+        )
+
+
+def _write_pattern(page: Writer, q: Queries) -> None:
+    """Adds the section on deterministic patterns."""
+    if not q.ran(q.pattern):
+        return
+    page.section("Deterministic patterns: section 3.4.2")
+    page.text("""
+    Section 3.4.2 says that randomness avoids problems of performance that deterministic patterns cause. The study shows
+    no such pattern. In schedlab's test, two equal processes compute. A third computes for half a tick and sleeps for
+    one and a half, in step with the ticks.""")
+    with page.if_measured(page.more):
+        first, second = (q.group_share(q.pattern, group, "rr") for group in q.equal_tasks)
+        page.more(f"""Under `rr`, the same process always gets the half tick that the third leaves: the equal processes
+        get {first:.1f} and {second:.1f} % of the CPU. Under `lottery:linux`, which process gets it is drawn, and their
+        shares differ by {q.unequal_points("lottery:linux"):.1f} points. The study's own weighted round-robin is no
+        example: its time slices of 50 ms make half a tick matter little.""")
+    page.measured(
+        "study-5-pattern",
+        "Two equal processes next to a sleeper in step with the ticks, % of the CPU",
+        ["policy"],
+        q.policies_of(q.pattern),
+        [
+            *(
+                Quantity(group, partial(q.group_share, q.pattern, group))
+                for group in (*q.equal_tasks, "half")
+            ),
+            Quantity("difference of the equal ones, points", q.unequal_points),
+        ],
+        q.how(q.pattern),
     )
 
 

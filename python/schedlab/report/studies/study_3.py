@@ -34,6 +34,9 @@ from schedlab.trace import Trace
 _BUILT_IN_TEST = "as-shipped"
 """The proposal that tests the built-in feedback queue."""
 
+_BOOSTED_COLUMN = "overhead_share"
+"""The column of the test of boosts in the mixed workload."""
+
 
 @dataclass(frozen=True)
 class Remedy:
@@ -69,8 +72,10 @@ class DrawbackQueries(queries.Queries):
         )
         return sum("≈" in order for order in orders if isinstance(order, str))
 
-    def boosted_overhead(self, column: str, which: Literal["off", "on"]) -> Measurement:
-        """Returns an overhead in percent of the time.
+    def boosted(
+        self, value: pl.Expr, which: Literal["off", "on"], rows: pl.DataFrame | None = None
+    ) -> Measurement:
+        """Evaluates an expression over the rows of each run of the mixed workload on the kernel.
 
         `which`: "on" if starved tasks rise to a higher level, else "off".
         """
@@ -78,11 +83,11 @@ class DrawbackQueries(queries.Queries):
             test
             for proposal in read_proposals((self.study.number,))
             for test in proposal.tests
-            if test.column == column
+            if test.column == _BOOSTED_COLUMN
         )
         test = next(tests)
         policy = _policy_title(getattr(test, which))
-        return self.of(test.label, policy, first(column) * 100, cpus=int(test.cpus))
+        return self.of(test.label, policy, value, rows, cpus=int(test.cpus))
 
     def drawback(self, test: Test, policy: str) -> Measurement:
         """Returns the metric of a test under a policy: a share in percent, or a time in ticks."""
@@ -174,6 +179,8 @@ class Queries(InversionQueries, DrawbackQueries):
     """The workloads of the study's tables, and schedlab's experiments."""
     unrefreshed_quanta = UNREFRESHED_QUANTA
     """The feedback queue if a process that blocks keeps the rest of its quantum."""
+    barrage = "s3-barrage"
+    """The experiment with a task that computes while new tasks keep arriving."""
     work = STUDY_3_WORK
     batch = ideal_batch(40, STUDY_3_WORK, cpus)
     """The ideal if the 40 CPU-bound tasks arrive at once."""
@@ -362,6 +369,33 @@ class Queries(InversionQueries, DrawbackQueries):
                 published=spread_words,
             )
         )
+
+    # --- starvation
+
+    def under_barrage(self, name: str, scheduler: str) -> Measurement:
+        """Returns the old task's share in percent or its longest wait, or the new tasks' mean response, in ticks."""
+        group, value = {
+            "share": ("old", first("share") * 100),
+            "wait": ("old", in_ticks(first("longest_wait_ns"))),
+            "response": ("new", in_ticks(first("response_mean_ns"))),
+        }[name]
+        return self.of(self.barrage, self.schedulers[scheduler], value, self._group(group), cpus=1)
+
+    # --- boosts
+
+    def boost_ratio(self, name: str) -> Measurement:
+        """Returns a metric of the mixed workload with boosts, divided by its value without them.
+
+        `name`: a metric of tables 1 to 5, `scheduler` for the scheduler's own part of the overhead, or `spread` for the
+        interquartile range of response.
+        """
+        rows = self._children if name == "spread" else None
+        if name in METRICS:
+            value = METRICS[name].value
+        else:
+            value = {"spread": _QUARTILES, "scheduler": first(_BOOSTED_COLUMN)}[name]
+        with_boosts, without = (self.boosted(value, which, rows) for which in ("on", "off"))
+        return self.ratio(with_boosts, without)
 
     # --- sample schedules
 

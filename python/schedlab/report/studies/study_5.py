@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from schedlab.analysis.comparison.statistics import Difference, difference
+from schedlab.analysis.comparison.statistics import UNBOUNDED, Difference, difference
 from schedlab.base.display.numbers import NO_VALUE
 from schedlab.base.outputs import Figures
 from schedlab.machines import LINUX_MACHINES
@@ -205,6 +205,8 @@ class Queries(LinuxQueries, EventQueries):
     """The corresponding policies on schedlab's kernel."""
     operation_policies = ("wrr:arrays", "cfs")
     """The policies whose operations are compared with the study's table 1."""
+    decision_policies = ("wrr:linux", "cfs", "lottery:linux", LINEAR_LOTTERY)
+    """The policies whose decisions are compared with few and with many tasks."""
     quantities: ClassVar = {
         "throughput": "events a second",
         "mean latency": "mean latency, ms",
@@ -223,6 +225,10 @@ class Queries(LinuxQueries, EventQueries):
     by_priority = "s5-weights"
     """The experiment with tasks that compute, with different priorities."""
     priorities = (1, 2, 3, 4)
+    mix, io, pattern = "s5-mix", "s5-io", "s5-pattern"
+    """Experiments with deadlines next to batch jobs, with I/O, and with a task that sleeps in step with the ticks."""
+    equal_tasks = ("first", "second")
+    """The two equal tasks of the pattern."""
 
     def share_of_priority(self, priority: int, policy: str) -> Measurement:
         """Returns the running time of the computing task with this priority, in percent of all such tasks'."""
@@ -232,6 +238,24 @@ class Queries(LinuxQueries, EventQueries):
         all_times = times.filter(pl.col("group").is_in(computing)).sum()
         value = 100 * time_at_priority / all_times
         return self.of(self.by_priority, policy, value, self.collection.groups)
+
+    # --- other workloads
+
+    def missed(self, task: str, policy: str) -> Measurement:
+        """Returns the share of a task's deadlines that it misses, in percent."""
+        value = first("miss_share") * 100
+        return self.of(self.mix, policy, value, self._group(task), within=UNBOUNDED)
+
+    def group_share(self, experiment: str, group: str, policy: str) -> Measurement:
+        """Returns the CPU share of a group of tasks, in percent."""
+        return self.of(experiment, policy, first("share") * 100, self._group(group))
+
+    def unequal_points(self, policy: str) -> Measurement:
+        """Returns how far the shares of the pattern's two equal tasks differ, in points."""
+        one, other = (
+            pl.col("share").filter(pl.col("group") == group).first() for group in self.equal_tasks
+        )
+        return self.of(self.pattern, policy, 100 * (one - other).abs(), self.collection.groups)
 
     # --- runs
 
