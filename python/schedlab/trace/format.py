@@ -7,6 +7,7 @@ docs/trace-format.md explains the format.
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -199,6 +200,7 @@ SHARE_ATTRIBUTES = (
 """Attributes that a policy can share the CPU by, as stored in `process` of POLICY and TUNABLE."""
 
 
+@lru_cache(maxsize=4096)
 def mark_text(value: int) -> str:
     """Returns the characters in the value of a GROUP or NAME: up to eight, the first in the lowest byte."""
     return value.to_bytes(8, "little").partition(b"\0")[0].decode("utf-8", "replace")
