@@ -86,6 +86,22 @@ uint64_t EXPORTED(policy_kills)(void)
     return simulator_separate_kills();
 }
 
+/* The functions of the same names: sim/apart/apart.h. */
+int32_t EXPORTED(policy_task_pid)(void)
+{
+    return simulator_separate_task_pid();
+}
+
+void EXPORTED(policy_silence)(void)
+{
+    simulator_separate_silence();
+}
+
+const char *EXPORTED(policy_misplaced)(void)
+{
+    return simulator_separate_misplaced();
+}
+
 bool EXPORTED(policy_is_queued)(uint32_t slot)
 {
     return simulator_separate_is_queued(slot);

@@ -1,67 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Compares two runs of one workload: the first decision that differs, and the metrics.
+// Compares two runs of one workload by their metrics and by the work of their hooks.
 
 import { METRICS } from "../../python/schedlab/monitor/page/modules/metrics.js";
 
 const LEAST = 0.005; // as a fraction of a metric: smaller changes are not reported
-
-/**
- * @typedef {{cpu: number, pid: number, begin: number, end: number, level: number, how: number, waited: number}} Run
- * @param {import("./runner.js").Result} result @returns {Run[]} in the order of their begins
- */
-export function runsOf({ frame }) {
-    const rows = frame?.timeline.runs ?? [];
-    const runs = rows.map(([cpu, pid, begin, end, level, how, waited]) => ({ cpu, pid, begin, end, level, how, waited }));
-    return runs.sort((one, other) => one.begin - other.begin || one.cpu - other.cpu);
-}
-
-/**
- * The first time when a CPU runs another process, for longer than `tolerance`: shorter differences are those of
- * the policies' costs.
- * @param {Run[]} edited @param {Run[]} original @param {number} cpus @param {number} tolerance ns
- * @returns {{time: number, cpu: number, edited: number, original: number} | null} PIDs; 0: idle; null: none differs
- */
-export function firstDifference(edited, original, cpus, tolerance) {
-    let first = null;
-    for (let cpu = 0; cpu < cpus; cpu++) {
-        const [ones, others] = [edited, original].map((runs) => stepsOf(runs.filter((run) => run.cpu === cpu)));
-        const difference = differenceOf(ones, others, tolerance);
-        if (difference && (!first || difference.time < first.time)) first = { ...difference, cpu };
-    }
-    return first;
-}
-
-/** @param {Run[]} runs of one CPU @returns {{time: number, pid: number}[]} what it runs from each time on */
-function stepsOf(runs) {
-    const steps = [{ time: 0, pid: 0 }];
-    for (const { begin, end, pid } of runs) {
-        if (steps.at(-1).time === begin) steps.pop();
-        steps.push({ time: begin, pid }, { time: end, pid: 0 });
-    }
-    return steps;
-}
-
-function differenceOf(ones, others, tolerance) {
-    let [one, other] = [0, 0];
-    while (one < ones.length && other < others.length) {
-        const [{ pid: edited }, { pid: original }] = [ones[one], others[other]];
-        const time = Math.max(ones[one].time, others[other].time);
-        const [oneEnd, otherEnd] = [ones[one + 1]?.time ?? Infinity, others[other + 1]?.time ?? Infinity];
-        const end = Math.min(oneEnd, otherEnd);
-        if (edited !== original && end - time > tolerance) return { time, edited, original };
-        if (end === Infinity) return null;
-        if (oneEnd === end) one += 1;
-        if (otherEnd === end) other += 1;
-    }
-    return null;
-}
-
-/** @param {Run[]} edited @param {Run[]} original @returns {boolean} true if every run begins and ends at the same time */
-export function areEqual(edited, original) {
-    const same = ({ cpu, pid, begin, end }, other) => other && cpu === other.cpu && pid === other.pid && begin === other.begin && end === other.end;
-    return edited.length === original.length && edited.every((run, at) => same(run, original[at]));
-}
 
 /**
  * @param {any} edited @param {any} original frames
@@ -79,11 +22,13 @@ export function changes(edited, original) {
     });
 }
 
-/** @param {ReturnType<typeof changes>} table @returns {string} the largest changes in words; "": none */
+/** @param {ReturnType<typeof changes>} table @returns {string} the largest changes of different quantities in words; "": none */
 export function inWords(table, most = 3) {
     const size = ({ change }) => Math.abs(change ?? Infinity);
     const ranked = table.filter(({ better }) => better !== null).sort((one, other) => size(other) - size(one));
-    return ranked.slice(0, most).map(({ title, before, after }) => `${title} ${before} → ${after}`).join("; ");
+    const quantity = ({ title }) => title.split(",")[0]; // its median and its maximum change alike
+    const different = ranked.filter((row, at) => ranked.findIndex((other) => quantity(other) === quantity(row)) === at);
+    return different.slice(0, most).map(({ title, before, after }) => `${title} ${before} → ${after}`).join("; ");
 }
 
 /**

@@ -151,10 +151,11 @@ function diagnosticsIn(text) {
 }
 
 /**
- * @param {{module: Uint8Array, offsets: number[]}} inputs byte offsets in a compiled policy
- * @returns {Promise<(number | null)[]>} the policy's line of each; null: it is another file's
+ * @param {{module: Uint8Array, offsets: number[], isLoop?: boolean}} inputs byte offsets in a compiled policy;
+ * `isLoop`: of a loop's blocks
+ * @returns {Promise<(number | null)[]>} the policy's line of each, or of the loop; null: it is another file's
  */
-async function locate({ module, offsets }) {
+async function locate({ module, offsets, isLoop = false }) {
     if (!offsets.length) return [];
     const output = new Output();
     const code = codeAt(module); // the line table counts from there
@@ -162,14 +163,31 @@ async function locate({ module, offsets }) {
     const addresses = offsets.flatMap((offset) => NEIGHBOURS.map((by) => `0x${Math.max(offset - 1 - code + by, 0).toString(16)}`));
     await run(runLLVM, ["symbolizer", "--obj=policy.wasm", "--output-style=JSON", ...addresses], { "policy.wasm": module }, output);
     const [, places] = /^(\[.*\])$/m.exec(output.text) ?? [];
-    const lines = JSON.parse(places ?? "[]").map(({ Symbol: frames = [] }) => lineIn(frames));
-    return offsets.map((_, at) => lines.slice(at * NEIGHBOURS.length, (at + 1) * NEIGHBOURS.length).find((line) => line !== undefined) ?? null);
+    const all = JSON.parse(places ?? "[]").map(({ Symbol: frames = [] }) => frames);
+    const stacks = offsets.map((_, at) => stackOf(all.slice(at * NEIGHBOURS.length, (at + 1) * NEIGHBOURS.length)));
+    return isLoop ? [lineOfLoop(stacks.filter(({ length }) => length))] : stacks.map(lineIn);
 }
 
-/** @returns {number | null | undefined} the policy's line; null: all are another file's; undefined: not known */
+/** @returns {any[]} of an instruction and its neighbours, the first stack whose lines are known */
+function stackOf(stacks) {
+    const known = stacks.map((frames) => frames.filter(({ Line }) => Line));
+    return known.find((frames, at) => frames.length && frames.length === stacks[at].length) ?? known.find(({ length }) => length) ?? [];
+}
+
+/** @returns {number | null} the first line of the innermost function that contains all blocks of a loop */
+function lineOfLoop(stacks) {
+    const inward = stacks.map((frames) => frames.toReversed());
+    const least = Math.min(...inward.map((frames) => frames.length));
+    const isCommon = (depth) => inward.every((frames) => frames[depth].FunctionName === inward[0][depth].FunctionName);
+    let depth = 0;
+    while (depth + 1 < least && isCommon(depth + 1)) depth += 1;
+    const lines = inward.map((frames) => lineIn(frames.slice(0, depth + 1).reverse())).filter(Boolean);
+    return lines.length ? Math.min(...lines) : null;
+}
+
+/** @returns {number | null} the policy's line, in the innermost function that is not another file's */
 function lineIn(frames) {
-    const known = frames.filter(({ Line }) => Line);
-    return known.length ? (known.find(({ FileName }) => FileName.endsWith(FILE))?.Line ?? null) : undefined;
+    return frames.find(({ FileName }) => FileName.endsWith(FILE))?.Line ?? null;
 }
 
 /** @param {Uint8Array} module @returns {number} the offset of its code section's contents */

@@ -126,12 +126,14 @@ function explanationOf(names) {
         if (!word) return null;
         const before = row.text.slice(0, word.index);
         const [, variable] = /(\w+)->$/.exec(before) ?? [];
-        const structure = variable ? structureOf(variable, view.state.doc.toString()) : /^\s*\.$/.test(before) ? "policy" : "";
-        const name = names.find(({ label, of }) => label === word[0] && of === (structure ?? ""));
+        const source = view.state.doc.toString();
+        const structure = variable ? structureOf(variable, source) : /^\s*\.$/.test(before) ? "policy" : "";
+        const [, hook] = new RegExp(`^\\s*\\.(\\w+) = ${word[0]}\\b`, "m").exec(source) ?? []; // that the function serves as
+        const name = names.find(({ label, of }) => (hook ? label === hook && of === "policy" : label === word[0] && of === (structure ?? "")));
         if (!name?.info) return null;
         const dom = document.createElement("div");
         dom.className = "cm-explanation";
-        dom.textContent = name.detail ? `${name.detail}: ${name.info}` : name.info;
+        dom.textContent = [hook && `The hook ${hook}(): `, name.detail && `${name.detail}: `, name.info].filter(Boolean).join("");
         return { pos: row.from + word.index, end: row.from + word.index + word[0].length, create: () => ({ dom }) };
     });
 }

@@ -4,13 +4,14 @@
 
 import { announce, button, element, setText } from "../../python/schedlab/monitor/page/elements.js";
 import { elementsOf } from "./lab_text.js";
+import { foldable } from "./lesson.js";
 import { Requests } from "./workers.js";
 
 const STORAGE_KEY = "schedlab-playground-labs";
 const TEST_MS = 120_000;
 const CANCELLED = "Cancelled.";
 const DEFINITION = /\bPOLICY_DEFINITION\s+(\w+)/;
-const [PASSED, FAILED, NOT_RUN] = ["Passed", "Failed", "Not run here"];
+const [PASSED, FAILED, NOT_RUN] = ["Passed", "Failed", "Not judged here"];
 const CLASSES = { [PASSED]: "better", [FAILED]: "worse", [NOT_RUN]: "" };
 const LEAST_TICK_NS = 100_000;
 const SEEDS = 2 ** 31; // of a link
@@ -59,6 +60,7 @@ export class LabPane {
     /** False if the source comes from a link and was not changed: then no progress is kept. */
     keeps = true;
     #checks = 0;
+    #graded = "";
     #reasons = {};
 
     /**
@@ -70,27 +72,29 @@ export class LabPane {
         this.grader = new Requests("grader.js", "The test", TEST_MS, { separate });
         this.element = element("section", { className: "lesson-pane lab-pane", hidden: true, "aria-label": "The lab" });
         this.state = element("p", { className: "lab-state", role: "status" });
+        this.list = element("ul", { className: "lab-tests" });
+        this.verdicts = element("div", {}, this.state, this.list);
         this.progress = element("progress", { hidden: true, "aria-label": "Checked tests" });
         this.check = this.#checkButton("Check");
         this.cancel = button("", "Stop checking", () => this.#cancel(), "Cancel");
         this.cancel.hidden = true;
-        this.list = element("ul", { className: "lab-tests" });
         const again = button("", "Replace the source by the lab's start file", () => this.page.setSource(this.lab.start), "Start again");
         const tools = element("p", { className: "lab-tools" }, this.check, this.cancel, again, this.progress);
         /** Its place is a tab. */
-        this.tests = element("div", { className: "lab-grade", hidden: true }, tools, this.state, this.list);
+        this.tests = element("div", { className: "lab-grade", hidden: true }, tools, this.verdicts);
     }
 
     /** @param {Lab | null} lab @param {Record<string, string>} [reasons] of lost points */
     show(lab, reasons = {}) {
         this.#cancel();
         this.lab = lab;
+        this.#graded = "";
+        this.compare("");
         this.#reasons = reasons;
         this.element.hidden = this.tests.hidden = !lab;
         if (!lab) return;
-        const text = element("details", { open: true }, element("summary", { textContent: "Text" }), ...elementsOf(lab.text, () => this.#checkButton("Check your source")));
         setText(this.state, "");
-        this.element.replaceChildren(element("h2", { textContent: lab.title }), text);
+        this.element.replaceChildren(foldable(lab.title, ...elementsOf(lab.text, () => this.#checkButton("Check your source"))));
         this.#list(lab.tests.map(() => null));
     }
 
@@ -101,7 +105,7 @@ export class LabPane {
 
     #row(test, verdict) {
         const title = element("b", { textContent: test.name });
-        if (test.hidden) return element("li", {}, title, ` (hidden, ${shown(test.points)} points): ${NOT_RUN.toLowerCase()}`);
+        if (test.hidden) return element("li", {}, title, ` (hidden, ${shown(test.points)} points): not run here`);
         const parts = test.expectations.map((expectation, at) => partOf(expectation, verdict, at));
         const fault = verdict?.fault && element("p", { className: CLASSES[FAILED], textContent: `${FAILED}: ${verdict.fault.text}` });
         const has = (state) => parts.some((part) => part.dataset.state === state);
@@ -115,6 +119,11 @@ export class LabPane {
     #showButton(test) {
         const canShow = test.tick_ns >= LEAST_TICK_NS && test.tick_ns % 1000 === 0 && Number(test.seed) < SEEDS;
         return canShow ? button("", `Show the workload of ${test.name}`, () => this.page.showTest(test), "Show") : "";
+    }
+
+    /** Marks the verdicts if they are another source's. @param {string} source */
+    compare(source) {
+        this.verdicts.classList.toggle("stale", this.#graded !== "" && this.#graded !== source);
     }
 
     #cancel() {
@@ -137,6 +146,8 @@ export class LabPane {
         const number = ++this.#checks;
         this.page.showTests();
         const source = this.page.getSource();
+        this.#graded = source;
+        this.compare(source);
         this.#setBusy(true);
         this.#list(this.lab.tests.map(() => null));
         try {
@@ -180,8 +191,8 @@ export class LabPane {
         throw new Error(`It does not compile: line ${line}: ${text}`);
     }
 
-    async #withLine({ text, hook, offsets }, module) {
-        const lines = offsets.length ? await this.compiler.ask({ locate: { module, offsets } }) : [];
+    async #withLine({ text, hook, offsets, isLoop }, module) {
+        const lines = offsets.length ? await this.compiler.ask({ locate: { module, offsets, isLoop } }) : [];
         const line = lines.find(Boolean);
         return `${line ? `line ${line}: ` : ""}${hook ? `${hook}(): ` : ""}${text}`;
     }
@@ -191,7 +202,7 @@ export class LabPane {
             (result ? [{ points: result.points, most: test.expectations[place].points }] : [])));
         const [points, most] = [total(run.map((part) => part.points)), total(run.map((part) => part.most))];
         const rest = total(this.lab.tests.map((test) => test.points)) - most;
-        const words = `${shown(points)} of ${shown(most)} points${rest ? `; ${shown(rest)} more are not run here` : ""}.`;
+        const words = `${shown(points)} of ${shown(most)} points${rest ? `; ${shown(rest)} more cannot be judged here` : ""}.`;
         setText(this.state, this.keeps ? words : `${words} Change the linked source to keep your progress.`);
         announce(words);
         if (!this.keeps) return;

@@ -6,7 +6,6 @@
 import { Instance, Refused } from "../../python/schedlab/monitor/page/session/instance.js";
 import { RECORD_BYTES } from "../../python/schedlab/monitor/page/session/definitions.js";
 import { readMessage } from "../../python/schedlab/monitor/page/session/model_message.js";
-import { PolicyMachine } from "../../python/schedlab/monitor/page/session/policy_machine.js";
 import { workloadOf } from "../../python/schedlab/monitor/page/session/words.js";
 import { milliseconds } from "../../python/schedlab/monitor/page/words.js";
 import { filled, judgeRun } from "./lab_judge.js";
@@ -20,20 +19,21 @@ const LATER_NS = "2400000000"; // NO_WRAPS_NS of trial.py
 
 /**
  * @typedef {import("./lab_judge.js").LabTest} LabTest
- * @typedef {{text: string, hook: string, offsets: number[]}} Fault as of runner.js
+ * @typedef {import("./runner.js").Fault} Fault
  * @typedef {{points: number, why: string} | null} Result of an expectation; null: not judged in the page
  * @typedef {{results: Result[], fault: Fault | null}} Verdict of a test; `fault`: why its run failed
  * @typedef {{policy: string, module: WebAssembly.Module, separate: WebAssembly.Module, reasons: Record<string, string>}}
  * Submission `policy`: its name; `separate`: the simulator with one policy (page/page.mk)
  */
 
+const NO_PLACE = { hook: "", offsets: [], isLoop: false };
+
 class Broken extends Error {
     /** @param {string} text @param {Instance | null} [instance] */
     constructor(text, instance = null) {
         super(text);
-        const error = instance?.policy?.error;
-        const hook = error ? instance.text(instance.call("policy_hook")) : "";
-        this.fault = { text, hook, offsets: error ? PolicyMachine.offsetsOf(error) : [] };
+        const place = instance?.policy.error ? { hook: instance.text(instance.call("policy_hook")), ...instance.policy.errorPlace } : NO_PLACE;
+        this.fault = { text, ...place };
     }
 }
 

@@ -4,6 +4,7 @@
 
 import { element, setText } from "../../python/schedlab/monitor/page/elements.js";
 import { METRICS } from "../../python/schedlab/monitor/page/modules/metrics.js";
+import { isNarrow } from "./panes.js";
 import { duration } from "../../python/schedlab/monitor/page/words.js";
 
 const STORAGE_KEY = "schedlab-playground-lessons";
@@ -58,7 +59,7 @@ function isExpectation(expectation) {
 }
 
 /**
- * @param {Expectation} expectation @param {any} frame of the whole run @param {import("./compare.js").Run[]} runs
+ * @param {Expectation} expectation @param {any} frame of the whole run @param {import("./runs.js").Run[]} runs
  * @param {Map<number, string>} names of processes
  * @returns {{words: string, value: number | null, isMet: boolean}}
  */
@@ -88,13 +89,14 @@ export class LessonPane {
     constructor() {
         this.element = element("section", { className: "lesson-pane", hidden: true, "aria-label": "Text of the lesson" });
         this.verdicts = element("ul", { className: "lesson-verdicts", "aria-live": "polite" });
+        this.done = element("p", { className: "better", role: "status" });
     }
 
     /** @param {Lesson | null} lesson */
     show(lesson) {
         this.lesson = lesson;
         this.element.hidden = !lesson;
-        this.verdicts.replaceChildren();
+        this.clear();
         if (!lesson) return;
         const because = element("p", { hidden: true });
         const answers = lesson.answers.map((text, at) => {
@@ -105,10 +107,19 @@ export class LessonPane {
             });
             return element("label", {}, choice, ` ${text}`);
         });
-        this.element.replaceChildren(
-            element("h2", { textContent: lesson.title }), ...lesson.text.map((text) => element("p", { textContent: text })),
+        this.element.replaceChildren(foldable(lesson.title, ...lesson.text.map((text) => element("p", { textContent: text })),
             element("fieldset", {}, element("legend", { textContent: `Predict: ${lesson.question}` }), ...answers, because),
-            element("p", {}, element("b", { textContent: "Task. " }), lesson.task));
+            element("p", {}, element("b", { textContent: "Task. " }), lesson.task)), this.done);
+    }
+
+    clear() {
+        this.verdicts.replaceChildren();
+        this.#setDone(false);
+    }
+
+    #setDone(isDone) {
+        const wasDone = this.lesson && doneLessons().includes(this.lesson.name);
+        setText(this.done, isDone ? "Done: all expectations are met." : wasDone ? "You have done this lesson before." : "");
     }
 
     /** Checks a run against the lesson's expectations. @returns {boolean} true if all are met */
@@ -118,9 +129,15 @@ export class LessonPane {
         this.verdicts.replaceChildren(...verdicts.map(({ words, isMet }) =>
             element("li", { className: isMet ? "better" : "worse", textContent: `${isMet ? "Met" : "Not met"}: ${words}` })));
         const isDone = verdicts.every(({ isMet }) => isMet);
+        this.#setDone(isDone);
         if (isDone && this.keeps) localStorage.setItem(STORAGE_KEY, JSON.stringify([...new Set([...doneLessons(), this.lesson.name])]));
         return isDone;
     }
+}
+
+/** @param {string} title @param {...Node} text @returns {HTMLElement} folded on a telephone, where it would fill the screen */
+export function foldable(title, ...text) {
+    return element("details", { open: !isNarrow() }, element("summary", {}, element("h2", { textContent: title })), ...text);
 }
 
 /** @returns {string[]} names of the lessons that were met in this browser */

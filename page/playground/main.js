@@ -8,12 +8,13 @@ import { button, element, policySelect, setText } from "../../python/schedlab/mo
 import { asCatalogue, sharesBy } from "../../python/schedlab/monitor/page/session/catalogue.js";
 import { duration, moment } from "../../python/schedlab/monitor/page/words.js";
 import { checksOf, wordsOf } from "./checks.js";
-import { areEqual, changes, effortOf, firstDifference, inWords, runsOf, worstWaits } from "./compare.js";
+import { changes, effortOf, inWords, worstWaits } from "./compare.js";
 import { Editor } from "./editor.js";
 import { keptOf, LabPane, progressOf } from "./lab.js";
 import { doneLessons, LessonPane, readLesson, sourceOf } from "./lesson.js";
 import { isFile, linkOf, stateOf } from "./link.js";
 import { dividerOf, PANES, Tabs } from "./panes.js";
+import { areEqual, firstDifference, runsOf } from "./runs.js";
 import { drawn, Schedules } from "./schedule.js";
 import { SettingsPane } from "./settings.js";
 import { StudyPane } from "./study.js";
@@ -34,7 +35,7 @@ const EDITED = "Yours";
 const STOPPED = "The source has changed.";
 const LAB = "lab:"; // before a lab's name in the choice of lessons
 const WORKLOAD_FAULT = /^workload:(\d+): |^program (\S+): /; // a fault of the workload's text
-const PID = /\bpid (\d+)/g;
+const INTRODUCED = "schedlab-playground-introduced"; // in the browser's storage
 const KEYS = "Press a run, or a wait below, to see why. In the schedule: + and − zoom, arrows move, full stop and comma go from run to run, Enter says why it ran.";
 const REMARK = /\.remark\s*=\s*"([^"{}]*)"/; // without a value
 const LAB_BASE = "rr"; // a lab's policy has its costs outside the lab's tests
@@ -55,6 +56,10 @@ class Playground {
     #edits = [];
     /** True if an unchanged source is compiled, too. */
     #isRequested = false;
+    /** The source that a choice or a link put here: it can be had again. */
+    #given = "";
+    /** What is being done, in words. @type {Set<string>} */
+    #steps = new Set();
 
     constructor(data, modules) {
         this.data = data;
@@ -64,12 +69,13 @@ class Playground {
         this.checker = new Requests("runner.js", "The check", CHECK_MS, modules);
         this.module = modules.module;
         this.state = element("p", { className: "state", role: "status" });
+        this.steps = element("p", { className: "steps" });
         this.pointer = element("p", { className: "under-pointer", textContent: KEYS });
         this.findings = element("div", { className: "findings" });
         this.study = new StudyPane((line) => this.editor.goTo(line));
-        this.schedules = new Schedules((...run) => this.#explain(...run), (text) => setText(this.pointer, text || KEYS));
+        this.schedules = new Schedules((...run) => this.#attempt(() => this.#explain(...run)), (text) => setText(this.pointer, text || KEYS));
         const body = element("div", { className: "editor-body", id: "editor", role: "tabpanel" });
-        this.editor = new Editor(body, data.interface, () => this.#edited(), (line) => this.#markMoments(line));
+        this.editor = new Editor(body, data.interface, () => this.#edited(), (line) => this.#attempt(() => this.#markMoments(line)));
         this.settings = new SettingsPane(data, this.policies, () => this.#edited(0));
         this.values = new ValuesPane(() => this.editor.annotate(new Map()), () => Object.assign(this.settings.state, UNOPENED));
         this.lesson = new LessonPane();
@@ -85,7 +91,7 @@ class Playground {
         const text = element("textarea", { className: "workload-text", spellcheck: false, "aria-label": "The workload, in words" });
         const load = element("div", { className: "editor-body", id: "workload", hidden: true, role: "tabpanel" }, text);
         text.addEventListener("input", () => {
-            this.settings.state.workload = "";
+            this.settings.state.workload = this.load.value = "";
             this.settings.state.text = text.value;
             this.#changed();
         });
@@ -107,7 +113,7 @@ class Playground {
         const source = document.querySelector("#source");
         source.append(this.tabs.element, this.lesson.element, this.lab.element, body, load, machine, tests, this.dividers.lower, this.values.element);
         source.after(this.dividers.left);
-        document.querySelector("#result").append(this.state, this.schedules.element, this.dividers.upper, below);
+        document.querySelector("#result").append(element("div", { className: "status" }, this.state, this.steps), this.schedules.element, this.dividers.upper, below);
         // Presets have no separate source.
         this.base = policySelect(this.policies.map((policy) => ({ ...policy, presets: {} })), "Policy to edit");
         this.against = policySelect(this.policies, "Compared with");
@@ -123,19 +129,22 @@ class Playground {
         this.lessons = element("select", { "aria-label": "Lesson" });
         this.lessons.addEventListener("change", () => this.#open(this.lessons.value));
         this.#offerLessons();
-        takeDrops((text) => this.#learn(readLesson(text), text));
+        takeDrops((text) => this.#learn(text, readLesson(text)));
         document.querySelector("#tools").append(
             labelled("Lesson", this.lessons), labelled("Edit", this.base), labelled("compare with", this.against), labelled("on", choice),
             button("", "Copy link to what you see", () => this.#copy(), "Copy link"),
             button("", "Open in schedlab: save the source as a file, and show the command that runs it", () => this.#save(), "Open in schedlab"),
             button("auto", "Light or dark", () => setTheme(isDark() ? "light" : "dark")),
+            button("help", "Explain this page", () => introduce(true)),
         );
     }
 
     /** Shows a state. @param {State} state @param {string} warning @param {boolean} [isLinked] it is another's */
     begin(state, warning, isLinked = false) {
         const before = { ...this.settings.state, source: this.editor.text };
-        const wasEdited = before.source && before.source !== this.data.policies[before.base];
+        const isReplaced = before.source !== state.source;
+        const wasEdited = before.source && before.source !== this.#given;
+        if (isReplaced) this.#given = state.source;
         this.#edits = [];
         this.lesson.keeps = this.lab.keeps = !isLinked;
         this.settings.show(state);
@@ -146,13 +155,21 @@ class Playground {
         this.#fillWorkload();
         this.editor.text = state.source;
         if (warning) notice(warning);
-        else if (wasEdited && before.source !== state.source) {
-            notice(element("span", {}, "Another source replaced yours. ", button("", "Bring your source back", () => this.begin(before, ""), "Bring it back")));
+        else if (wasEdited && isReplaced) {
+            notice(element("span", {}, "Another source replaced yours. ", button("", "Bring your source back", () => this.#bringBack(before), "Bring it back")));
         }
         const { why, whom } = state;
         this.#changed(0);
+        this.#markStale(true);
         Object.assign(state, { why, whom });
         if (state.at) this.schedules.goTo(state.at);
+    }
+
+    #bringBack(before) {
+        document.querySelector("#notices").replaceChildren();
+        this.begin(before, "");
+        this.#given = "";
+        this.#attempt(() => this.resume(before));
     }
 
     #offerLessons() {
@@ -170,7 +187,7 @@ class Playground {
     async #open(choice) {
         try {
             if (choice.startsWith(LAB)) await this.#openLab(choice.slice(LAB.length));
-            else this.#learn(this.data.lessons.find(({ name }) => name === choice) ?? null, choice);
+            else this.#learn(choice, choice ? this.#lessonOf(choice) : null);
         } catch (error) {
             notice(error.message);
         }
@@ -178,35 +195,36 @@ class Playground {
 
     /**
      * Begins a lesson, or ends it.
-     * @param {import("./lesson.js").Lesson | null} lesson @param {string} link its name, or the text of its file
+     * @param {string} link its name, or the text of its file @param {import("./lesson.js").Lesson | null} lesson
      */
-    #learn(lesson, link) {
-        const source = lesson && sourceOf(lesson, this.data.policies);
-        this.lesson.show(lesson);
-        this.lab.show(null);
-        Object.assign(this.settings.state, { lesson: lesson ? link : "", lab: "" });
-        if (!lesson) return;
-        const { base, settings, tick_us, span_ms, cpus = 1, seed = 1 } = lesson;
-        this.begin({ ...this.settings.state, base, against: base, settings, source, tick_us, span_ms, workload: "", text: lesson.workload, cpus, seed, ...NOWHERE }, "");
+    #learn(link, lesson) {
+        const opened = { lesson: link, lab: "" };
+        if (lesson) {
+            const source = sourceOf(lesson, this.data.policies);
+            const { base, settings, tick_us, span_ms, cpus = 1, seed = 1 } = lesson;
+            this.begin({ ...this.settings.state, base, against: base, settings, source, tick_us, span_ms, workload: "", text: lesson.workload, cpus, seed, ...NOWHERE, ...opened }, "");
+        }
+        Object.assign(this.settings.state, opened);
+        this.resume(opened);
     }
 
     /** Opens a lab with the source of the last check, or with its start file. @param {string} name */
     async #openLab(name) {
         const lab = await this.#readLab(name);
-        this.#learn(null, "");
-        this.#showLab(lab);
         const source = keptOf(name)?.source ?? lab.start;
         const first = lab.tests.find(({ hidden }) => !hidden);
         const run = first ? runOfTest(first) : {};
-        this.begin({ ...this.settings.state, ...NOWHERE, ...run, lab: name, base: LAB_BASE, against: LAB_BASE, source }, "");
+        const opened = { lesson: "", lab: name };
+        this.begin({ ...this.settings.state, ...NOWHERE, ...run, base: LAB_BASE, against: LAB_BASE, source, ...opened }, "");
+        await this.resume(opened);
     }
 
-    /** Opens the lesson or the lab of a link. @param {State} state */
+    /** Shows the lesson or the lab of a state. @param {Pick<State, "lesson" | "lab">} state */
     async resume({ lesson, lab }) {
         this.lesson.show(lesson ? this.#lessonOf(lesson) : null);
         this.lab.show(null);
         this.lessons.value = lab ? LAB + lab : lesson;
-        if (lab) this.#showLab(await this.#readLab(lab));
+        if (lab) this.lab.show(await this.#readLab(lab), this.labs.reasons);
     }
 
     #lessonOf(link) {
@@ -219,10 +237,6 @@ class Playground {
         if (!this.data.labs.some((lab) => lab.name === name)) throw new Error(`This link opens the lab ${name}, which is not in this playground; ask its sender for the address.`);
         this.labs ??= await fetched("labs.json").then((answer) => answer.json());
         return this.labs.labs.find((lab) => lab.name === name);
-    }
-
-    #showLab(lab) {
-        this.lab.show(lab, this.labs.reasons);
     }
 
     #choose(base) {
@@ -256,8 +270,18 @@ class Playground {
         clearTimeout(this.#studyTimer);
         clearTimeout(this.#checkTimer);
         clearTimeout(this.#completeTimer);
+        this.#requestNumber += 1; // what is compiled or simulated now is no longer awaited
         this.checker.stop(STOPPED);
+        this.study.clear();
+        this.values.clear();
+        this.lab.compare(this.editor.text);
         this.#timer = setTimeout(() => this.#update(), pause_ms);
+    }
+
+    /** Marks results as older than the source. */
+    #markStale(isStale) {
+        this.schedules.markStale(isStale);
+        for (const part of [this.findings, this.lesson.verdicts]) part.classList.toggle("stale", isStale);
     }
 
     /**
@@ -274,7 +298,13 @@ class Playground {
         const took = () => String(Math.round(performance.now() - began_ms));
         if (!isComplete) delete this.state.dataset.took;
         delete this.state.dataset.complete;
-        try {
+        if (this.shown?.source !== source) this.#say("This source has not run yet.");
+        const opensDecision = async () => {
+            const { why, whom } = this.settings.state;
+            if (whom) await this.#explain(why, whom, 0);
+            return Boolean(whom);
+        };
+        await this.#attempt(async () => {
             if (!isComplete && !this.#isShipped(source) && this.#compiled?.source !== source) {
                 const module = await this.#compile(source, true);
                 if (number !== this.#requestNumber || !module) return;
@@ -282,7 +312,7 @@ class Playground {
                 if (number !== this.#requestNumber) return;
                 if (isShown) {
                     this.state.dataset.took = took();
-                    this.#completeTimer = setTimeout(() => this.#update(true), COMPLETE_PAUSE_MS);
+                    if (!await opensDecision()) this.#completeTimer = setTimeout(() => this.#update(true), COMPLETE_PAUSE_MS);
                     return;
                 }
             }
@@ -292,10 +322,41 @@ class Playground {
             if (number !== this.#requestNumber) return;
             this.state.dataset.took ??= took();
             this.state.dataset.complete = took();
-            const { why, whom } = this.settings.state;
-            if (whom) await this.#explain(why, whom, 0);
+            await opensDecision();
+        }, () => this.#markStale(true));
+    }
+
+    /** Does something, and shows its error, unless the source has changed. @param {() => Promise<any>} action @param {() => void} [failed] */
+    async #attempt(action, failed = () => {}) {
+        const number = this.#requestNumber;
+        try {
+            await action();
         } catch (error) {
-            if (number === this.#requestNumber) this.#say(error.message, "bad");
+            if (number !== this.#requestNumber) return;
+            failed();
+            this.#say(error.message, "bad");
+        }
+    }
+
+    /** Says what is being done for the present source, and for how long. @template T @param {string} words @param {Promise<T>} work @returns {Promise<T>} */
+    async #during(words, work) {
+        const began_ms = performance.now();
+        const number = this.#requestNumber;
+        let text = "";
+        const show = (next) => {
+            this.#steps.delete(text);
+            if (next) this.#steps.add(next);
+            text = next;
+            setText(this.steps, [...this.#steps].join("; "));
+        };
+        const count = () => show(number === this.#requestNumber ? `${words}, ${Math.round((performance.now() - began_ms) / 1000)} s` : "");
+        count();
+        const timer = setInterval(count, 1000);
+        try {
+            return await work;
+        } finally {
+            clearInterval(timer);
+            show("");
         }
     }
 
@@ -311,14 +372,15 @@ class Playground {
             return "shipped";
         }
         if (this.#compiled?.source === source) return this.#compiled.module;
-        if (this.shown?.source !== source) this.#say("Compiling …");
-        const { module, diagnostics } = await this.compiler.ask({ compile: { ...this.#inputs(source), isQuick } });
+        const request = this.compiler.ask({ compile: { ...this.#inputs(source), isQuick } });
+        const { module, diagnostics } = await this.#during(isQuick ? "Compiling" : "Compiling with checks and lines", request);
         if (source !== this.editor.text) return null;
         this.editor.diagnose(diagnostics);
-        this.schedules.markStale(!module);
         const first = diagnostics.find(({ severity }) => severity === "error") ?? diagnostics[0];
-        if (!module) this.#say(`Line ${first.line}: ${first.text}`, "bad", first.line);
-        else if (!isQuick) this.#compiled = { source, module };
+        if (!module) {
+            this.#markStale(true);
+            this.#say(`Line ${first.line}: ${first.text}`, "bad", first.line);
+        } else if (!isQuick) this.#compiled = { source, module };
         return module;
     }
 
@@ -337,8 +399,7 @@ class Playground {
         };
         const edited = this.#system(state.base, state.settings, module === "shipped" ? undefined : module);
         const systems = [edited, this.#system(state.against, "", undefined)];
-        if (!this.shown) this.#say("Simulating …");
-        const [editedResult, otherResult] = await this.runner.ask({ run: { setup, systems } });
+        const [editedResult, otherResult] = await this.#during("Simulating", this.runner.ask({ run: { setup, systems } }));
         if (number !== this.#requestNumber || (isQuick && editedResult.fault)) return false;
         await this.#show(editedResult, otherResult, isQuick ? null : module, setup);
         return true;
@@ -362,9 +423,7 @@ class Playground {
 
     async #show(edited, other, module, setup) {
         if (edited.fault && !edited.frame) {
-            this.schedules.markStale(true);
-            this.values.clear();
-            this.study.clear();
+            this.#markStale(true);
             return this.#showFault(edited.fault, module);
         }
         const [editedRuns, otherRuns] = [runsOf(edited), runsOf(other)];
@@ -378,19 +437,18 @@ class Playground {
             drawn(state.against, otherRuns, other.frame, setup.cpus),
         ];
         this.shown = { edited, other, all, difference, setup, source: this.editor.text, isShipped: module === "shipped", module: compiled, diagnostics: [] };
-        this.values.clear();
-        this.study.clear();
-        clearTimeout(this.#studyTimer);
-        clearTimeout(this.#checkTimer);
         if (this.shown.module) {
             this.#studyTimer = setTimeout(() => this.#study(), STUDY_PAUSE_MS);
             if (!edited.fault) this.#checkTimer = setTimeout(() => this.#check(), CHECK_PAUSE_MS);
         }
         if (isShown) return undefined;
         this.schedules.set(all, end, difference?.time ?? null);
+        this.#markStale(false);
         this.#fillFindings(edited, other, editedRuns, all[0].names);
-        if (edited.fault) this.findings.replaceChildren(element("p", { textContent: `The schedule ends at ${moment(edited.end_ns, 6)}, where the policy broke a rule. Its metrics are not compared.` }));
-        if (!edited.fault && this.lesson.check(edited.frame, editedRuns, all[0].names)) this.#offerLessons();
+        if (edited.fault) {
+            this.findings.replaceChildren(element("p", { textContent: `The schedule ends at ${moment(edited.end_ns, 6)}, where the policy broke a rule. Its metrics are not compared.` }));
+            this.lesson.clear();
+        } else if (this.lesson.check(edited.frame, editedRuns, all[0].names)) this.#offerLessons();
         if (edited.fault) await this.#showFault(edited.fault, module);
         else this.#showDifference(difference, all, areEqual(editedRuns, otherRuns));
         return undefined;
@@ -407,21 +465,20 @@ class Playground {
     /** Compares the basic blocks of hooks with round-robin's, and finds broken rules of Linux. */
     async #study() {
         const { shown } = this;
-        try {
-            this.reference ??= this.compiler.ask({ compile: this.#inputs(this.data.policies[REFERENCE]) });
-            const { module } = await this.reference;
-            if (shown !== this.shown) return;
-            const system = { ...this.#system(REFERENCE, "", module), policy: REFERENCE };
-            const [reference] = await this.runner.ask({ run: { setup: shown.setup, systems: [system] } });
-            if (shown !== this.shown) return;
+        const number = this.#requestNumber;
+        await this.#attempt(async () => {
+            const words = `Comparing hooks with those of ${REFERENCE}`;
+            this.reference ??= await this.#during(words, this.compiler.ask({ compile: this.#inputs(this.data.policies[REFERENCE]) }));
+            if (number !== this.#requestNumber) return;
+            const system = { ...this.#system(REFERENCE, "", this.reference.module), policy: REFERENCE };
+            const [reference] = await this.#during(words, this.runner.ask({ run: { setup: shown.setup, systems: [system] } }));
+            if (number !== this.#requestNumber) return;
             this.study.showEffort(effortOf(shown.edited.calls), effortOf(reference.calls), REFERENCE);
             const { linux, support } = this.data.bpf;
             const sources = { linux, policies: { ...this.data.headers, support } };
-            const broken = await this.compiler.ask({ examine: { source: shown.source, sources } });
-            if (shown === this.shown) this.#showBroken(broken);
-        } catch (error) {
-            if (shown === this.shown) this.#say(error.message, "bad");
-        }
+            const broken = await this.#during("Checking rules of Linux", this.compiler.ask({ examine: { source: shown.source, sources } }));
+            if (number === this.#requestNumber) this.#showBroken(broken);
+        });
     }
 
     #showBroken(broken) {
@@ -444,20 +501,19 @@ class Playground {
     /** Checks the policy's rules with other workloads and tunables, in a separate worker. */
     async #check() {
         const { shown } = this;
+        const number = this.#requestNumber;
         const { base } = this.settings.state;
         const system = this.#system(base, "", shown.module);
         const checks = checksOf(this.data.checks, this.settings.tunables, system.sharesBy > 0);
-        try {
-            const { passed, failed, fault } = await this.checker.ask({ check: { system, checks } });
+        await this.#attempt(async () => {
+            const { passed, failed, fault } = await this.#during(`Checking rules in ${checks.length} runs`, this.checker.ask({ check: { system, checks } }));
             const line = fault ? await this.#lineOf(fault, shown.module) : 0;
-            if (shown !== this.shown) return;
+            if (number !== this.#requestNumber) return;
             const during = fault?.hook ? `${fault.hook}(): ` : "";
             const broken = fault && { line, text: `${during}${fault.text} (${wordsOf(failed)})` };
             this.study.showCheck(passed, broken, this.#nameOf());
             if (broken && line) this.#addDiagnostics([{ line, column: 1, severity: "error", text: broken.text, changes: [] }]);
-        } catch (error) {
-            if (error.message !== STOPPED) this.#say(error.message, "bad");
-        }
+        });
     }
 
     #addDiagnostics(more) {
@@ -466,15 +522,13 @@ class Playground {
     }
 
     /** @returns {Promise<number>} the line of a fault; 0: not known */
-    async #lineOf({ hook, offsets }, module) {
-        const lines = offsets.length && module instanceof Uint8Array ? await this.compiler.ask({ locate: { module, offsets } }) : [];
+    async #lineOf({ hook, offsets, isLoop }, module) {
+        const lines = offsets.length && module instanceof Uint8Array ? await this.compiler.ask({ locate: { module, offsets, isLoop } }) : [];
         return lines.find(Boolean) ?? lineOfHook(this.editor.text, hook);
     }
 
     async #showFault(fault, module) {
-        const { hook } = fault;
-        const names = this.shown?.edited.fault === fault ? this.shown.all[0].names : new Map();
-        const text = fault.text.replace(PID, (words, pid) => (names.has(Number(pid)) ? `${names.get(Number(pid))} ${pid}` : words));
+        const { hook, text } = fault;
         const [, row, program] = WORKLOAD_FAULT.exec(text) ?? [];
         if (row || program) {
             this.#say(row ? text.replace(WORKLOAD_FAULT, `The workload, line ${row}: `) : `The workload: ${text}`, "bad");
@@ -552,28 +606,33 @@ class Playground {
         const during = (run) => Math.min(run.end, next.begin) - Math.max(run.begin, begin);
         const others = runs.filter((run) => next && run.cpu === next.cpu && run.pid !== pid && during(run) > 0);
         const [other] = others.sort((one, another) => during(another) - during(one) || one.begin - another.begin);
-        if (other) await this.#explain(other.begin, other.pid, 0);
+        if (other) await this.#attempt(() => this.#explain(other.begin, other.pid, 0));
     }
 
     /** Shows why a process was picked, and the lines that were executed. */
     async #explain(time, pid, system) {
-        const { edited, other, module, all } = this.shown;
+        const { edited, other, module, all, source } = this.shown;
         const near = ({ time_ns, pid: picked }) => picked === pid && Math.abs(time_ns - time) < NEAR_NS;
         const decision = (system ? other : edited).frame.decisions.findLast(near);
         const [, remark = ""] = REMARK.exec(this.editor.text) ?? [];
         const reason = decision?.text || (system ? "" : remark);
         const why = decision ? `${all[system].names.get(pid) ?? decision.name} ${pid} on CPU ${decision.cpu}${reason && `: ${reason}`}` : `process ${pid}`;
         this.#say(`${moment(time, 6)}: ${why}`);
-        Object.assign(this.settings.state, system ? UNOPENED : { why: time, whom: pid });
-        if (system) return;
+        const opened = Object.assign(this.settings.state, system ? UNOPENED : { why: time, whom: pid });
+        const isOpen = () => opened === this.settings.state && opened.why === time && opened.whom === pid;
+        if (system || source !== this.editor.text) return;
         if (!module && this.shown.isShipped) {
             this.state.append(button("", "Show the lines that decided; compiles the source", () => this.#compileUnchanged(), "Show the lines"));
             return;
         }
-        if (!module) return void this.#update(true); // and explains
+        if (!module) {
+            if (!this.state.dataset.complete) this.#update(true); // and explains
+            return;
+        }
         const call = edited.calls.findLast((choice) => choice.hook === "pick" && choice.time <= time && (!decision || choice.cpu === decision.cpu));
         if (!call) return;
         const lines = await this.#lines();
+        if (!isOpen()) return;
         const executed = [...new Set(call.blocks.map((block) => lines.get(block)))].filter(Boolean).sort((one, another) => one - another);
         this.editor.mark(executed);
         if (executed.length) this.editor.show(executed[0]);
@@ -586,8 +645,8 @@ class Playground {
         const { shown } = this;
         const number = shown.edited.calls.filter(({ hook }) => hook === call.hook).indexOf(call);
         this.values.wait(call);
-        shown.observing ??= this.compiler.ask({ observe: this.#inputs(shown.source) });
-        const { module, layouts } = await shown.observing;
+        shown.observed ??= await this.compiler.ask({ observe: this.#inputs(shown.source) });
+        const { module, layouts } = shown.observed;
         const { base, settings } = this.settings.state;
         const system = this.#system(base, settings, module);
         const observed = await this.runner.ask({ observe: { setup: shown.setup, system, layouts, hook: call.hook, number } });
@@ -607,8 +666,10 @@ class Playground {
 
     /** Marks when a line of the source was executed. */
     async #markMoments(line) {
-        if (!this.shown?.module || this.shown.source !== this.editor.text) return;
+        const { shown } = this;
+        if (!shown?.module || shown.source !== this.editor.text) return;
         const lines = await this.#lines();
+        if (shown !== this.shown) return;
         const calls = this.shown.edited.calls.filter(({ blocks }) => blocks.some((block) => lines.get(block) === line));
         this.schedules.markMoments(calls.map(({ time }) => time));
         const hooks = [...new Set(calls.map(({ hook }) => `${hook}()`))].join(", ");
@@ -681,6 +742,17 @@ function labelled(title, made) {
     return element("label", {}, `${title} `, made);
 }
 
+/** @param {boolean} isShown the explanation of the page */
+function introduce(isShown) {
+    const place = document.querySelector("#intro");
+    place.hidden = !isShown;
+    place.querySelector("button")?.remove();
+    place.append(button("close", "Close the explanation; it does not come back by itself", () => {
+        localStorage.setItem(INTRODUCED, "yes");
+        introduce(false);
+    }));
+}
+
 /** @param {Node | string} words */
 function notice(words) {
     const place = document.querySelector("#notices");
@@ -706,12 +778,15 @@ async function main() {
     const sizes = Object.fromEntries(Object.entries(PANES).map(([name, [, usual]]) => [name, usual]));
     const standard = { ...data.first, ...NOWHERE, ...sizes, source: data.policies[data.first.base], lesson: "", lab: "" };
     const show = async () => {
+        const { hash } = location;
         try {
-            const { state, warning } = await stateOf(location.hash, standard, data.policies, data.version);
+            const { state, warning } = await stateOf(hash, standard, data.policies, data.version);
+            if (hash !== location.hash) return; // another link is opened
+            introduce(state === standard && !localStorage.getItem(INTRODUCED));
             playground.begin(state, warning, state !== standard);
             await playground.resume(state);
         } catch (error) {
-            playground.begin(standard, error.message);
+            if (hash === location.hash) playground.begin(standard, error.message);
         }
     };
     addEventListener("hashchange", show);

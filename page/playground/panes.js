@@ -11,6 +11,11 @@ const RESULT = "result";
 /** Sizes of panes in percent, which are part of a link: the least, the standard and the most. */
 export const PANES = { left: [15, 44, 80], upper: [10, 60, 90], lower: [10, 40, 80] };
 
+/** @returns {boolean} true on a telephone */
+export function isNarrow() {
+    return NARROW.matches;
+}
+
 /** Tabs above the left pane. On a narrow page, the right pane is a tab, too, and the first. */
 export class Tabs {
     /** @type {{tab: HTMLElement, pane: HTMLElement}[]} */

@@ -10,12 +10,19 @@ import { Refused } from "../../python/schedlab/monitor/page/session/instance.js"
 import { SimulatedMachine } from "../../python/schedlab/monitor/page/session/machine.js";
 import { WatchedSystem } from "../../python/schedlab/monitor/page/session/system.js";
 import { workloadOf } from "../../python/schedlab/monitor/page/session/words.js";
+import { moment } from "../../python/schedlab/monitor/page/words.js";
 import { setupOf } from "./checks.js";
 import { StateReader, TASKS } from "./layout.js";
+import { firstDifference, runsOf } from "./runs.js";
 
 const STEP_NS = 10_000_000;
 const CALLS_MOST = 200_000;
 const LOADS_MOST = 500;
+const PID = /\bpid (\d+)/g;
+const LOST = /: pid (\d+), queued since ([\d.]+) ms$/;
+const ROUNDED_NS = 500; // of that time
+const STACK_BYTES = 65536; // at the beginning of a policy's memory: compiler.js
+const MISPLACED = /^(\w+)\(\) (.*)$/;
 const HOOKS = /^its (?:\w+\(\)(?:, | or )?)+ /; // the fault names the called one
 const REACHED = Symbol("the observed call has ended");
 
@@ -23,20 +30,20 @@ const REACHED = Symbol("the observed call has ended");
  * @typedef {{cpus: number, seed: number, tick_ns: number, span_ns: number, text: string}} Setup `span_ns`: the
  * longest time of a run; `text`: the workload in words
  * @typedef {{policy: string, settings: Record<string, number>, costs: string, sharesBy: number,
- *     module?: Uint8Array}} System `module`: the compiled policy, for a separate instance
- * @typedef {{text: string, hook: string, offsets: number[]}} Fault the policy's; `offsets`: where in its module,
- * the innermost function first
+ *     module?: Uint8Array, isSilent?: boolean}} System `module`: the compiled policy, for a separate instance; `isSilent`: it
+ * is not asked for a task for a CPU that no queued task may use
+ * @typedef {{text: string, hook: string, offsets: number[], isLoop: boolean}} Fault the policy's, and its Place in the module
  * @typedef {{time: number, cpu: number, hook: string, blocks: number[], executed: number}} Call of a hook, with the basic
  * blocks that it executed and their number, which counts each repetition
  * @typedef {{frame: any, end_ns: number, own: number[], isOver: boolean, fault: Fault | null, calls: Call[],
- *     offsets: Map<number, number>}} Result `own`: PIDs of processes that are not the workload's; `isOver`: all of the
- * workload's have ended; `calls` and `offsets` (PolicyMachine): of a separate policy
+ *     offsets: Map<number, number>, misplaced: string}} Result `own`: PIDs of processes that are not the workload's; `isOver`: all of the
+ * workload's have ended; `calls`, `offsets` (PolicyMachine) and `misplaced` (apart.h): of a separate policy
  */
 
 let modules;
 
 /** @param {Setup} setup @param {System} system @returns {Promise<Result>} */
-async function run(setup, { module, sharesBy, ...chosen }) {
+async function run(setup, { module, sharesBy, isSilent = false, ...chosen }) {
     const separate = await separateOf(module);
     const calls = [];
     const described = { ...setup, ...chosen, machine: "sim", title: "" };
@@ -46,16 +53,18 @@ async function run(setup, { module, sharesBy, ...chosen }) {
     try {
         machine = new SimulatedMachine(separate ? modules.separate : modules.machine, described, separate);
         if (separate) follow(machine.instance, calls);
+        if (isSilent) machine.instance.call("policy_silence");
         watched = new WatchedSystem("a", described, machine, { sharesBy, windowNs: 10 * setup.span_ns });
         watched.act(() => start(machine, setup));
         while (machine.now < setup.span_ns && !isOver(machine)) watched.advance(machine.now + STEP_NS, Infinity);
     } catch (error) {
         if (!(error instanceof Refused)) throw error;
-        fault = faultOf(error.instance, error);
+        fault = await faultOf(error, machine, { setup, module, ...chosen });
     }
     return {
         frame: watched?.frame(0) ?? null, end_ns: machine?.now ?? 0, own: machine?.own ?? [],
         isOver: machine !== null && isOver(machine), fault, calls, offsets: separate?.offsets ?? new Map(),
+        misplaced: separate ? machine?.instance.text(machine.instance.call("policy_misplaced")) : "",
     };
 }
 
@@ -125,29 +134,42 @@ async function observe({ setup, system: { module, ...chosen }, layouts, hook, nu
  * @returns {Promise<{passed: number, failed: import("./checks.js").Check | null, fault: Fault | null}>}
  */
 async function checkAll({ system: { module, ...chosen }, checks }) {
-    const compiled = await WebAssembly.compile(module);
     for (const [passed, check] of checks.entries()) {
-        const described = { ...setupOf(check), ...chosen, settings: check.settings, machine: "sim", title: "" };
-        const fault = check.limit_ns ? await faultOfSharing(check, { module, ...chosen }) : faultIn(described, compiled);
+        const system = { module, ...chosen, settings: check.settings };
+        const fault = check.limit_ns ? await faultOfSharing(check, system) : await faultIn(check, system) ?? (check.isBound ? await faultOfBinding(check, system) : null);
         if (fault) return { passed, failed: check, fault };
     }
     return { passed: checks.length, failed: null, fault: null };
 }
 
-/** @returns {Fault | null} of a whole run, after which the policy gives back all queued tasks */
-function faultIn(described, module) {
+/** @returns {Promise<Fault | null>} of a whole run, after which the policy gives back all queued tasks */
+async function faultIn(check, { module, ...chosen }) {
+    const setup = setupOf(check);
     let machine = null;
     try {
-        machine = new SimulatedMachine(modules.separate, described, { module, offsets: new Map() });
-        start(machine, described);
-        machine.advance(described.span_ns);
+        machine = new SimulatedMachine(modules.separate, { ...setup, ...chosen }, await separateOf(module));
+        start(machine, setup);
+        machine.advance(setup.span_ns);
         // Other tasks may wait for a task that the policy has ended.
         if (!machine.instance.call("policy_kills")) machine.instance.obey("machine_drain");
         return null;
     } catch (error) {
         if (!(error instanceof Refused)) throw error;
-        return faultOf(error.instance ?? machine?.instance, error);
+        return faultOf(error, machine, { setup, module, ...chosen });
     }
+}
+
+/** @returns {Promise<Fault | null>} the policy gives a task to a CPU where it may not run, or such a question changes its decisions */
+async function faultOfBinding(check, system) {
+    const setup = setupOf(check);
+    const asked = await run(setup, system);
+    const [, hook, words] = MISPLACED.exec(asked.misplaced) ?? [];
+    const place = { offsets: [], isLoop: false };
+    if (hook) return { text: `${words}; call task_may_run_on(), or functions of task_list.h whose names end in _on`, hook, ...place };
+    const runs = [asked, await run(setup, { ...system, isSilent: true })].map(runsOf);
+    const difference = firstDifference(...runs, setup.cpus, 0);
+    const text = "for a CPU that no queued task may use, it changes later decisions";
+    return difference && { text: `${text}, first at ${moment(difference.time, 6)}; change nothing before you return null`, hook: "pick", ...place };
 }
 
 /** @returns {Promise<Fault | null>} a task of equal shares that waits for too long */
@@ -161,7 +183,7 @@ async function faultOfSharing(check, system) {
     const { pid, waited } = waits.reduce((most, wait) => (wait.waited > most.waited ? wait : most), { pid: 0, waited: 0 });
     if (waited < check.limit_ns) return null;
     const text = `shares_by() promises each task its share, but pid ${pid} waited ${(waited / 1e6).toFixed(0)} ms of ${check.span_ns / 1e6}, one of five tasks of equal shares`;
-    return { text, hook: "", offsets: [] };
+    return { text, hook: "", offsets: [], isLoop: false };
 }
 
 /** Collects the policy's calls. @param {import("../../python/schedlab/monitor/page/session/instance.js").Instance} instance @param {Call[]} calls */
@@ -181,13 +203,45 @@ function isOver(machine) {
     return machine.status().every(({ pid }) => machine.own.includes(pid));
 }
 
-/** @returns {Fault} */
-function faultOf(instance, error) {
+/** @param {Refused} error @param {SimulatedMachine | null} machine @param {any} repeated what the run depends on @returns {Promise<Fault>} */
+async function faultOf(error, machine, repeated) {
+    const instance = error.instance ?? machine?.instance;
     const policy = instance?.policy;
     const hook = policy ? instance.text(instance.call("policy_hook")) : "";
-    const offsets = policy?.error ? PolicyMachine.offsetsOf(policy.error) : [];
+    const place = policy?.errorPlace ?? { offsets: [], isLoop: false };
+    const [, pid, since_ms] = LOST.exec(error.message) ?? [];
+    const names = new Map(machine?.status().map(({ pid: number, name }) => [String(number), name]));
+    const named = (text) => text.replace(PID, (words, number) => (names.has(number) ? `${names.get(number)} ${number}` : words));
+    if (policy && pid && await isLostAtOnce(Number(pid), since_ms * 1e6, repeated)) {
+        return { text: named(`it loses pid ${pid} at ${since_ms} ms: nothing refers to this task any more, so pick() cannot return it`), hook: "enqueue", ...place };
+    }
     const text = policy ? instance.trouble : "";
-    return { text: text || error.message.replace(/^policy \S+ broke a rule: /, "").replace(HOOKS, "it "), hook, offsets };
+    return { text: named(text || error.message.replace(/^policy \S+ broke a rule: /, "").replace(HOOKS, "it ")), hook, ...place };
+}
+
+/** Repeats a run up to the enqueue() of a task. @returns {Promise<boolean>} true if the policy then has no pointer to the task */
+async function isLostAtOnce(pid, since_ns, { setup, module, ...chosen }) {
+    const machine = new SimulatedMachine(modules.separate, { ...setup, ...chosen }, await separateOf(module));
+    const { instance } = machine;
+    const { tasks } = instance.policy.description;
+    let isQueued = false;
+    instance.policy.beforeHook = () => {
+        if (isQueued) throw REACHED;
+        isQueued = instance.text(instance.call("policy_hook")) === "enqueue" && instance.call("policy_task_pid") === pid
+            && Math.abs(machine.now - since_ns) <= ROUNDED_NS;
+    };
+    try {
+        start(machine, setup);
+        machine.advance(setup.span_ns);
+    } catch (error) {
+        if (error !== REACHED) return false;
+        const words = new Uint32Array(instance.policy.buffer);
+        const slot = Array.from({ length: TASKS }, (_, at) => words[(tasks.place + at * tasks.bytes) / 4]).indexOf(pid); // its first member
+        const address = tasks.place + slot * tasks.bytes;
+        const isOther = (at) => at >= STACK_BYTES && (at < address || at >= address + tasks.bytes);
+        return !words.some((word, at) => word === address && isOther(4 * at));
+    }
+    return false;
 }
 
 async function runAll({ setup, systems }) {

@@ -26,7 +26,7 @@ const STALE_ALPHA = 0.35;
  * one schedule
  */
 
-/** @param {import("./compare.js").Run[]} runs @param {any} frame @param {number} cpus @returns {Drawn} */
+/** @param {import("./runs.js").Run[]} runs @param {any} frame @param {number} cpus @returns {Drawn} */
 export function drawn(title, runs, frame, cpus) {
     const tracks = Array.from({ length: cpus }, () => new Track(RUNS_MOST));
     for (const { cpu, begin, end, pid, level, how, waited } of runs) tracks[cpu].add(begin, end, pid, level, how, waited);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// Requests to the workers that compile and simulate. A worker that does not answer in time is replaced.
+// Requests to the workers that compile and simulate. A worker that answers nothing for too long is replaced.
 
 export class Requests {
     #worker = null;
     #number = 0;
-    /** @type {Map<number, {resolve: (result: any) => void, reject: (error: Error) => void, timer: number}>} */
+    #timer = 0;
+    /** @type {Map<number, {resolve: (result: any) => void, reject: (error: Error) => void}>} */
     #waiting = new Map();
 
     /**
      * @param {string} address of the worker's script @param {string} name of it, for errors
-     * @param {number} patience_ms of one request
+     * @param {number} patience_ms from a request or an answer to the next answer
      * @param {any} first the first message to each new worker; null: none
      * @param {(progress: {done: number, total: number}) => void} [onProgress] megabytes
      */
@@ -27,8 +28,8 @@ export class Requests {
         this.#worker ??= this.#start();
         const id = ++this.#number;
         return new Promise((resolve, reject) => {
-            const timer = setTimeout(() => this.#stopLate(), this.patience_ms);
-            this.#waiting.set(id, { resolve, reject, timer });
+            this.#waiting.set(id, { resolve, reject });
+            if (this.#waiting.size === 1) this.#watch();
             this.#worker.postMessage({ id, ...request });
         });
     }
@@ -39,30 +40,26 @@ export class Requests {
         this.#worker = null;
         const waiting = [...this.#waiting.values()];
         this.#waiting.clear();
-        for (const { reject, timer } of waiting) {
-            clearTimeout(timer);
-            reject(new Error(why));
-        }
+        this.#watch();
+        for (const { reject } of waiting) reject(new Error(why));
     }
 
-    #stopLate() {
-        this.stop(`${this.name} took longer than ${this.patience_ms / 1000} s, and was stopped`);
+    // A request may wait for those before it, which takes as long as the machine is busy.
+    #watch() {
+        clearTimeout(this.#timer);
+        const late = () => this.stop(`${this.name} took longer than ${this.patience_ms / 1000} s, and was stopped`);
+        if (this.#waiting.size) this.#timer = setTimeout(late, this.patience_ms);
     }
 
     #start() {
         const worker = new Worker(this.address, { type: "module" });
         worker.addEventListener("message", ({ data: { id, result, error, progress } }) => {
-            if (progress) {
-                this.onProgress(progress);
-                for (const [waitingId, waiting] of this.#waiting) this.#extend(waitingId, waiting);
-                return;
-            }
             const request = this.#waiting.get(id);
-            if (!request) return;
             this.#waiting.delete(id);
-            clearTimeout(request.timer);
-            if (error) request.reject(new Error(error));
-            else request.resolve(result);
+            this.#watch();
+            if (progress) this.onProgress(progress);
+            else if (error) request?.reject(new Error(error));
+            else request?.resolve(result);
         });
         worker.addEventListener("error", (event) => {
             event.preventDefault();
@@ -70,12 +67,5 @@ export class Requests {
         });
         if (this.first) worker.postMessage(this.first);
         return worker;
-    }
-
-    // What is being fetched is not late.
-    #extend(id, waiting) {
-        clearTimeout(waiting.timer);
-        waiting.timer = setTimeout(() => this.#stopLate(), this.patience_ms);
-        this.#waiting.set(id, waiting);
     }
 }

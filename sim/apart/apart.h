@@ -55,6 +55,14 @@ uint32_t simulator_separate_queue(void);
 uint32_t simulator_separate_cpu(void);
 /* Returns true if the task of this slot is queued in the queue of the hook's call. */
 bool simulator_separate_is_queued(uint32_t slot);
+/* Returns the PID of the task that the hook was called with, or 0. */
+int32_t simulator_separate_task_pid(void);
+/* Suppresses requests for a task for a CPU where no queued task may run. If the policy's later
+ * decisions differ without these requests, the requests change its order. */
+void simulator_separate_silence(void);
+/* Returns a message about the first task that the policy gave to a CPU where the task may not
+ * run; "" if none. */
+const char *simulator_separate_misplaced(void);
 /* Returns the message about a rule that the policy has broken; "" if none. */
 const char *simulator_separate_trouble(void);
 /* Returns the number of tasks that the policy has ended by TICK_KILL so far. */

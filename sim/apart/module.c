@@ -154,6 +154,7 @@ UNDEFINED(cfi_check_fail, "it calls a function of another type")
  * This file ends hooks that do not return, and records which blocks a hook has executed.
  */
 #define BLOCKS_MOST 2000000
+#define LOOP_FROM   1000000 /* a hook that has executed so many blocks may be in an endless loop */
 #define PATH_MOST   4096
 
 static struct {
@@ -163,9 +164,10 @@ static struct {
 } path;
 
 extern uint32_t guards[] __asm__("__start___sancov_guards");
+extern uint32_t guards_end[] __asm__("__stop___sancov_guards");
 
-/* Tells the host that a basic block is executed for the first time. The host finds the block's
- * source line in its stack. */
+/* Tells the host that a basic block is executed for the first time, or for the first time since
+ * LOOP_FROM. The host finds the block's source line in its stack. */
 __attribute__((import_module("host"), import_name("first_reached"))) void
 first_reached(uint32_t block);
 
@@ -179,16 +181,27 @@ void __sanitizer_cov_trace_pc_guard_init(uint32_t *start, uint32_t *stop)
     (void)stop;
 }
 
+/* Reports all blocks to the host again after LOOP_FROM blocks, and then that the hook does not end.
+ * So the host knows the blocks of the loop. */
+CARRIES static void follow_loop(void)
+{
+    if (path.executed == LOOP_FROM)
+        for (uint32_t *guard = guards; guard < guards_end; guard++)
+            *guard = 0;
+    if (path.executed > BLOCKS_MOST) {
+        trouble("it does not end");
+        __builtin_trap();
+    }
+}
+
 CARRIES void __sanitizer_cov_trace_pc_guard(uint32_t *guard)
 {
     const uint32_t block = (uint32_t)(guard - guards);
+    if (++path.executed >= LOOP_FROM)
+        follow_loop();
     if (!*guard) {
         *guard = 1;
         first_reached(block);
-    }
-    if (++path.executed > BLOCKS_MOST) {
-        trouble("it does not end");
-        __builtin_trap();
     }
     if (path.count < PATH_MOST)
         path.blocks[path.count++] = (uint16_t)block;

@@ -27,6 +27,8 @@ static struct separate_machine *machine;
 /* After this many calls, one call compares all tasks (see send_tasks()). */
 #define CALLS_CHECKED 256
 static const struct simulator *asking; /* the last that has called a hook */
+static bool is_silent;                 /* see is_suppressed() */
+static char misplaced[100];            /* the message of simulator_separate_misplaced() */
 static uint64_t kills;
 static struct known {
     struct task task;
@@ -100,6 +102,22 @@ bool simulator_separate_is_queued(uint32_t slot)
     const struct process *process = process_at(asking, slot);
     return process->place == PLACE_QUEUED &&
            (asking->scheduler.queues == 1 || process->task.cpu + 1 == message.call.queue);
+}
+
+int32_t simulator_separate_task_pid(void)
+{
+    const int64_t number = message.call.task;
+    return asking && number > 0 ? process_at(asking, (uint32_t)number - 1)->task.pid : 0;
+}
+
+void simulator_separate_silence(void)
+{
+    is_silent = true;
+}
+
+const char *simulator_separate_misplaced(void)
+{
+    return misplaced;
 }
 
 uint64_t simulator_separate_kills(void)
@@ -536,6 +554,32 @@ static task_t *ask_for_task(run_queue_t *queue, enum separate_hook hook, uint32_
     return task;
 }
 
+/* Returns true if no task of the queue may run on the CPU, and such requests are suppressed. */
+static bool is_suppressed(const run_queue_t *queue, uint32_t cpu)
+{
+    const struct simulator *simulator = simulator_with(queue->scheduler);
+    if (!is_silent || !queue_bars(queue, cpu))
+        return false;
+    for (uint32_t slot = 0; slot < simulator->most_processes; slot++) {
+        const struct process *process = process_at(simulator, slot);
+        if (process->place == PLACE_QUEUED && task_may_run_on(&process->task, cpu) &&
+            (simulator->scheduler.queues == 1 || process->task.cpu == queue->cpu))
+            return false;
+    }
+    return true;
+}
+
+/* Requests a task for a CPU, and notes if the task may not run there. */
+static task_t *ask_for_cpu(run_queue_t *queue, enum separate_hook hook, uint32_t cpu)
+{
+    task_t *task = is_suppressed(queue, cpu) ? NULL : ask_for_task(queue, hook, cpu);
+    if (task && !misplaced[0] && !task_may_run_on(task, cpu) && !queue->scheduler->ending)
+        snprintf(misplaced, sizeof(misplaced),
+                 "%s() it returned pid %d for CPU %u, where this task may not run",
+                 simulator_separate_hook(), task->pid, cpu);
+    return task;
+}
+
 /* ---- the hooks ---- */
 
 static void ask_scheduler_init(scheduler_t *scheduler)
@@ -589,12 +633,12 @@ static void ask_dequeue(run_queue_t *queue, task_t *task)
 
 static task_t *ask_pick(run_queue_t *queue, uint32_t cpu)
 {
-    return ask_for_task(queue, SEPARATE_PICK, cpu);
+    return ask_for_cpu(queue, SEPARATE_PICK, cpu);
 }
 
 static task_t *ask_steal(run_queue_t *queue, uint32_t cpu)
 {
-    return ask_for_task(queue, SEPARATE_STEAL, cpu);
+    return ask_for_cpu(queue, SEPARATE_STEAL, cpu);
 }
 
 static task_t *ask_alarm(run_queue_t *queue)
@@ -777,6 +821,8 @@ bool simulator_separate_begin(struct separate_machine *of_policy)
     machine = of_policy;
     asking = NULL;
     kills = 0;
+    is_silent = false;
+    misplaced[0] = 0;
     message.call.hook = SEPARATE_DESCRIBE;
     if (!carried(NULL))
         return false;

@@ -92,6 +92,7 @@ def write_and_run(page: Page, source: str) -> None:
 
 
 def test_an_unchanged_policy_needs_no_compiler(browser: Browser, address: str) -> None:
+    """It is shown at once, with one metric of each quantity in the headline, and an introduction."""
     page = browser.new_page()
     fetched: list[str] = []
     page.on("request", lambda request: fetched.append(request.url))
@@ -100,6 +101,16 @@ def test_an_unchanged_policy_needs_no_compiler(browser: Browser, address: str) -
     assert fetched
     assert all(url.startswith(address) for url in fetched)
     assert not [url for url in fetched if "compiler" in url]
+    assert page.locator(".summary").inner_text().count("Wake-up, ") == 1
+    introduction = page.get_by_role("region", name="Change a scheduler")
+    expect(introduction).to_be_visible()
+    page.reload()
+    introduction.get_by_role("button", name="Close the explanation").click()
+    page.reload()
+    expect(state(page)).to_contain_text("First difference at")
+    expect(introduction).to_be_hidden()
+    page.get_by_role("button", name="Explain this page").click()
+    expect(introduction).to_be_visible()
     page.close()
 
 
@@ -132,10 +143,22 @@ def test_the_first_schedule_comes_from_a_quick_compilation(browser: Browser, add
         };"""
     )
     page.goto(f"{address}#{TWO_HOGS}")
+    expect(state(page)).to_contain_text("Both schedules are the same")
+    expect(page.get_by_role("region", name="Change a scheduler")).to_be_hidden()  # it is a link
+    page.evaluate(
+        """() => {
+            const place = document.querySelector(".steps");
+            new MutationObserver(() => { place.dataset.seen = `${place.dataset.seen ?? ""}${place.textContent}\\n`; })
+                .observe(place, { childList: true });
+        }"""
+    )
     write(page, RR + "\n/* the same */\n")
     compiled = page.locator("html[data-quick='true false']")
     expect(compiled).to_be_attached(timeout=FIRST_COMPILE_MS)
     expect(page.locator("#result .state[data-complete]")).to_be_visible(timeout=FIRST_COMPILE_MS)
+    steps = page.locator(".steps").get_attribute("data-seen") or ""
+    for step in ("Compiling", "Simulating", "Compiling with checks and lines"):
+        assert re.search(rf"^{step}, \d+ s$", steps, re.MULTILINE), steps
     page.close()
 
 
@@ -155,6 +178,29 @@ def with_member(mistake: tuple[str, int]) -> tuple[str, int]:
     return source.replace(last, f"{last}    uint32_t few[2];\n"), line
 
 
+FUNCTIONS = """
+static __attribute__((noinline)) uint32_t half(run_queue_t *queue)
+{
+    return queue->queued > 3 ? 7 : (uint32_t)queue->remark / 2;
+}
+
+static uint32_t twice(run_queue_t *queue)
+{
+    uint32_t n = 0;
+    while (n < 10)
+        n = half(queue) ? 0 : half(queue);
+    return n;
+}
+"""
+
+
+def with_functions(mistake: tuple[str, int], begin: str = "while (state->") -> tuple[str, int]:
+    """Returns a mistake in the line with `begin`, whose source has FUNCTIONS, too."""
+    source = mistake[0].replace(TICK, f"{FUNCTIONS}\n{TICK}").replace("static", "POLICY_FUNCTION")
+    lines = enumerate(source.splitlines(), 1)
+    return source, next(number for number, text in lines if begin in text)
+
+
 MISTAKES = {
     "a typo": edited("state->ticks++;", "state->tick++;"),
     "a missing semicolon": edited("    state->ticks++;", "    state->ticks++"),
@@ -167,6 +213,15 @@ MISTAKES = {
     "a loop whose condition stays true": edited(
         "    state->ticks++;",
         "    state->ticks++;\n    uint32_t i = 0;\n    while (i < 10) queue->remark++;",
+    ),
+    "an endless loop of calls": with_functions(
+        edited(
+            "    state->ticks++;",
+            "    while (state->ticks < 1000)\n        state->ticks = half(queue);",
+        )
+    ),
+    "an endless loop in a function": with_functions(
+        edited("    state->ticks++;", "    state->ticks = twice(queue);"), "while (n < 10)"
     ),
     "a null pointer": edited(
         "    state->ticks++;",
@@ -207,6 +262,8 @@ MESSAGES = {
     "a static variable": "count: a variable outside",
     "an endless loop": r"tick\(\): it does not end",
     "a loop whose condition stays true": r"tick\(\): it does not end",
+    "an endless loop of calls": r"tick\(\): it does not end",
+    "an endless loop in a function": r"tick\(\): it does not end",
     "a null pointer": r"tick\(\): it uses a null pointer",
     "a division by zero": r"tick\(\): it divides by zero",
     "the end of a state's last array": r"tick\(\): it accesses an array beyond its end",
@@ -330,11 +387,43 @@ def test_completion_offers_members_of_the_structure(page: Page) -> None:
     page.keyboard.press("Escape")
 
 
+def test_types_and_functions_of_hooks_are_explained(page: Page) -> None:
+    write(page, RR)
+    page.get_by_role("tab", name="policy.c").click()
+    page.locator(".cm-content").click()
+    for word, line, explanation in (
+        ("tick_verdict", "enum tick_verdict rr_tick(", "TICK_PREEMPT (the task's turn ends)"),
+        ("task_t", "task_t *rr_pick(", "A task as policies see it."),
+        ("rr_dequeue", ".dequeue = rr_dequeue", "The hook dequeue(): "),
+    ):
+        page.keyboard.press("Control+Home")
+        for _ in range(RR[: RR.index(line)].count("\n") + 5):  # the editor draws what is near
+            page.keyboard.press("ArrowDown")
+        place = page.evaluate(
+            """([word, line]) => {
+                const rows = [...document.querySelectorAll(".cm-line")];
+                const row = rows.find(({ textContent }) => textContent.includes(line));
+                const texts = document.createTreeWalker(row, NodeFilter.SHOW_TEXT);
+                while (texts.nextNode() && !texts.currentNode.data.includes(word));
+                const range = document.createRange();
+                range.selectNodeContents(texts.currentNode);
+                const { right, top, height } = range.getBoundingClientRect();
+                return [right - 12, top + height / 2];
+            }""",
+            [word, line],
+        )
+        page.mouse.move(5, 5)
+        page.mouse.move(*place)
+        expect(page.locator(".cm-explanation")).to_contain_text(explanation)
+
+
 def test_a_fault_of_the_workload_is_shown_in_the_workload(browser: Browser, address: str) -> None:
     page = browser.new_page()
     page.goto(f"{address}#{TWO_HOGS}")
     page.get_by_role("tab", name="workload").click()
+    expect(page.get_by_label("Workload", exact=True)).to_have_value("two-hogs")
     page.get_by_label("The workload, in words").fill("program root\n  no-such-word\nend\n")
+    expect(page.get_by_label("Workload", exact=True)).to_have_value("")
     expect(state(page)).to_contain_text("The workload, line 2: ")
     page.get_by_role("button", name="Go to the workload").click()
     chosen = "[document.activeElement.selectionStart, document.activeElement.selectionEnd]"
@@ -346,12 +435,25 @@ def test_a_replaced_source_can_be_brought_back(browser: Browser, address: str) -
     page = browser.new_page()
     page.goto(f"{address}#{TWO_HOGS}")
     expect(state(page)).to_contain_text("Both schedules are the same")
+    for lesson in ("gaming", "inversion", "gaming"):  # one begins with an edited source
+        page.get_by_label("Lesson", exact=True).select_option(lesson)
+        expect(page.locator(".lesson-pane h2")).to_have_count(1)
+    page.get_by_label("Policy to edit").select_option("stride")
+    page.get_by_label("Policy to edit").select_option("rr")
+    expect(page.locator("#notices [role=alert]")).to_have_count(0)
     write(page, "/* mine */\n")
     page.get_by_label("Policy to edit").select_option("mlfq")
     expect(page.locator(".cm-content")).not_to_contain_text("mine")
     page.get_by_role("button", name="Bring your source back").click()
     expect(page.locator(".cm-content")).to_have_text("/* mine */")
     expect(page.get_by_label("Policy to edit")).to_have_value("rr")
+    expect(page.locator("#notices [role=alert]")).to_have_count(0)
+    page.get_by_label("Lesson", exact=True).select_option("inversion")
+    page.get_by_role("button", name="Bring your source back").click()
+    expect(page.locator(".cm-content")).to_have_text("/* mine */")
+    expect(page.locator(".lesson-pane h2")).to_have_text(
+        next(lesson["title"] for lesson in LESSONS if lesson["name"] == "gaming")
+    )
     page.close()
 
 
@@ -562,9 +664,19 @@ def test_hooks_are_compared_with_those_of_round_robin(page: Page) -> None:
     mean, _, mean_of_rr, _ = map(float, cells.pop("tick()"))
     assert mean > mean_of_rr > 0
     assert all(row[:2] == row[2:] for row in cells.values())
-    expect(page.get_by_role("region", name="Rules of Linux")).to_contain_text(
-        "No rule is broken that this page checks."
-    )
+    rules = page.get_by_role("region", name="Rules of Linux")
+    expect(rules).to_contain_text("No rule is broken that this page checks.")
+    check = page.get_by_role("region", name="Check", exact=True)
+    expect(check).to_contain_text("No rule is broken in")
+    write(page, source.replace("state->ticks++;", "state->ticks++"))
+    expect(state(page)).to_contain_text("expected ';'")
+    expect(rules).to_be_hidden()
+    expect(check).to_be_hidden()
+    expect(page.locator(".findings").first).to_have_class("findings stale")
+    page.get_by_label("Compared with").select_option("lottery")
+    write_and_run(page, source)
+    expect(page.locator(".findings").first).to_have_class("findings")
+    page.get_by_label("Compared with").select_option("rr")
 
 
 def test_panes_are_sized_by_pointer_and_keys_and_the_link_has_their_sizes(
@@ -644,6 +756,12 @@ def test_a_telephone_shows_the_schedule_first(browser: Browser, address: str) ->
     expect(canvas).to_be_hidden()
     expect(state(page)).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.get_by_label("Lesson", exact=True).select_option("convoy")
+    page.get_by_role("tab", name="schedule").click()
+    title, question = page.locator(".lesson-pane summary"), page.locator(".lesson-pane fieldset")
+    expect(question).to_be_hidden()
+    title.click()
+    expect(question).to_be_visible()
     page.set_viewport_size({"width": 1400, "height": 900})
     expect(canvas).to_be_visible()
     expect(editor).to_be_visible()
@@ -663,8 +781,15 @@ BROKEN_ELSEWHERE = {
         "rr",
         "    bool goes_on = reason",
         "    if (reason == ENQUEUE_YIELDED)\n        return;\n    bool goes_on = reason",
-        "",
-        "returned null while tasks are queued",
+        "void rr_enqueue(",
+        "enqueue(): it loses child ",
+    ),
+    "a task that may not run there": (
+        "rr",
+        "    return task_list_take_first_on(&STATE_OF(queue, struct rr_queue)->tasks, cpu);",
+        "    (void)cpu;\n    return task_list_take_first(&STATE_OF(queue, struct rr_queue)->tasks);",
+        "task_t *rr_pick(",
+        "pick(): it returned pid 5 for CPU 1, where this task may not run; call task_may_run_on()",
     ),
     "starvation": (
         "stride",
@@ -676,7 +801,7 @@ BROKEN_ELSEWHERE = {
 }
 
 
-@pytest.mark.parametrize("mistake", few(BROKEN_ELSEWHERE, 1))
+@pytest.mark.parametrize("mistake", few(BROKEN_ELSEWHERE, 3))
 def test_a_rule_that_the_shown_run_keeps_is_checked(
     browser: Browser, address: str, mistake: str
 ) -> None:
@@ -735,6 +860,27 @@ def test_a_wrong_link_is_refused_in_words(
     expect(page.locator("#notices [role=alert]")).to_contain_text(expected_text)
     expect(state(page)).to_contain_text("First difference at")
     assert page.locator("img").count() == 0
+    page.close()
+
+
+def test_of_two_links_the_later_one_is_shown(browser: Browser, address: str) -> None:
+    """The earlier one takes longer to unpack."""
+    page = browser.new_page()
+    page.goto(address)
+    expect(state(page)).to_contain_text("First difference at")
+    shown = page.evaluate(
+        """async () => {
+            const stream = new Blob(["x ".repeat(190_000)]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+            const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+            const characters = btoa(String.fromCharCode(...bytes));
+            const packed = characters.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+            addEventListener("hashchange", () => { location.hash = "v=1&base=lottery"; }, { once: true });
+            location.hash = `v=1&base=stride&source=${packed}`;
+            await new Promise((resolve) => { setTimeout(resolve, 2000); });
+            return document.querySelector("select[aria-label='Policy to edit']").value;
+        }"""
+    )
+    assert shown == "lottery"
     page.close()
 
 
@@ -798,6 +944,8 @@ def test_completion_knows_the_policy_interface() -> None:
     assert infos["run_queue", "remark"].endswith("it goes into the trace")
     assert infos["task", "runtime"].startswith("Of a task with deadlines: it needs `runtime` ns")
     assert infos["", "TICK_PREEMPT"] == "the task's turn ends"
+    assert infos["", "tick_verdict"].startswith("Values: TICK_CONTINUE; TICK_PREEMPT (the task's")
+    assert infos["", "task_t"].startswith("A task as policies see it. The policy owns")
     assert infos["", "NICE_FIRST"] == "served best"
     assert infos["", "STATE_OF"].startswith("The state that the host provides")
     header = (ROOT / "policies" / "policy.h").read_text()
@@ -826,6 +974,11 @@ def test_a_lesson_is_open_at_first_and_met_by_its_solution(
     solve(page, lesson)
     expect(verdicts.get_by_text("Not met")).to_have_count(0, timeout=FIRST_COMPILE_MS)
     expect(page.locator("option", has_text=f"{lesson['title']} (done)")).to_have_count(1)
+    pane = page.get_by_label("Text of the lesson")
+    expect(pane).to_contain_text("Done: all expectations are met.")
+    page.get_by_label("Lesson", exact=True).select_option("")
+    page.get_by_label("Lesson", exact=True).select_option(lesson["name"])
+    expect(pane).to_contain_text("You have done this lesson before.")
     page.close()
 
 

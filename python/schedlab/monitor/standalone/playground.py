@@ -64,7 +64,8 @@ _ENTRIES = ("main.js", "runner.js", "compiler.js", "grader.js")
 _STRUCT = re.compile(r"^(?:struct|enum) (\w+) \{(.*?)^\};", re.MULTILINE | re.DOTALL)
 _MEMBER = re.compile(
     r"(?:^    /\* (?P<before>(?:[^*]|\*(?!/))*) \*/\n)?"
-    r"^    (?! )(?!/\*)(?P<type>[\w \n]*?[ *\n]\s*)?(?P<name>\w+|\(\*\w+\))(?P<rest>(?:\[[^;,]*|\([^;]*)?)[;,]?"
+    r"^    (?! )(?!/\*)(?P<type>[\w \n]*?[ *\n]\s*)?(?P<name>\w+|\(\*\w+\))"
+    r"(?P<rest>(?:\[[^;,]*|\([^;]*)?)(?: = \d+)?[;,]?"
     r"(?:[ \t]*/\* (?P<after>(?:[^*]|\*(?!/))*) \*/)?$",
     re.MULTILINE,
 )
@@ -75,6 +76,12 @@ _DEFINITION = re.compile(
     r"|POLICY_(?:RARE_)?FUNCTION (?P<function>[^{;]*?\b(?P<name>\w+)\([^)]*\)))"
 )
 """A macro or a function, with the comment before it; a constant, with the comment behind it."""
+_TYPE = re.compile(
+    r"(?:/\*(?P<text>(?:[^*]|\*(?!/))*)\*/\n)?(?P<kind>struct|enum) (?P<name>\w+) \{(?P<body>.*?)^\};",
+    re.MULTILINE | re.DOTALL,
+)
+"""A structure or an enumeration, with the comment before it."""
+_TYPEDEF = re.compile(r"^typedef struct (?P<of>\w+) SHARED_MEMORY (?P<name>\w+);", re.MULTILINE)
 
 
 NO_LABS: Mapping[str, Any] = {"reasons": {}, "labs": []}
@@ -299,6 +306,7 @@ def interface(headers: Mapping[str, str]) -> list[dict[str, str]]:
         )
         for match in _MEMBER.finditer(body)
     ]
+    entries += _types(header)
     for name, content in headers.items():
         for match in _DEFINITION.finditer(content):
             if match["function"]:
@@ -313,6 +321,25 @@ def interface(headers: Mapping[str, str]) -> list[dict[str, str]]:
     return list({(entry["label"], entry["of"]): entry for entry in reversed(entries)}.values())[
         ::-1
     ]
+
+
+def _types(header: str) -> Iterator[dict[str, str]]:
+    """Yields an entry for each enumeration, and for each other name of a structure."""
+    others = {match["of"]: match["name"] for match in _TYPEDEF.finditer(header)}
+    for match in _TYPE.finditer(header):
+        kind, name = match["kind"], match["name"]
+        first = re.split(r"\n \*\n", match["text"] or "")[0].strip(" *\n")
+        values = [
+            f"{member['name']}{_behind(member)}" for member in _MEMBER.finditer(match["body"])
+        ]
+        if kind == "enum":
+            yield _entry(name, "type", "", f"{first} Values: {'; '.join(values)}.".strip(), "")
+        elif name in others:
+            yield _entry(others[name], "type", f"struct {name}", first, "")
+
+
+def _behind(member: re.Match[str]) -> str:
+    return f" ({_one_line(member['after'])})" if member["after"] else ""
 
 
 def _entry(label: str, kind: str, detail: str, info: str, structure: str) -> dict[str, str]:

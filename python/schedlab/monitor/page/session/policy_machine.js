@@ -5,8 +5,9 @@
 
 const FUNCTIONS = ["hear", "serve", "answer"]; // enum separate_function
 const SERVE = 1;
+const BLOCKS_MOST = 2_000_000; // of a hook, as in sim/apart/module.c
 const PATH_HEADER = 2; // words before the path's blocks
-const FRAME = /wasm-function\[\d+\]:(0x[\da-f]+)/;
+const FRAME = /wasm-function\[(\d+)\]:(0x[\da-f]+)/;
 const FRAMES_MOST = 10; // of a stack that is examined
 const NAME_AT = 24; // in the description
 const NAME_BYTES = 32; // of a policy or a tunable
@@ -16,9 +17,17 @@ const TUNABLES_MOST = 32; // POLICY_TUNABLES_MAX
 
 const decoder = new TextDecoder();
 
+/**
+ * @typedef {{index: number, offset: number}} Frame of a stack: a function of the module, and a byte offset in the module
+ * @typedef {{offsets: number[], isLoop: boolean}} Place of an error: offsets of the active functions, the innermost first,
+ * or of the blocks of an endless loop
+ */
+
 export class PolicyMachine {
     /** @type {Record<string, any>} */
     #exports;
+    /** Of blocks that the module has told again. @type {Frame[]} */
+    #repeated = [];
     /** The error that stopped it; null: none. @type {Error | null} */
     error = null;
     /** Called before each hook. @type {(() => void) | null} */
@@ -80,7 +89,10 @@ export class PolicyMachine {
 
     /** Calls a function. @param {number} number @returns {boolean} false: it crashed */
     call(number) {
-        if (number === SERVE) this.beforeHook?.();
+        if (number === SERVE) {
+            this.#repeated = [];
+            this.beforeHook?.();
+        }
         try {
             this.#exports[FUNCTIONS[number]]();
         } catch (error) {
@@ -106,24 +118,33 @@ export class PolicyMachine {
         return new Set(new Uint16Array(buffer, place + 4 * PATH_HEADER, count));
     }
 
-    /**
-     * @returns {number[]} byte offsets in the module of the functions that were active at an error, the innermost first;
-     * each is behind the instruction that was executed
-     */
-    static offsetsOf(error) {
-        const frames = (error.stack ?? "").split("\n").map((frame) => FRAME.exec(frame)?.[1]);
+    /** @returns {Place} of the error that stopped it */
+    get errorPlace() {
+        const frames = this.error ? PolicyMachine.#framesOf(this.error) : [];
+        const loops = new Set(this.#repeated.map(({ index }) => index));
+        // The outermost function with blocks of the loop contains it; the others are called in the loop.
+        const loop = this.blocks > BLOCKS_MOST && frames.findLast(({ index }) => loops.has(index));
+        const places = loop ? this.#repeated.filter(({ index }) => index === loop.index) : frames;
+        return { offsets: places.map(({ offset }) => offset), isLoop: Boolean(loop) };
+    }
+
+    /** @returns {Frame[]} the innermost first; each offset is behind the instruction that was executed */
+    static #framesOf(error) {
+        const frames = (error.stack ?? "").split("\n").map((frame) => FRAME.exec(frame));
         const first = frames.findIndex(Boolean);
-        const end = frames.findIndex((offset, at) => at > first && !offset); // the simulator's follow
-        const offsets = first < 0 ? [] : frames.slice(first, end < 0 ? undefined : end).map(Number);
+        const end = frames.findIndex((frame, at) => at > first && !frame); // the simulator's follow
+        const active = first < 0 ? [] : frames.slice(first, end < 0 ? undefined : end).map(([, index, offset]) => ({ index: Number(index), offset: Number(offset) }));
         // A frame that calls has the offset behind the call, but a trap has its own.
-        if (error instanceof WebAssembly.RuntimeError && offsets.length) offsets[0] += 1;
-        return offsets;
+        if (error instanceof WebAssembly.RuntimeError && active.length) active[0].offset += 1;
+        return active;
     }
 
     // The frames of first_reached's callers: the block's call follows that of the counting function.
     #note(block) {
-        const [offset] = PolicyMachine.callerOffsets();
-        if (offset !== undefined) this.offsets.set(block, offset);
+        const [frame] = PolicyMachine.#callers();
+        if (!frame) return;
+        if (this.offsets.has(block)) this.#repeated.push(frame);
+        this.offsets.set(block, frame.offset);
     }
 
     /**
@@ -131,10 +152,14 @@ export class PolicyMachine {
      * @returns {number[]} byte offsets in the module of the policy's active functions, the innermost first
      */
     static callerOffsets() {
+        return PolicyMachine.#callers().map(({ offset }) => offset);
+    }
+
+    static #callers() {
         const before = Error.stackTraceLimit;
         Error.stackTraceLimit = FRAMES_MOST;
-        const [, ...offsets] = PolicyMachine.offsetsOf(new Error());
+        const [, ...callers] = PolicyMachine.#framesOf(new Error());
         Error.stackTraceLimit = before;
-        return offsets;
+        return callers;
     }
 }

@@ -15,11 +15,12 @@ export function readTunables(text) {
     });
 }
 
-/** @param {string} text @returns {{pid: number, priority: number, tickets: number, slice_ns: number | null}[]} null: no limit, or not known yet */
+/** @param {string} text @returns {{name: string, pid: number, priority: number, tickets: number, slice_ns: number | null}[]} null: no limit, or not known yet */
 export function readStatus(text) {
     return rowsAfter(text, "NAME").map((line) => {
-        const [pid, priority, slice, tickets] = line.trim().split(/ +/).toSpliced(2, 1).slice(1).map(Number);
-        return { pid, priority, tickets, slice_ns: Number.isNaN(slice) ? null : Math.round(slice * 1e6) };
+        const [name, ...numbers] = line.trim().split(/ +/).toSpliced(2, 1);
+        const [pid, priority, slice, tickets] = numbers.map(Number);
+        return { name, pid, priority, tickets, slice_ns: Number.isNaN(slice) ? null : Math.round(slice * 1e6) };
     });
 }
 
