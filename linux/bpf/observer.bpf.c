@@ -17,7 +17,8 @@
  * A thread that is preempted inside a program keeps the kernel from running that program for other
  * threads of its CPU (bpf_prog_info.recursion_misses). So all essential events are watched where
  * interrupts are off already. A missed end or name is recorded later (end_running(),
- * observe_switch()). Missed marks and yields count as lost (observer_skipped() of the loader).
+ * observe_switch()), and a second program records a missed mark. What both miss, and missed yields,
+ * count as lost (trace_end() of the loader).
  */
 
 #include "vmlinux.h"
@@ -260,16 +261,49 @@ int BPF_PROG(observe_lazy_request, struct rq *queue)
 
 /* --- records on behalf of programs */
 
+static inline bool is_mark(int operation, unsigned long kind)
+{
+    return operation == TRACE_MARK_PRCTL && kind >= MARK_BEGIN && kind <= MARK_JOB;
+}
+
+static void emit_mark(struct trace_state *state, unsigned long kind, unsigned long value)
+{
+    struct observed_cpu *cpu = started_cpu(state);
+    trace_emit(TRACE_MARK, cpu->current, (uint32_t)kind, value);
+}
+
 SEC("tp_btf/task_prctl_unknown")
 int BPF_PROG(observe_mark, int operation, unsigned long kind, unsigned long value)
 {
     unsigned long flags;
     struct trace_state *state = trace_recording();
-    if (!state || operation != TRACE_MARK_PRCTL || kind < MARK_BEGIN || kind > MARK_JOB)
+    if (!state || !is_mark(operation, kind))
         return 0;
     bpf_local_irq_save(&flags);
-    struct observed_cpu *cpu = started_cpu(state);
-    trace_emit(TRACE_MARK, cpu->current, (uint32_t)kind, value);
+    struct observed *thread = bpf_task_storage_get(&observed, bpf_get_current_task_btf(), 0, 0);
+    emit_mark(state, kind, value);
+    if (thread)
+        thread->marked = 1;
+    bpf_local_irq_restore(&flags);
+    return 0;
+}
+
+/* Runs after observe_mark(), and records the mark if that was missed. */
+SEC("tp_btf/task_prctl_unknown")
+int BPF_PROG(observe_missed_mark, int operation, unsigned long kind, unsigned long value)
+{
+    unsigned long flags;
+    struct trace_state *state = trace_recording();
+    if (!state || !is_mark(operation, kind))
+        return 0;
+    bpf_local_irq_save(&flags);
+    struct observed *thread = bpf_task_storage_get(&observed, bpf_get_current_task_btf(), 0, 0);
+    if (thread && !thread->marked) {
+        emit_mark(state, kind, value);
+        __sync_fetch_and_add(&state->caught, 1);
+    }
+    if (thread)
+        thread->marked = 0;
     bpf_local_irq_restore(&flags);
     return 0;
 }

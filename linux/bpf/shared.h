@@ -40,6 +40,7 @@ struct host_settings {
 struct trace_state {
     uint64_t sequence; /* of the next record */
     uint64_t lost;     /* records that did not fit into the ring */
+    uint64_t caught;   /* marks that observe_mark() missed */
     uint32_t on;       /* 0: nothing is recorded */
     uint32_t reserved;
 };
@@ -53,11 +54,12 @@ struct observer_settings {
 
 /* The trace's data about a thread. */
 struct observed {
-    uint32_t pid;   /* its PID in the trace, even if exec() has changed it since */
-    uint32_t state; /* enum process_state; PROCESS_NEW: the trace does not know it yet */
-    uint32_t waker; /* of a wake-up that came before the thread had left its CPU */
-    uint32_t fresh; /* 1: has never run */
-    uint32_t later; /* 1: its CPU set has changed, to be recorded when it may move */
+    uint32_t pid;    /* its PID in the trace, even if exec() has changed it since */
+    uint32_t state;  /* enum process_state; PROCESS_NEW: the trace does not know it yet */
+    uint32_t waker;  /* of a wake-up that came before the thread had left its CPU */
+    uint32_t fresh;  /* 1: has never run */
+    uint32_t marked; /* 1: observe_mark() has recorded its mark */
+    uint32_t later;  /* 1: its CPU set has changed, to be recorded when it may move */
     uint64_t name[HOST_NAME / 8]; /* the last recorded name */
 };
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "control_files.h"
@@ -20,6 +21,7 @@
 #include "policies/support/command_text.h"
 
 #define COMMAND_BYTES 128 /* with a final 0 */
+#define LENGTH_ROOM   65536
 
 struct control_file {
     const char *name;
@@ -69,15 +71,26 @@ static bool folder_was_made;
 
 /* ---- names and attributes ---- */
 
-/* Returns the present length of the text: sendfile(), which some copy programs use, reads no
- * further. */
-static off_t length_now(const struct control_file *file)
+/* Returns a length that the text does not exceed: sendfile(), which some copy programs use, reads
+ * no further. A text about all threads takes milliseconds, and each open() asks: the length is made
+ * at most once a second, with room for new threads. */
+static off_t enough_length(const struct control_file *file)
 {
-    struct text text = {0};
-    file->make(&text);
-    off_t length = (off_t)text.length;
-    text_free(&text);
-    return length;
+    static struct {
+        time_t made;
+        off_t length;
+    } kept[FILES];
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    size_t index = (size_t)(file - files);
+    if (kept[index].length == 0 || kept[index].made != now.tv_sec) {
+        struct text text = {0};
+        file->make(&text);
+        kept[index].made = now.tv_sec;
+        kept[index].length = (off_t)text.length + LENGTH_ROOM;
+        text_free(&text);
+    }
+    return kept[index].length;
 }
 
 static void describe(fuse_ino_t inode, struct stat *status)
@@ -86,7 +99,7 @@ static void describe(fuse_ino_t inode, struct stat *status)
     *status = (struct stat){.st_ino = inode, .st_nlink = file ? 1 : 2, .st_mode = S_IFDIR | 0500};
     if (file) {
         status->st_mode = S_IFREG | (file->obey ? 0600 : 0400);
-        status->st_size = length_now(file);
+        status->st_size = enough_length(file);
     }
 }
 

@@ -87,6 +87,28 @@ cat "$control/sched_policies" >/result/sched_policies
 schedlab-linux status --json >/result/status.json
 schedlab-linux tunable --json >/result/tunables.json
 schedlab-linux policies --json >/result/policies.json
+# The server's CPU time for 100 writes and for 100 reads of a file about 300 more threads.
+server=$(sed -n 's/^schedlab-linux *\([0-9]*\) .*/\1/p' "$control/sched_status" | head -n 1)
+crowd=
+for _ in $(seq 300); do
+    sleep 1000 &
+    crowd="$crowd $!"
+done
+cost() {
+    begin=$(($(cut -d ' ' -f 14,15 "/proc/$server/stat" | tr ' ' '+')))
+    for _ in $(seq 100); do "$@"; done
+    echo $(($(cut -d ' ' -f 14,15 "/proc/$server/stat" | tr ' ' '+') - begin))
+}
+read_status() {
+    cat "$control/sched_status" >/dev/null
+}
+{
+    cost obey "$sleeper 9" "$control/sched_status"
+    cost read_status
+} >/result/costs
+# shellcheck disable=SC2086 # a list of processes
+kill $crowd
+
 step two-lines sh -c "printf 'rr\nfair\n' >$control/sched_status"
 step no-policy obey nosuch "$control/sched_status"
 step no-process obey "99999 3" "$control/sched_status"

@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from conftest import Command
+import schedlab as lab
+from conftest import ROOT, Command
 from linux_guests import need_guests
 from schedlab import trace
 from schedlab.base.files.replacement import LIST_NAME
@@ -64,3 +65,27 @@ def test_linux_run_repeats_exactly(schedlab: Command, tmp_path: Path) -> None:
     # 150 ticks, filled by as many iterations as on Spike, because no other option was given.
     assert summary["elapsed_ns"] == pytest.approx(150 * 4e6, rel=0.05)
     assert summary["other_running_ns"] < 0.05 * summary["elapsed_ns"]
+
+
+@pytest.mark.long
+def test_a_workload_that_sets_many_attributes_is_measured(
+    schedlab: Command, tmp_path: Path
+) -> None:
+    """300 arriving processes get attributes and leave marks.
+
+    The server once made its text about all threads for each of them, and a thread that was
+    preempted within the tracer made it miss the marks of others.
+    """
+    need_guests()
+    arguments = ("--cpus", "1", "--tick", "4ms", "--out", str(tmp_path / "out"))
+    workload = ROOT / "workloads" / "files" / "agreement" / "requests.json"
+    result = schedlab(
+        *("run", "--machine", "linux", "--policy", "fair", "--workload", str(workload), *arguments),
+        timeout=900,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    (file,) = (tmp_path / "out").rglob(TRACE_FILE)
+    assert trace.read(file).lost == 0
+    run = lab.open(file.parent)
+    server = run.processes.filter(pl.col("name") == "schedlab-linux")["running_ns"].sum()
+    assert server < 0.1 * (run.window.end_ns - run.window.begin_ns)

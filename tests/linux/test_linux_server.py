@@ -190,6 +190,12 @@ def test_what_cannot_be_obeyed_is_refused(left: Path, step: str, message: str) -
     assert message in (left / step).read_text()
 
 
+def test_a_write_does_not_make_the_text_about_all_threads(left: Path) -> None:
+    """A workload that sets attributes of 300 processes kept the server busy for seconds."""
+    writes, reads = map(int, (left / "costs").read_text().split())
+    assert 2 * writes < reads
+
+
 def test_the_fair_class_by_name_and_attributes_that_stay(left: Path) -> None:
     assert status(left, "fair") == 0
     assert (left / "in-fair").read_text().splitlines()[:3] == [
