@@ -53,7 +53,7 @@ EXTRA_SIZES = {
     "playground": ExtraSize(61, 200),
     "test": ExtraSize(101, 440),
 }
-_CACHE_FIX = "name a folder in XDG_CACHE_HOME that you may write to: XDG_CACHE_HOME=/tmp/cache ./schedlab ..."
+_CACHE_FIX = "set XDG_CACHE_HOME to another folder that you may write to: XDG_CACHE_HOME=/tmp/cache ./schedlab ..."
 COMPLETION_VARIABLE = "_SCHEDLAB_COMPLETE"
 """Set while a shell completes a word; nothing is installed then."""
 
@@ -272,7 +272,7 @@ def _require_space(folder: Path, megabytes: int) -> None:
     if free < megabytes:
         raise WrongUsage(
             f"{folder}: its disk has {free} MB free, and {megabytes} MB are needed; "
-            "free some space, or name a folder on another disk in XDG_CACHE_HOME"
+            "free some space, or set XDG_CACHE_HOME to a folder on another disk"
         )
 
 
@@ -365,8 +365,8 @@ def _last_line(result: subprocess.CompletedProcess[str]) -> str:
 def _venv_advice() -> str:
     """Returns advice for a Python that cannot create environments, as on Debian without python3-venv."""
     if Path("/etc/debian_version").exists():
-        return "install python3-venv (sudo apt-get install python3-venv), or name another Python in SCHEDLAB_PYTHON"
-    return "name another Python in SCHEDLAB_PYTHON"
+        return "install python3-venv (sudo apt-get install python3-venv), or set SCHEDLAB_PYTHON to another Python"
+    return "set SCHEDLAB_PYTHON to another Python"
 
 
 def _say(text: str) -> None:

@@ -56,6 +56,7 @@ COMMANDS = [
     ("boot --policy rr,rr:table-scan", "--policy"),
     ("boot --cpus 1-4", "--cpus"),
     ("boot --machine qemu --record /nowhere/at/all", "--record"),
+    ("boot --record new --arguments trace=x", "which --record sets; leave trace out"),
     ("boot --machine spike --typed /nowhere/at/all", "/nowhere"),
     ("compare . . --yes", "--yes"),
     ("verify --seed 2 .", "--seed"),

@@ -88,9 +88,7 @@ def test_planted_option_is_detected(planted: str, options: frozenset[str]) -> No
 def test_parameters_in_texts_have_options(options: frozenset[str]) -> None:
     assert set(OPTIONS.values()) <= options
     source = "\n".join(path.read_text() for path in sorted(LIBRARY.rglob("*.py")))
-    called = (
-        r"""\b(?:parameter|check_file|check_folder|check_range|one_value_each)\(\s*["'](\w+)["']"""
-    )
+    called = r"""\b(?:format_parameter|check_file|check_folder|check_range|one_value_each)\(\s*["'](\w+)["']"""
     in_fields = r"""\b(?:what|fix)=f?"[^\n]*?`([a-z_]+)="""
     assert set(re.findall(f"{called}", source)) | set(re.findall(in_fields, source)) <= {
         *OPTIONS, "run",

@@ -102,5 +102,5 @@ def test_image_is_rebuilt_only_after_changes(
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../init", "a/../../init", "script", ""])
 def test_no_file_of_a_job_gets_out_of_its_folder(name: str) -> None:
-    with pytest.raises(WrongUsage, match="must be below /job"):
+    with pytest.raises(WrongUsage, match="name a path below /job"):
         list(image.job_entries({name: b""}, ""))

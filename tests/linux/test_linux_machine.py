@@ -120,7 +120,7 @@ def test_programs_are_the_same_archive_for_the_same_contents(tmp_path: Path) -> 
             {"tick_ns": 1_000_000},
             "tick_ns=1000000.*the Linux kernel has a fixed tick of 4ms; leave it out",
         ),
-        ({"memory_mib": 128}, "memory_mib=128.* need 512 MiB"),
+        ({"memory_mib": 128}, "memory_mib=128.*; choose 512 or more"),
         ({"workload": "  "}, "name a program of the guest"),
         ({"workload": "a\nb"}, "one line of printable characters"),
         ({"cpus": 1000}, "cpus=1000.* has 1 to"),

@@ -58,6 +58,12 @@ def test_uninstalled_schedulers_are_refused_with_the_fix(
         check_policies({}, Plan(program, (run,)))
 
 
+def test_without_schedulers_the_fix_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(WrongUsage, match=r"name one, such as scx:.*, and install it .* scx-scheds"):
+        find_scheduler_program(PolicyChoice("scx"))
+
+
 def test_the_kernel_refuses_it_and_it_has_no_tunables(program: Path) -> None:
     run = replace(RUN, policy=SIMPLE, settings=())
     check_policies({}, Plan(program, (run,)))

@@ -109,7 +109,7 @@ def test_on_macos_the_simulator_runs_and_its_trace_is_the_same(tmp_path: Path) -
 def test_on_macos_submissions_are_graded_with_trust_alone(tmp_path: Path) -> None:
     refused = as_on_macos("grade", "shares", SOLUTION, cwd=tmp_path)
     assert refused.returncode == 2
-    assert "this host has none, which bubblewrap makes on Linux" in refused.stderr
+    assert "this host cannot have one: use Linux with bubblewrap" in refused.stderr
     assert "--trust" in refused.stderr
     graded = as_on_macos("grade", "shares", SOLUTION, "--trust", "--out", "kept", cwd=tmp_path)
     assert "--trust: submissions are compiled without a sandbox" in graded.stderr

@@ -291,7 +291,7 @@ def test_a_port_that_is_taken_is_wrong_usage() -> None:
     async def listen() -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             session = Session([setup()], choices(), make=StandIn)
-            with pytest.raises(WrongUsage, match=r"leave .port="):
+            with pytest.raises(WrongUsage, match=r"leave out .port="):
                 Server(session, port=taken.getsockname()[1])
             await session.close()
 

@@ -148,7 +148,7 @@ def test_what_cannot_be_done_is_refused_and_nothing_happens(tmp_path: Path) -> N
             (system.kill(1), "process 1: the monitor needs it"),
             (system.kill(2), "process 2: the monitor needs it"),
             (system.kill(99), "pid 99: no such process"),
-            (system.start_workload("none"), "unknown; choose from two-hogs"),
+            (system.start_workload("none"), "unknown workload 'none'; choose from two-hogs"),
         ):
             with pytest.raises(Refused, match=words):
                 await act

@@ -19,7 +19,8 @@ _NAMES_EQUAL_TO_OPTIONS = (
     "allow_files", "arguments", "artifact", "as_workload", "at", "best", "certificate", "chart",
     "classroom", "costs", "cpus", "disk", "effects", "from_traces", "gate", "gradescope",
     "ignore_limits", "jobs", "keep", "keep_traces", "kernel", "lesson", "listen", "load",
-    "machine", "map", "out", "policy", "port", "root", "scheduler", "search", "shape", "workload",
+    "machine", "map", "out", "policy", "port", "record", "root", "scheduler", "search", "shape",
+    "workload",
 )  # fmt: skip
 OPTIONS = {
     **{name: "--" + name.replace("_", "-") for name in _NAMES_EQUAL_TO_OPTIONS},

@@ -102,9 +102,9 @@ class KernelMachine(Machine):
             )
         if not workload.isascii() or not workload.isprintable() or '"' in workload:
             raise WrongUsage(
-                'contains characters other than printable ASCII without "',
+                "contains a double quote or a character that is not printable ASCII",
                 what=format_parameter("workload", workload),
-                fix="use only these characters",
+                fix="leave out this character",
             )
         if length > BOOT_ARGUMENTS_MAX:
             raise WrongUsage(
@@ -145,7 +145,7 @@ class KernelMachine(Machine):
         return interpret_exit(status, read_console(console), LIMIT, scratch / PROGRAM_LINK)
 
 
-_PARAMETER_NAMES = {"tick": "tick_ns", "seed": "first_seed"}
+_PARAMETER_NAMES = {"tick": "tick_ns", "trace": "record"}
 """Names of parameters that differ from their boot arguments' names."""
 
 
@@ -168,9 +168,9 @@ def join_boot_arguments(arguments: dict[str, str], user_arguments: str) -> str:
         if any(word.split("=")[0] == name for word in user_arguments.split()):
             parameter_name = _PARAMETER_NAMES.get(name, name)
             raise WrongUsage(
-                f"{format_parameter(parameter_name)} sets {name}",
+                f"contains {name}, which {format_parameter(parameter_name)} sets",
                 what=format_parameter("arguments", user_arguments),
-                fix=f"leave {name} out of it",
+                fix=f"leave {name} out",
             )
     words = " ".join(
         [*(f"{name}={value}" for name, value in arguments.items()), *user_arguments.split(" ")]

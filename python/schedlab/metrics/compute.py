@@ -64,7 +64,9 @@ def _check_windows(values: pl.DataFrame, elapsed_ns: Integers) -> None:
     for run, planned in announced.select("run", "value").iter_rows():
         lasted = int(elapsed_ns[run])
         if abs(lasted - planned) > _WINDOW_ERROR_MAX * planned:
-            raise NoResult(f"the window lasted {lasted / 1e6:g} of {planned / 1e6:g} ms")
+            raise NoResult(
+                f"the measured window lasted {lasted / 1e6:g} ms instead of {planned / 1e6:g} ms"
+            )
 
 
 def compute(trace: Trace, weights: Weights | None = None, since_ns: int = 0) -> Metrics:

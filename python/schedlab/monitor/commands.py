@@ -229,7 +229,7 @@ async def _resume_system(session: Session, system: WatchedSystem, message: Messa
 async def _follow_page(session: Session, system: WatchedSystem, message: Message) -> None:
     """Repeats a page's actions on the server's copy of a system that the page itself runs."""
     if not system.is_played_by_page:
-        raise Refused("this system sets its own time; use pause and resume")
+        raise Refused("follow: no page runs this system; use pause and resume")
     setup = system.setup
     if setup.machine == SIMULATOR:
         setup = replace(_changed_setup(setup, message), settings=_read_settings(message))
@@ -259,7 +259,7 @@ async def _workload_text(session: Session, system: WatchedSystem, message: Messa
 async def _restart_system(session: Session, system: WatchedSystem, message: Message) -> None:
     if system.system and Ability.SETUP not in system.system.abilities:
         raise Refused(
-            f"{system.setup.machine} cannot restart with other values; start another monitor for them"
+            f"{system.setup.machine} cannot restart with other values; start another monitor with these values"
         )
     setup = _changed_setup(system.setup, message)
     session.choices.check(setup)

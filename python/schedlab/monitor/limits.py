@@ -86,8 +86,8 @@ def read_message(data: str | bytes) -> dict[str, Any]:
         values = value if isinstance(value, list) else [value]
         if len(key) > _ID_CHARACTERS_MAX or any(isinstance(value, list | dict) for value in values):
             raise WrongUsage(
-                f"{key[:_ID_CHARACTERS_MAX]}: expected a number, a text or a list of these, and a name of at most"
-                f" {_ID_CHARACTERS_MAX} characters"
+                f"{key[:_ID_CHARACTERS_MAX]}: expected a number, a text or a list of these as its value,"
+                f" and a name of at most {_ID_CHARACTERS_MAX} characters"
             )
         if any(isinstance(value, str) and len(value) > _TEXT_CHARACTERS_MAX for value in values):
             raise WrongUsage(f"{key}: expected a text of at most {_TEXT_CHARACTERS_MAX} characters")

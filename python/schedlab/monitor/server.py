@@ -62,7 +62,7 @@ class Server:
             raise WrongUsage(
                 str(error.strerror or error),
                 what=f"{format_parameter('listen', address)} {format_parameter('port', port)}",
-                fix="choose another, or leave `port=` out for any that is free",
+                fix="choose another address or port, or leave out `port=` to use any free port",
             ) from None
         self.port: int = self._sockets[0].getsockname()[1]
         self._names = self._host_names(address)

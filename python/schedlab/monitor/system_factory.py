@@ -142,7 +142,7 @@ class SetupChoices:
             raise WrongUsage(
                 "only Linux has its own scheduler",
                 what=format_parameter("policy", setup.policy),
-                fix="add `machine='linux'`, or choose another",
+                fix="add `machine='linux'`, or choose another policy",
             )
         check_choices(self.catalogue, (setup.policy,), dict(setup.settings))
 

@@ -13,7 +13,7 @@ import polars as pl
 import yaml
 
 from schedlab.base.toolchain.policies import describe_unknown_name
-from schedlab.errors import WrongUsage, format_parameter
+from schedlab.errors import WrongUsage
 from schedlab.metrics import cpu_intervals, scheduler_intervals, state_intervals
 from schedlab.metrics.columns import nullable
 from schedlab.metrics.lives import Lives, lives
@@ -139,9 +139,7 @@ class TraceTables:
         lives: list[int] = self.processes.filter(matches)["life"].to_list()
         if not lives:
             names = self.processes["group"].unique().sort().to_list()
-            raise WrongUsage(
-                describe_unknown_name("process", task, names), what=format_parameter("task", task)
-            )
+            raise WrongUsage(describe_unknown_name("process", task, names))
         return lives
 
     @cached_property

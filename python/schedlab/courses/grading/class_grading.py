@@ -115,7 +115,9 @@ def submissions_in(folder: Path) -> list[Path]:
     """
     files = sorted(file for file in folder.rglob("*.c") if file.is_file() or file.is_symlink())
     if not files:
-        raise WrongUsage(f"{folder}: contains no C file; each submission is one C file")
+        raise WrongUsage(
+            f"{folder}: contains no C file; name the folder of the submissions, one C file each"
+        )
     return files
 
 

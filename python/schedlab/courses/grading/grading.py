@@ -57,7 +57,7 @@ class Grader:
         test's name before it runs.
         """
         if not source.is_file():
-            raise WrongUsage(f"{source}: not a file; a submission is one C file")
+            raise WrongUsage(f"{source}: missing, or not a file; name the submission's C file")
         if source.is_symlink():
             raise WrongUsage(f"{source}: {LINK_REFUSED}")
         tests: list[TestVerdict] = []

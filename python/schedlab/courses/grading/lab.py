@@ -203,7 +203,7 @@ def _as_file_refused(file: Path) -> Iterator[None]:
     except OSError as error:
         raise FileRefused(f"{error.filename or file}: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise FileRefused(f"{file}: expected UTF-8: {error.reason}") from None
+        raise FileRefused(f"{file}: not UTF-8 ({error.reason}); save it as UTF-8") from None
     except JsonError as error:
         raise FileRefused(f"{file}:{error.line}: {error}") from None
 

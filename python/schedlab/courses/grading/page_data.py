@@ -86,9 +86,9 @@ def _read_text(lab: Lab, name: str) -> str:
     try:
         return (lab.folder / name).read_text()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "expected UTF-8"
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise FileRefused(
-            f"{lab.folder / name}: {reason}; a lab in the page needs this file"
+            f"{lab.folder / name}: {reason}; write this file in UTF-8, because the page shows it"
         ) from None
 
 

@@ -57,7 +57,7 @@ class SandboxResult:
 def missing_requirement() -> str:
     """Returns why this host cannot have a sandbox, with a remedy; "" if it can."""
     if sys.platform != "linux":
-        return "this host has none, which bubblewrap makes on Linux"
+        return "this host cannot have one: use Linux with bubblewrap"
     if not shutil.which("bwrap"):
         return "bwrap is not on the PATH: install bubblewrap"
     result = run_captured([*_bwrap_command({}, None), "/usr/bin/true"])
@@ -78,7 +78,7 @@ def need_sandbox() -> None:
     if why := missing_requirement():
         raise MachineUnfit(
             f"submissions are compiled in a sandbox, but {why}",
-            fix="if you would compile these submissions yourself, add `trusted=True`",
+            fix="or add `trusted=True` if you trust these submissions",
         )
 
 

@@ -216,18 +216,20 @@ def check_job(job: GuestJob) -> None:
     """Raises WrongUsage if no guest can have these parameters."""
     if not 1 <= job.cpus <= CPUS_MAX:
         raise WrongUsage(
-            f"{format_parameter('cpus', job.cpus)}: a Linux guest has 1 to {CPUS_MAX} CPUs; choose a number of these"
+            f"{format_parameter('cpus', job.cpus)}: out of range for a Linux guest; choose 1 to {CPUS_MAX}"
         )
     unknown = set(job.programs) - set(image.BENCHMARKS)
     if unknown:
         known = ", ".join(image.BENCHMARKS)
-        raise WrongUsage(f"a guest has {known}, but no {', '.join(sorted(unknown))}")
+        raise WrongUsage(
+            f"{', '.join(sorted(unknown))}: not a benchmark of guests; choose from {known}"
+        )
     if job.memory_mib < 256:
         raise WrongUsage(
             f"{format_parameter('memory_mib', job.memory_mib)}: too small for a Linux guest; choose 256 or more"
         )
     if job.limit_s <= 0:
-        raise WrongUsage(f"a guest's limit is a time, not {job.limit_s} s")
+        raise WrongUsage(f"{job.limit_s} s: not a limit of a guest; choose more than 0 s")
 
 
 def choose_mode(job: GuestJob) -> str:

@@ -60,8 +60,8 @@ class HostLinux(Linux):
         ):
             if given != maximum:
                 raise WrongUsage(
-                    f"{format_parameter('machine', self.name)} always uses all of this machine's: "
-                    f"{maximum}",
+                    f"{format_parameter('machine', self.name)} always uses all "
+                    f"{maximum} of this machine",
                     what=format_parameter(name, given),
                     fix="leave it out",
                 )

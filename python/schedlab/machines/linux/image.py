@@ -167,7 +167,9 @@ def check_job_path(name: str) -> PurePosixPath:
     """Returns a path inside of /job. Raises WrongUsage otherwise."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.name or name == "script":
-        raise WrongUsage(f"'{name}': not a valid name of a job's file; it must be below /job")
+        raise WrongUsage(
+            f"'{name}': not a valid name of a job's file; name a path below /job without .., other than script"
+        )
     return path
 
 

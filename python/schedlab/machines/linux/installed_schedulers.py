@@ -38,11 +38,12 @@ exec {loader} "$here/program"
 def find_scheduler_program(policy: PolicyChoice) -> Path:
     """Returns a scheduler's program. Raises WrongUsage with instructions if it is not installed."""
     if not policy.preset:
-        names = ", ".join(f"scx:{name}" for name in installed_schedulers()) or "none"
+        names = ", ".join(f"scx:{name}" for name in installed_schedulers())
+        install_fix = f"name one, such as scx:bpfland, and {_INSTALL_FIX.format(name='bpfland')}"
         raise WrongUsage(
             "the scheduler is missing",
             what=format_parameter("policy", policy),
-            fix=f"name an installed one: {names}",
+            fix=f"name an installed one: {names}" if names else install_fix,
         )
     path = shutil.which(f"scx_{policy.preset}")
     if path is None:

@@ -108,7 +108,8 @@ def read_user_kernel(path: Path) -> Kernel:
     problem = config_problem(text) if text else ""
     if problem:
         raise MachineUnfit(
-            f"{path}: kernel {release} was built {problem}.\n{describe_kernel_needs()}",
+            f"{path}: kernel {release} was built {problem}; name another, or build it with"
+            f" all of these options.\n{describe_kernel_needs()}",
             what="`kernel=`",
         )
     return Kernel(path, release)

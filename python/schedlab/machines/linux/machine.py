@@ -119,9 +119,9 @@ class Linux(Machine):
         topology_options(run.shape, run.cpus, run.memory_mib)
         if run.memory_mib < _MEMORY_MIN_MIB:
             raise WrongUsage(
-                f"too little: Linux, its files and the trace need {_MEMORY_MIN_MIB} MiB",
+                "too little for Linux, its files and the trace",
                 what=format_parameter("memory_mib", run.memory_mib),
-                fix="name more",
+                fix=f"choose {_MEMORY_MIN_MIB} or more",
             )
         if not run.file and not run.workload.strip():
             raise WrongUsage(

@@ -45,7 +45,9 @@ class _Bundle:
         path = self.replacements.get(path.resolve(), path.resolve())
         if path in self.names:
             if not self.names[path]:
-                raise BuildFailed(f"{path}: it imports itself through other modules")
+                raise BuildFailed(
+                    f"{path}: imports itself through other modules; remove one of these imports"
+                )
             return self.names[path]
         self.names[path] = ""
         body = self._body(path)

@@ -231,7 +231,7 @@ class KernelSystem(GuestSystem):
         word = kind.name.lower()
         what = f"{word} {value} of process {pid}"
         if pid == self._steer_pid:
-            raise Refused(f"{what}: the monitor needs it to run first; choose another process")
+            raise Refused(f"{what}: this process executes the monitor's commands; choose another")
         await self._execute_for_process(pid, f"set {pid} {word} {value}", what)
 
     async def kill(self, pid: int) -> None:

@@ -34,7 +34,7 @@ class QemuControl:
             await asyncio.wait_for(self._client.connect(self._monitor_socket), _ANSWER_SECONDS)
         except _FAILURES as error:
             raise Refused(
-                f"QEMU does not answer: {error or 'time is over'}",
+                f"QEMU does not answer: {error or f'no answer within {_ANSWER_SECONDS:g} s'}",
                 fix="restart this system; if that fails, update QEMU",
             ) from None
 

@@ -24,6 +24,7 @@ from typing import TypeVar
 import numpy as np
 
 from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build
+from schedlab.base.toolchain.policies import describe_unknown_name
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.system import Ability, Life, Records, Refused, Setup, Status, TunableState
 from schedlab.monitor.systems.driven_system import PlayedSystem
@@ -231,7 +232,7 @@ class SimulatorSystem(PlayedSystem):
 
     def _palette_entry(self, name: str) -> PaletteEntry:
         if name not in self._palette:
-            raise Refused(f"workload {name}: unknown; choose from {', '.join(self._palette)}")
+            raise Refused(describe_unknown_name("workload", name, self._palette))
         return self._palette[name]
 
     def has_performed(self, acts: Sequence[str]) -> bool:
