@@ -11,7 +11,8 @@
 
 #include "sim/machine.h"
 
-#define COST_MOST 1000000000000ull
+#define COST_MOST        1000000000000ull
+#define INSTRUCTION_MOST 1000000ull /* 1 us for each instruction */
 
 static const struct {
     const char *name;
@@ -36,6 +37,7 @@ static const struct {
     {"first_run", offsetof(struct simulator_costs, first_run)},
     {"exit", offsetof(struct simulator_costs, exit)},
     {"reap", offsetof(struct simulator_costs, reap)},
+    {"instructions", offsetof(struct simulator_costs, instructions)},
 };
 
 enum { COSTS = sizeof(all_costs) / sizeof(all_costs[0]) };
@@ -237,6 +239,11 @@ bool costs_check(const struct simulator_costs *costs, struct simulator_error *er
         most = *cost_at(&copy, i) > most ? *cost_at(&copy, i) : most;
     for (uint32_t i = 0; i < costs->policy_count; i++)
         most = costs->policies[i].value > most ? costs->policies[i].value : most;
+    if (costs->instructions > INSTRUCTION_MOST) {
+        set_error(error, "cost instructions=%llu: too large; use at most %llu",
+                  (unsigned long long)costs->instructions, INSTRUCTION_MOST);
+        return false;
+    }
     if (most > COST_MOST)
         set_error(error,
                   "cost of %llu ns: too large; use at most 1000 "

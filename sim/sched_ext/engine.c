@@ -204,6 +204,7 @@ static inline void tick(struct simulator *simulator, struct cpu *cpu)
             call(simulator, cpu->id, cpu->id, PREEMPT_SLICE);
         }
     }
+    charge_programs(simulator, cpu);
     if (process->killed)
         end_process(simulator, cpu, -1);
 }

@@ -577,6 +577,16 @@ static void count_pick(struct simulator *simulator, struct cpu *cpu)
         scx_error(ext, "CPU %u is kicked endlessly at the same time", cpu->id);
 }
 
+/* Charges a CPU for the programs that ran there: its process continues later. */
+static inline void charge_programs(struct simulator *simulator, struct cpu *cpu)
+{
+    struct ext_cpu *of = &ext_in(simulator)->cpus[cpu->id];
+    if (__builtin_expect(of->owed < 1000, 1))
+        return;
+    cpu->resumes += of->owed / 1000;
+    of->owed %= 1000;
+}
+
 static void reschedule(struct simulator *simulator, struct cpu *cpu, enum stop_reason stop,
                        enum enqueue_reason reason, bool voluntary)
 {
@@ -614,6 +624,7 @@ static void reschedule(struct simulator *simulator, struct cpu *cpu, enum stop_r
     cpu->moves = false;
     if (stop == STOP_ENDED && is_ext(previous))
         exit_task(ext, previous);
+    charge_programs(simulator, cpu);
     if (simulator->trace.next)
         record_exit(simulator, cpu);
     if (next && next->task.selections == 1 && simulator->costs.first_run)

@@ -146,6 +146,16 @@ static __attribute__((cold)) void write_callback(const struct sched_ext *ext, en
             op_names[op], pid);
 }
 
+uint64_t call_from_outside(struct sched_ext *ext, uint32_t entry, const uint64_t arguments[5])
+{
+    uint64_t before = ext->guest.instructions;
+    guest_begin(&ext->guest);
+    uint64_t result = guest_call(&ext->guest, entry, arguments);
+    uint64_t executed = ext->guest.instructions - before;
+    ext->cpus[ext->this_cpu].owed += executed * ext->simulator->costs.instructions;
+    return result;
+}
+
 uint64_t call_op(struct sched_ext *ext, enum scheduler_op op, uint64_t a, uint64_t b, uint64_t c)
 {
     uint64_t place = CONTEXT_OPS + (uint64_t)ext->nested * CONTEXT_OP_BYTES;
@@ -159,13 +169,13 @@ uint64_t call_op(struct sched_ext *ext, enum scheduler_op op, uint64_t a, uint64
     context[0] = a;
     context[1] = b;
     context[2] = c;
-    if (ext->nested++ == 0)
-        guest_begin(&ext->guest);
+    bool from_outside = ext->nested++ == 0;
     ext->running_op = op;
     ext->calls[op]++;
     if (__builtin_expect(ext->callbacks != NULL, 0))
         write_callback(ext, op, op == OP_dispatch ? b : a);
-    uint64_t result = guest_call(&ext->guest, ext->op[op], arguments);
+    uint64_t result = from_outside ? call_from_outside(ext, ext->op[op], arguments)
+                                   : guest_call(&ext->guest, ext->op[op], arguments);
     if (__builtin_expect(ext->guest.trapped, 0))
         note_trap(ext);
     ext->running_op = outer;

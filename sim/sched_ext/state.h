@@ -83,6 +83,7 @@ struct ext_cpu {
     bool is_offline;   /* by hotplug; CPU 0 never is */
     uint64_t picks_at; /* time of the last picks */
     uint32_t picks;    /* number of picks at this time */
+    uint64_t owed;     /* cost of programs on this CPU, not charged yet: ns / 1000 */
 };
 
 /* An insertion that dispatch() requested; it happens when dispatch() returns. */
@@ -252,6 +253,8 @@ static inline bool has_op(const struct sched_ext *ext, enum scheduler_op op)
 }
 
 uint64_t call_op(struct sched_ext *ext, enum scheduler_op op, uint64_t a, uint64_t b, uint64_t c);
+/* Calls a program from outside, and notes its cost for this CPU. Returns its result. */
+uint64_t call_from_outside(struct sched_ext *ext, uint32_t entry, const uint64_t arguments[5]);
 /* Ends the scheduler with an error, as the kernel does. Keeps the first error. */
 __attribute__((format(printf, 2, 3), cold)) void scx_error(struct sched_ext *ext,
                                                            const char *format, ...);

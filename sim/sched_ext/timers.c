@@ -139,8 +139,7 @@ static void call_back(struct sched_ext *ext, uint64_t address)
         return;
     const uint64_t arguments[5] = {guest_address(REGION_MAPS, timer->map), map_key(ext, map, index),
                                    value};
-    guest_begin(&ext->guest);
-    guest_call(&ext->guest, timer->callback, arguments);
+    call_from_outside(ext, timer->callback, arguments);
     note_trap(ext);
 }
 

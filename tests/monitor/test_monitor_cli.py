@@ -95,6 +95,7 @@ def test_a_recorded_run_is_played(made: list[Session], tmp_path: Path) -> None:
     [
         (["--policy", "rrr"], "did you mean 'rr'"),
         (["--policy", "fair"], "only Linux has its own scheduler"),
+        (["--policy", "scx:./a.o"], "the live monitor cannot run sched_ext .*play its folder"),
         (["--policy", "rr", "--set", "slices=1"], "slices"),
         (["--policy", "rr", "--set", "slice=1", "--set", "slice=2"], "more than once"),
         (["--policy", "rr,mlfq,lottery,stride,wrr"], "more than 4 policies"),

@@ -408,6 +408,40 @@ def test_random_hotplug_under_sanitizers(tmp_path: Path, seed: int) -> None:
     trace.validate(trace.read(path))
 
 
+def test_instructions_cost_time(tmp_path: Path) -> None:
+    """The CPU is busy for the tasks' work and the programs' instructions, and nothing else costs time."""
+    steps = "program root\n loop 4\n fork work\n end\n wait all\nprogram work\n loop 20\n run 3ms\n yield\n end\n"
+    scheduler = image(tmp_path, object_file("vtime"), 1, {})
+
+    def busy(cost: int) -> int:
+        """Returns the time when the CPU does not idle."""
+        options = ("--no-trace", "--costs", f"none,instructions={cost}")
+        result = run_steps(tmp_path, scheduler, 1, steps, *options)
+        assert result.returncode == 0, result.stderr
+        counts = dict(line.split() for line in result.stdout.splitlines())
+        return int(counts["time_ns"]) - int(counts["idle_time_ns"])
+
+    work = 4 * 20 * 3_000_000
+    assert busy(0) == work
+    cheap, dear = busy(1000) - work, busy(10_000) - work
+    assert 80 * 40 < cheap < 80 * 400, "1 ns for each instruction: about 70 in each of 80 turns"
+    assert dear == pytest.approx(10 * cheap, rel=0.1)
+
+
+def test_a_dear_instruction_is_refused(tmp_path: Path) -> None:
+    scheduler = image(tmp_path, object_file("vtime"), 1, {})
+    result = run_steps(
+        tmp_path,
+        scheduler,
+        1,
+        "program root\n run 1ms\n",
+        "--no-trace",
+        "--costs",
+        "none,instructions=1000001",
+    )
+    assert "cost instructions=1000001: too large; use at most 1000000" in result.stderr
+
+
 FAULTS = {
     1: r"watchdog: \S+\[\d+\] is runnable and has not run for 0\.5\d\d s; enqueue\(\) took it, and it"
     r" is in no DSQ, at ",

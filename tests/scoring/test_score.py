@@ -12,10 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands import score as command
+from schedlab.commands.score import score
 from schedlab.courses.scoring import measuring
 from schedlab.courses.scoring.score_card import (
     MeasuredPolicies,
@@ -33,6 +35,7 @@ from schedlab.courses.scoring.workload_sets import (
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.perform import perform
 from schedlab.runs.plan import Plan
+from scx_objects import object_bytes, write_object
 
 SET = read_set()
 QUICK = SET.levels["quick"]
@@ -198,6 +201,43 @@ def test_measurements_are_stored(
         name: _plain(policy_values) for name, policy_values in both.values.items()
     }
     assert set(both.values["rr"]) == {"fairness"}
+
+
+def test_the_object_of_a_sched_ext_scheduler_identifies_its_values(
+    tiny: WorkloadSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A changed object is measured again, an equal one is not."""
+    monkeypatch.setattr(measuring, "cache_folder", lambda: tmp_path / "cache")
+    path = write_object("fifo", tmp_path)
+    choice = PolicyChoice("scx", str(path))
+    ran: list[str] = []
+
+    def carry_out(runs: Sequence[RunSpec], folder: Path) -> Path:
+        ran.extend(run.label for run in runs)
+        perform(Plan(folder, tuple(runs), unchecked=True), with_metrics=True)
+        return folder
+
+    def measure() -> MeasuredPolicies:
+        folder = tmp_path / str(len(ran))
+        return measuring.measure(tiny, b"key", tiny.levels["quick"], (choice,), folder, carry_out)
+
+    first = measure()
+    assert not first.failures
+    assert set(first.values[str(choice)]) == {"fairness"}
+    assert len(ran) == 2
+    assert _plain(measure().values[str(choice)]) == _plain(first.values[str(choice)])
+    assert len(ran) == 2
+    path.write_bytes(object_bytes("five"))
+    changed = measuring.missing_runs(tiny, b"key", tiny.levels["quick"], (choice,))
+    assert len(changed) == 2
+
+
+@pytest.mark.parametrize("level", ["true", "confirmed"])
+def test_sched_ext_schedulers_are_scored_in_the_simulator_only(level: str) -> None:
+    done = CliRunner().invoke(score, ["scx:./a.o", "--level", level])
+    assert f"--level {level}: sched_ext schedulers are scored in the simulator only; use" in str(
+        done.exception
+    )
 
 
 def _plain(

@@ -82,13 +82,19 @@ def score(
     )
     from schedlab.courses.scoring.measuring import missing_runs
     from schedlab.courses.scoring.workload_sets import LATEST_SET, SHOWN_KEY, read_set, set_names
+    from schedlab.machines import SIMULATOR
+    from schedlab.machines.published import is_published
 
-    check_choices(read_catalogue(), policies, {})
+    check_choices(read_catalogue(), [policy for policy in policies if not is_published(policy)], {})
     if set_name and set_name not in set_names():
         raise WrongUsage(f"--workload-set: {describe_unknown_name('set', set_name, set_names())}")
     workload_set = read_set(set_name or LATEST_SET)
     key = _read_key(key_file) if key_file else None
     level = workload_set.levels[level_name]
+    if level.machine != SIMULATOR and any(map(is_published, policies)):
+        raise WrongUsage(
+            f"--level {level.name}: sched_ext schedulers are scored in the simulator only; use --level quick"
+        )
     if not level.compares_all_policies and policies == (workload_set.reference,):
         raise WrongUsage(
             f"--level {level.name}: compares policies with {workload_set.reference}; "
@@ -111,7 +117,7 @@ def score(
                 "made_at": _commit_facts(),
                 "cards": {
                     name: {
-                        "source_sha256": _source_hash(name),
+                        "source_sha256": _source_hash(choice),
                         "shown": cards[name].to_dict(),
                         **(
                             {"hidden": hidden[name].to_dict(), "gaps": _gaps_dict(gaps[name])}
@@ -119,7 +125,7 @@ def score(
                             else {}
                         ),
                     }
-                    for name in cards
+                    for name, choice in zip(cards, policies, strict=True)
                 },
             }
         )
@@ -291,11 +297,15 @@ def _gaps_dict(gaps: dict[str, Difference]) -> dict[str, Any]:
     }
 
 
-def _source_hash(policy: str) -> str:
+def _source_hash(policy: PolicyChoice) -> str:
+    """Returns the hash of a policy's C file, or of a sched_ext scheduler's object."""
     from schedlab.base.files.atomic import file_hash
+    from schedlab.machines.published import is_published, object_sha256
     from schedlab.paths import ROOT
 
-    return file_hash(ROOT / "policies" / f"{policy.partition(':')[0]}.c")
+    if is_published(policy):
+        return object_sha256(policy)
+    return file_hash(ROOT / "policies" / f"{policy.name}.c")
 
 
 def _commit_facts() -> dict[str, Any]:

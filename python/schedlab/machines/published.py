@@ -6,6 +6,7 @@ The policy `scx:rusty` is the installed program scx_rusty; `scx:./my.bpf.o` is a
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from functools import cache
 
@@ -13,6 +14,7 @@ from schedlab.base.display.names import visible_line
 from schedlab.base.toolchain.policies import Policy, PolicyChoice, attributes_ignored
 from schedlab.errors import WrongUsage, format_parameter
 from schedlab.machines.spec import RunSpec
+from schedlab.sched_ext.extraction import find_object
 from schedlab.sched_ext.kernel import DEFAULT_PROFILE, PROFILES
 from schedlab.sched_ext.loading import Scheduler, load
 from schedlab.sched_ext.machine import MachineFacts
@@ -36,6 +38,11 @@ IMAGE_FILE = "scheduler.image"
 def is_published(policy: PolicyChoice) -> bool:
     """Returns whether a policy is a sched_ext scheduler."""
     return policy.name == PUBLISHED_POLICY.name
+
+
+def object_sha256(policy: PolicyChoice) -> str:
+    """Returns the hash of a scheduler's object. Raises WrongUsage if the object is missing."""
+    return hashlib.sha256(find_object(policy.preset).content).hexdigest()
 
 
 def ignored_attributes(run: RunSpec, given: Iterable[str]) -> list[str]:

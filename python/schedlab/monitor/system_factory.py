@@ -26,6 +26,7 @@ from schedlab.errors import WrongUsage, format_parameter
 from schedlab.machines import KERNEL_MACHINES, SIMULATOR, machine_named
 from schedlab.machines.kernel import KERNEL_CPUS_MAX
 from schedlab.machines.linux.machine import Linux
+from schedlab.machines.published import is_published
 from schedlab.machines.sim import Simulator
 from schedlab.monitor.system import Setup, System
 from schedlab.paths import ROOT
@@ -143,6 +144,12 @@ class SetupChoices:
                 "only Linux has its own scheduler",
                 what=format_parameter("policy", setup.policy),
                 fix="add `machine='linux'`, or choose another policy",
+            )
+        if is_published(setup.policy):
+            raise WrongUsage(
+                "the live monitor cannot run sched_ext schedulers",
+                what=format_parameter("policy", setup.policy),
+                fix="run it in the simulator, keep the run, and play its folder",
             )
         check_choices(self.catalogue, (setup.policy,), dict(setup.settings))
 

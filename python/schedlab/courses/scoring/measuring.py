@@ -15,6 +15,7 @@ from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.courses.scoring.score_card import MeasuredPolicies, read_values
 from schedlab.courses.scoring.workload_sets import Level, WorkloadSet
 from schedlab.machines.linux.machine import Linux
+from schedlab.machines.published import is_published, object_sha256
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import ROOT, cache_folder
 from schedlab.runs.collection import Collection, StoredRun, read_collection
@@ -24,6 +25,8 @@ _SOURCE_PATHS = (
     *("python/schedlab/metrics", "python/schedlab/courses/submissions", "python/schedlab/workload"),
 )
 """Sources that affect a policy's values."""
+_LOADER_SOURCE_PATHS = ("python/schedlab/sched_ext",)
+"""Additional sources for sched_ext schedulers."""
 _LINUX_SOURCE_PATHS = ("linux", "python/schedlab/machines/linux")
 """Additional sources on Linux."""
 
@@ -97,9 +100,14 @@ def values_file(
     on_linux = level.machine == Linux.name
     if on_linux:
         digest.update(f"{level} {Linux().release().version}".encode())
-    for file, file_digest in _source_hashes(
-        _SOURCE_PATHS + (_LINUX_SOURCE_PATHS if on_linux else ())
-    ).items():
+    if is_published(policy):
+        digest.update(object_sha256(policy).encode())
+    paths = (
+        *_SOURCE_PATHS,
+        *(_LINUX_SOURCE_PATHS if on_linux else ()),
+        *(_LOADER_SOURCE_PATHS if is_published(policy) else ()),
+    )
+    for file, file_digest in _source_hashes(paths).items():
         is_other_policy = file.parent.name == "policies" and file.suffix == ".c"
         if not is_other_policy or file.stem == policy.name:
             digest.update(f"{file} {file_digest}\n".encode())
