@@ -76,11 +76,12 @@ $(eval $(call SIMULATOR_RULES,sim,HOST_CC,$(SIMULATOR_C)))
 $(eval $(call SIMULATOR_RULES,sim-safe,SYSTEM_CLANG,$(SIMULATOR_TRIED),-O0))
 
 # The library for other languages. It contains its own headers, so that bindings can never read the
-# declarations of another build.
+# declarations of another build. A compiler with a cache does not see that an included file has
+# changed, so the command contains a checksum of the headers.
 $B/sim/declarations.o: sim/declarations.S $(wildcard sim/*.h abi/*.h) Makefile sim/sim.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(HOST_CC) -c $< -o $@
+	@$(HOST_CC) -DHEADERS=$$(cat $(filter %.h,$^) | cksum | cut -d' ' -f1) -c $< -o $@
 
 $B/sim/libschedlab-sim.so: $(SIMULATOR_PARTS:%=$B/sim/%) $B/sim/declarations.o sim/library.map
 	@echo "  $@"
