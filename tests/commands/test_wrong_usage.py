@@ -90,6 +90,7 @@ COMMANDS = [
     ("dask scheduler", "certificate"),
     ("dask worker tcp://127.0.0.1:9", "certificate"),
     ("dask scheduler --dashboard-address=:8787", "certificate"),
+    ("dask", "dask: expected"),
     ("dask ssh", "worker"),
     ("run --decide study", "seeds"),
     ("run --decide 2", "3 to 1000"),

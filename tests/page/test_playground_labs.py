@@ -271,5 +271,10 @@ def test_wrong_labs_are_refused_in_words(tmp_path: Path) -> None:
         assert result.exit_code
         assert reason in f"{result.exception} {result.output}"
         assert not (tmp_path / "page").exists()
-    result = CliRunner().invoke(cli, ["page", "--lab", str(course)])
-    assert "--lab: only the playground has labs" in f"{result.exception} {result.output}"
+    for words, advice in (
+        ([], "add --out DIR or --serve"),
+        (["--policy", "rr", "--out", str(tmp_path / "page")], "leave out --policy or --lab"),
+    ):
+        result = CliRunner().invoke(cli, ["page", "--lab", str(course), *words])
+        reason = f"--lab: only the playground has labs; {advice}"
+        assert reason in f"{result.exception} {result.output}"

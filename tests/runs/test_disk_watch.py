@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from conftest import Command
-from schedlab.base.host.disk import TRACE_LIMIT_VARIABLE, DiskWatch
+from schedlab.base.host.disk import TRACE_LIMIT_VARIABLE, DiskWatch, trace_limit_mib
 from schedlab.base.host.supervision import run_interactively, supervise
-from schedlab.errors import SchedlabError
+from schedlab.errors import SchedlabError, WrongUsage
 
 ENDLESS = {
     "global": {"duration": 500_000_000},
@@ -98,6 +98,13 @@ def test_earlier_results_do_not_count(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert not watch.has_problem()
     (tmp_path / "after").write_bytes(b"x" * 2 * MIB)
     assert watch.has_problem()
+
+
+@pytest.mark.parametrize("text", ["0", "1.5", "-1", "many"])
+def test_a_wrong_limit_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv(TRACE_LIMIT_VARIABLE, text)
+    with pytest.raises(WrongUsage, match=f"{TRACE_LIMIT_VARIABLE}={text}: .* above 0; set one"):
+        trace_limit_mib()
 
 
 def test_a_machine_in_a_terminal_is_ended_too(

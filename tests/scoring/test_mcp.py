@@ -99,6 +99,9 @@ def test_a_policy_is_written_checked_run_and_explained(client: Client, tmp_path:
     assert client.call("write_policy", name="mine", source=RR)[0]
     assert client.call("check_policy", name="mine")[1] == "mine compiles, and breaks no rule"
 
+    good, text = client.call("explain_waits", run="mine-mixed-1cpu-seed1")
+    assert not good
+    assert "does not exist; use run_policy first" in text
     good, text = client.call("run_policy", name="mine", workload="mixed")
     assert good, text
     output = json.loads(text)

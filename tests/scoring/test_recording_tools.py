@@ -79,6 +79,8 @@ def test_only_files_of_the_folder_are_read(file: str, tools: RecordingTools) -> 
 
 
 def test_other_runs_and_unknown_recordings_are_refused(tools: RecordingTools) -> None:
+    with pytest.raises(SchedlabError, match="does not exist; use import_recording first"):
+        tools.show_recording("perf-7-3")
     tools.import_recording("perf-7.3.txt")
     with pytest.raises(SchedlabError, match=r"'\.\.': does not exist; choose from: perf-7-3"):
         tools.show_recording("..")

@@ -106,9 +106,9 @@ def test_sql_over_several_runs(runs: list[Run]) -> None:
         ("SELEC 1", "syntax error"),
         ("SELECT * FROM nothing", "nothing"),
         ("SELECT nowhere FROM waits", "nowhere"),
-        ("", "expected one query"),
-        ("CREATE TABLE mine AS SELECT 1", "expected one query"),
-        ("SELECT 1; SELECT 2", "expected one query"),
+        ("", "expected one statement"),
+        ("CREATE TABLE mine AS SELECT 1", "expected one statement"),
+        ("SELECT 1; SELECT 2", "expected one statement"),
     ],
 )
 def test_a_query_that_is_none_is_refused(runs: list[Run], sql: str, why: str) -> None:

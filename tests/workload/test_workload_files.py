@@ -389,7 +389,7 @@ ENDLESS = {"a": {"loop": 2**20, "phases": {"p": {"loop": 2**20, "fork": "b"}}}, 
         ("", "w.json:1: end of file"),
         ('{"tasks":\n\n {"a" 1}}', "w.json:3: 1}}: expected :"),
         ('{"tasks": {"a": {"run": 1}}} / x', "expected a comment or the end of the file"),
-        ('{"tasks":\n "\\x"}', "w.json:2: Invalid \\escape"),
+        ('{"tasks":\n "\\x"}', "w.json:2: not a string (Invalid \\escape)"),
         ("[" * 200, "at most 100 levels"),
         ('{"tasks": ' + "9" * 50 + "}", "at most 30 characters"),
         ("[]", "expected an object with `tasks`"),
@@ -450,6 +450,12 @@ def plain(value: object) -> object:
 )
 def test_what_is_no_json_is_refused(text: str) -> None:
     with pytest.raises(JsonError):
+        parse(text)
+
+
+@pytest.mark.parametrize("text", ['"a', r'"\q"', r'"\u12"'])
+def test_a_broken_string_is_refused_with_a_fix(text: str) -> None:
+    with pytest.raises(JsonError, match=r"not a string \(.*\); end it with its quote, and write"):
         parse(text)
 
 

@@ -84,7 +84,7 @@ def calibrate(
     if recording:
         if given := given_options(context, _OF_KERNEL):
             raise WrongUsage(
-                "concerns the kernel; leave it out with --from-perf",
+                "applies only to the kernel; leave it out, or leave out --from-perf",
                 what=next(iter(given.values())),
             )
         _calibrate_recording(recording, out, as_json)

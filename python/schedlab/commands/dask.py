@@ -52,7 +52,7 @@ def dask(certificate: Path | None, arguments: tuple[str, ...]) -> None:
         return
     if program not in ("scheduler", "worker"):
         raise WrongUsage(
-            f"dask {' '.join(arguments)}: expected scheduler, worker, or certificate FOLDER"
+            f"{' '.join(('dask', *arguments))}: expected scheduler, worker, or certificate FOLDER"
         )
     refuse_insecure_options(others)
     if certificate is None:

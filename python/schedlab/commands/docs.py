@@ -29,7 +29,8 @@ def docs(names: tuple[str, ...], only_list: bool, site: Path | None) -> None:
     if site:
         if names or only_list:
             raise WrongUsage(
-                "--site: makes no part; leave out " + ("--list" if only_list else names[0])
+                "--site: builds only the site; leave out --site or "
+                + ("--list" if only_list else names[0])
             )
         write_site(site)
         return

@@ -313,7 +313,7 @@ def _check_times(question: WaitQuery, experiment: RerunChanges) -> None:
         return
     if begin_ns is not None or end_ns is not None:
         raise WrongUsage(
-            "--at: selects waits regardless of their beginning; leave out --from and --to"
+            "--at: selects the waits in progress at one time; leave it out, or leave out --from and --to"
         )
     if experiment:
         raise WrongUsage("--at: reruns are compared from a start time; use --from instead")

@@ -175,7 +175,9 @@ def print_lab_trial(lab: Lab, options: Options) -> None:
         ("--classroom", options.classroom),
     ):
         if value:
-            raise WrongUsage(f"{option}: --try-lab grades no submission; leave it out")
+            raise WrongUsage(
+                f"{option}: --try-lab grades no submission; leave out {option} or --try-lab"
+            )
 
     def show_outcome(outcome: MutantOutcome, done: int, of: int) -> None:
         """Shows the progress with the result of a mutant."""

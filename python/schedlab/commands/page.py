@@ -59,9 +59,10 @@ def page(
     from schedlab.monitor.standalone.build import make_page, write_policy_module
 
     if policy and serve:
-        raise WrongUsage("--policy: does not work with --serve; drop one of them")
+        raise WrongUsage("--policy: does not work with --serve; leave one of them out")
     if labs and (policy or not (out or serve)):
-        raise WrongUsage("--lab: only the playground has labs; add --out DIR or --serve")
+        advice = "leave out --policy or --lab" if policy else "add --out DIR or --serve"
+        raise WrongUsage(f"--lab: only the playground has labs; {advice}")
     if policy:
         click.echo(write_policy_module(policy, out or Path(f"{policy}.wasm")))
     elif out or serve:

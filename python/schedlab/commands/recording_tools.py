@@ -54,7 +54,9 @@ class RecordingTools:
         """
         path = self.folder / file
         if not _NAME.fullmatch(file) or path.is_symlink() or not path.is_file():
-            raise WrongUsage(f"{file[:64]!r}: not a file of the folder; list_recordings lists all")
+            raise WrongUsage(
+                f"{file[:64]!r}: not a file of the folder; choose a name from list_recordings"
+            )
         name = path.stem.replace(".", "-")
         place = self.folder / _RUNS / name
         replacement.check_folder("run", place)
@@ -135,11 +137,11 @@ class RecordingTools:
         """Opens an imported recording. Raises WrongUsage if there is none of this name."""
         known = {path.parent.name: path.parent for path in self._imported()}
         if recording not in known:
-            names = ", ".join(known) or "none"
-            raise WrongUsage(f"recording {recording[:64]!r}: does not exist; choose from: {names}")
+            advice = f"choose from: {', '.join(known)}" if known else "use import_recording first"
+            raise WrongUsage(f"recording {recording[:64]!r}: does not exist; {advice}")
         run = open_run(known[recording])
         if run.manifest["machine"] != MACHINE:
-            raise WrongUsage(f"{recording}: a run of schedlab; explain_waits explains it")
+            raise WrongUsage(f"{recording}: a run of schedlab, not a recording; use explain_waits")
         return run
 
 

@@ -144,7 +144,8 @@ def _read_key(file: Path) -> bytes:
     key = file.read_bytes()
     if len(key) < KEY_BYTES_MIN:
         raise WrongUsage(
-            f"--key {file}: {len(key)} bytes can be guessed; create another: head -c 32 /dev/urandom >{file}"
+            f"--key {file}: a key of {len(key)} bytes can be guessed; create a longer one: "
+            f"head -c 32 /dev/urandom >{file}"
         )
     return key
 

@@ -289,7 +289,7 @@ def run_search(
 
     assert request.search
     if request.load:
-        raise WrongUsage("--search: works for one load; name it with --with load=0.8")
+        raise WrongUsage("--search: works for one load; replace --load by --with load=0.8")
     search_plan = search.prepare_search(
         request.file, given, objectives, parse_budget(request.search)
     )
@@ -365,7 +365,8 @@ def check_source(request: Request, source: Path, runs: bool, objectives: list[Ob
     )
     if runs or any(run_options):
         raise WrongUsage(
-            f"--from {source}: ranks existing runs and runs nothing; leave out options that describe runs"
+            f"--from {source}: ranks existing runs and runs nothing; leave out FILE.yaml, and options"
+            " of new runs such as --policy, --jobs or --out"
         )
     if not (objectives or request.effects or request.load):
         raise WrongUsage(

@@ -73,7 +73,7 @@ def workloads(
         return
     file_options = {"changes": "--with", "seed": "--seed", "tick": "--tick", "output": "--output"}
     for option in given_options(context, file_options).values():
-        raise WrongUsage(f"{option}: applies to a file; name it, or leave {option} out")
+        raise WrongUsage(f"{option}: applies to a file; name FILE, or leave {option} out")
     print_names(as_json)
 
 

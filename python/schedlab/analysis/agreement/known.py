@@ -154,11 +154,11 @@ def read_known_differences(path: Path) -> tuple[KnownDifference, ...]:
     differences = []
     try:
         if next(rows, None) != _COLUMNS:
-            raise FileRefused(f"{path}: wrong columns; they must be {', '.join(_COLUMNS)}")
+            raise FileRefused(f"{path}: wrong columns; begin with the line {','.join(_COLUMNS)}")
         for row in rows:
             if len(row) != len(_COLUMNS) or row[-1] not in REASONS_BY_NAME:
-                raise FileRefused(f"{path}:{rows.line_num}: expected {len(_COLUMNS)} words, the last of"
-                                  f" them a reason: {', '.join(REASONS_BY_NAME)}")  # fmt: skip
+                raise FileRefused(f"{path}:{rows.line_num}: expected {len(_COLUMNS)} columns; end the"
+                                  f" row with one of the reasons {', '.join(REASONS_BY_NAME)}")  # fmt: skip
             experiment, policy, cpus, what, name = row
             differences.append(
                 KnownDifference(experiment, policy, cpus, what, REASONS_BY_NAME[name])

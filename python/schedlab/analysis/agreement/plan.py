@@ -232,7 +232,7 @@ def select_experiments(patterns: Sequence[str], full: bool) -> Iterator[Compared
         raise WrongUsage(
             "no experiment of this name has a workload file",
             what=format_parameter("experiments", unknown[0]),
-            fix="use a pattern such as s4-*",
+            fix="name one such as s3-cpu, or a pattern such as s4-*",
         )
     for experiment in comparable:
         if any(fnmatchcase(experiment, pattern) for pattern in patterns):

@@ -79,7 +79,9 @@ def _execute(folder: Path, needed: Sequence[str], sql: str, allow_files: bool) -
         kinds = [statement.type for statement in connection.extract_statements(sql)]
         if kinds != [duckdb.StatementType.SELECT]:
             raise WrongUsage(
-                "expected one query that returns a table", fix="begin with SELECT, FROM or WITH"
+                "expected one statement that returns a table",
+                what="query",
+                fix="write a query that begins with SELECT, FROM or WITH",
             )
         result_file = folder / "found.parquet"
         _with_plain_types(connection.sql(sql)).write_parquet(str(result_file))

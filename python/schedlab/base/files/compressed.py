@@ -91,7 +91,7 @@ def _only_member(path: Path, archive: Path, folder: Path, limit: int) -> Path:
             shown = ", ".join(repr(member.name[:60]) for member in files[:_NAMES_SHOWN])
             raise FileRefused(
                 f"{path}: the archive has {len(files)} files ({shown}{', …' if len(files) > _NAMES_SHOWN else ''});"
-                f" unpack it by `tar xf {path.name}`, and give the recording itself."
+                f" unpack it with `tar xf {path.name}`, and name the recording among them."
                 f"{_hint_at_format([member.name for member in files])}"
             )
         source = members.extractfile(files[0])

@@ -170,7 +170,8 @@ class _Parser:
         try:
             value, end = _STRING_DECODER.raw_decode(text, place)
         except json.JSONDecodeError as error:
-            raise JsonError(self.line(), f"{error.msg}: expected a string") from None
+            advice = "end it with its quote, and write \\ as \\\\"
+            raise JsonError(self.line(), f"not a string ({error.msg}); {advice}") from None
         return str(value), end
 
     def scalar(self) -> int | float | bool | None:

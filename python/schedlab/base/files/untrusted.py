@@ -119,10 +119,14 @@ def check_members(
     for key, field in fields.items():
         if key not in members:
             if field.required:
-                raise FileRefused(f"{path}: {key} is missing: expected {field.expected}")
+                raise FileRefused(
+                    f"{key} is missing: expected {field.expected}", what=str(path), fix=_RESTORE_FIX
+                )
         elif not field.sound(members[key]):
             shown = json.dumps(members[key])[:40]
-            raise FileRefused(f"{path}: {key}: {shown}: expected {field.expected}")
+            raise FileRefused(
+                f"{key}: {shown}: expected {field.expected}", what=str(path), fix=_RESTORE_FIX
+            )
     # A null that no Field describes may have a meaning, so it is kept.
     return {key: value for key, value in content.items() if key in members or key not in fields}
 

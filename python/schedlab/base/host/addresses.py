@@ -13,7 +13,7 @@ ADDRESS_SPACE_MIN = 4 << 30
 
 With 0.4 GiB, a run aborts and a comparison hangs; 2.9 GiB suffice for a comparison on 2 CPUs.
 """
-_ADVICE = "limit memory by a control group instead"
+_ADVICE = "remove it, and limit memory with a control group instead"
 
 
 def address_limit() -> int | None:

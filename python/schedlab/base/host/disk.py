@@ -77,6 +77,6 @@ def trace_limit_mib() -> int:
     text = os.environ.get(TRACE_LIMIT_VARIABLE, str(TRACE_LIMIT_MIB))
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise WrongUsage(
-            f"{TRACE_LIMIT_VARIABLE}={text}: not a number of MiB; set a number, or unset it"
+            f"{TRACE_LIMIT_VARIABLE}={text}: not a whole number of MiB above 0; set one, or unset it"
         )
     return int(text)

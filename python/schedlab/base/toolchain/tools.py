@@ -249,7 +249,9 @@ def _pinned_compiler(zig: Path) -> Compiler:
 def _named_compiler(clang: str) -> Compiler:
     version = program_version(clang)
     if not version:
-        raise BuildFailed(f"SCHEDLAB_CLANG: {clang} does not print a version; set it to a clang")
+        raise BuildFailed(
+            f"SCHEDLAB_CLANG: {clang} does not print a version; name another clang, or unset SCHEDLAB_CLANG"
+        )
 
     def companion(name: str) -> tuple[str, ...]:
         versioned_name = f"{name}-{version[0]}"

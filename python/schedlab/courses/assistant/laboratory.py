@@ -149,9 +149,8 @@ class Laboratory:
             if run_folder.is_dir()
         )
         if run not in folders:
-            raise WrongUsage(
-                f"run {run}: does not exist; choose from: {', '.join(folders) or 'none'}"
-            )
+            advice = f"choose from: {', '.join(folders)}" if folders else "use run_policy first"
+            raise WrongUsage(f"run {run}: does not exist; {advice}")
         opened = open_run(self.folder / _RUNS_FOLDER / run)
         return explain_waits(opened.trace, WaitQuery(worst=worst), known_policies()).to_dict()
 
@@ -175,7 +174,7 @@ class Laboratory:
         for file in (self._user_policy(name), _POLICIES / f"{name}.c"):
             if file.is_file() and not file.is_symlink():
                 return file
-        raise WrongUsage(f"policy {name}: does not exist; list_policies lists all")
+        raise WrongUsage(f"policy {name}: does not exist; choose a name from list_policies")
 
     def _compile(self, name: str) -> CompiledPolicy:
         """Compiles a policy. Raises SchedlabError with the compiler's errors."""
