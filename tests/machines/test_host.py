@@ -11,8 +11,10 @@ import pytest
 
 from built_once import build_once
 from conftest import ROOT
+from schedlab.base.toolchain.build import SIMULATOR_LIBRARY
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands import doctor
+from schedlab.courses.submissions import wasm_policy
 from schedlab.errors import MachineUnfit
 from schedlab.machines.linux import guest, parts
 from schedlab.machines.spec import RunSpec
@@ -107,6 +109,8 @@ def test_on_macos_the_simulator_runs_and_its_trace_is_the_same(tmp_path: Path) -
 
 
 def test_on_macos_submissions_are_graded_with_trust_alone(tmp_path: Path) -> None:
+    # What the pretended host built, Linux could not link.
+    build_once(str(wasm_policy.SIMULATOR_LIBRARY.relative_to(ROOT)), SIMULATOR_LIBRARY)
     refused = as_on_macos("grade", "shares", SOLUTION, cwd=tmp_path)
     assert refused.returncode == 2
     assert "this host cannot have one: use Linux with bubblewrap" in refused.stderr
