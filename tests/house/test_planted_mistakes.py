@@ -9,13 +9,13 @@ import shlex
 import pytest
 
 from schedlab.paths import ROOT
-from schedlab_tools.planted_mistakes import GONE, Mistake, find_line, read_list
+from schedlab_tools.planted_mistakes import LINE_REMOVED, Mistake, find_line, read_list
 
 
 @pytest.mark.parametrize("mistake", read_list(), ids=lambda mistake: mistake.number)
 def test_a_mistake_names_a_line_and_tests(mistake: Mistake) -> None:
     """Its line stands in one file, unless the code is gone, and its tests can start."""
-    if mistake.verdict == GONE:
+    if mistake.verdict == LINE_REMOVED:
         return
     find_line(mistake)
     for word in (word for arguments in mistake.tests for word in shlex.split(arguments)):

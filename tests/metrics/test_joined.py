@@ -38,7 +38,7 @@ def written(folder: Path, number: int, script: Script, seed: int) -> Path:
 
 @settings(PATIENT, max_examples=30)
 @given(scripts=st.lists(SCRIPTS, min_size=2, max_size=5), source=RANDOMS)
-def test_rows_are_those_of_each_run_alone(
+def test_rows_equal_those_of_single_runs(
     tmp_path_factory: pytest.TempPathFactory, scripts: list[Script], source: random.Random
 ) -> None:
     folder = tmp_path_factory.mktemp("traces")

@@ -45,7 +45,7 @@ AREAS = {
 }
 """Folders where lines are drawn, and how many."""
 NOT_RUN = "not run"
-GONE = "gone, with its code"
+LINE_REMOVED = "gone, with its code"
 STAGE_TIMEOUT_S = 420
 CHECK_C = "-fsyntax-only -std=c17 -O1 -Wall -Wextra -Werror -I. -Ikernel"
 HOST_C = f"{CHECK_C} -D_GNU_SOURCE"

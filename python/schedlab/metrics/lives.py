@@ -135,7 +135,7 @@ def _first_row(steps: Steps, step: Step, count: int) -> Integers:
 
 
 def descendants(life_table: LifeTable, *root: int) -> Mask:
-    """Returns which processes are descendants of one of the lives `root`; −1 is no life."""
+    """Returns which processes are descendants of one of the lives `root`; −1 means none."""
     mark = np.full(len(life_table), _NONE)
     roots = [life for life in root if life >= 0]
     if not roots:

@@ -31,10 +31,10 @@ JOINED_RECORDS_MAX = 1 << 17
 _CPUS_MAX = 1 << 16
 _NOT_JOINED = (Kind.LOST, Kind.FOUND, Kind.TASK_GROUP, Kind.AFFINITY)
 """Kinds of records of traces that are measured alone."""
-_EACH_HAS = (Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
+_IN_JOINED_TRACES = (Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
 """Kinds of records that each joined trace has."""
 _NO_PID = (Kind.POLICY, Kind.TUNABLE, Kind.TEXT)
-"""Kinds of records whose `process` is no PID."""
+"""Kinds of records whose `process` does not hold a PID."""
 _OTHER_PID = (Kind.FORK, Kind.SWITCH, Kind.WAKEUP)
 """Kinds of records whose `first` is a PID."""
 
@@ -120,7 +120,7 @@ class ShortTrace:
 
 
 def read_short(path: Path) -> ShortTrace | None:
-    """Reads a trace that can be joined with others, as far as its header and length show; None for
+    """Reads a trace whose header and length allow to join it with others; None for
     other traces.
 
     Raises OSError if the file cannot be read.
@@ -193,8 +193,8 @@ def join_traces(traces: Sequence[ShortTrace]) -> tuple[list[int], JoinedTrace | 
         )
     breach = next(iter(record_checks(Columns.of(records), 0, traces[0].header.cpus)), None)
     runs = _facts_of_runs(traces, records, lengths)
-    room = len(traces) * max(runs.pids, 1) <= PROCESS_MAX and len(traces) * runs.cpus < _CPUS_MAX
-    if breach is not None or not room:
+    space = len(traces) * max(runs.pids, 1) <= PROCESS_MAX and len(traces) * runs.cpus < _CPUS_MAX
+    if breach is not None or not space:
         return [], None
     return chosen, JoinedTrace(
         traces[0].path, _joined_header(traces), _shift(records, lengths, runs), runs
@@ -227,7 +227,7 @@ def _are_plain(records: Records, lengths: Integers, header: Header) -> Mask:
     unusual = (records["sequence"] != sequence) | (cpu >= header.cpus)
     unusual |= is_kind(kind, *_NOT_JOINED)
     plain: Mask = ~np.logical_or.reduceat(unusual, first)
-    for needed in _EACH_HAS:
+    for needed in _IN_JOINED_TRACES:
         plain &= np.logical_or.reduceat(is_kind(kind, needed), first)
     ends = np.flatnonzero(is_kind(kind, Kind.END))
     run = np.repeat(np.arange(len(lengths)), lengths)[ends]
@@ -278,14 +278,14 @@ def _shift(records: Records, lengths: Integers, runs: RunFacts) -> Records:
 def group_traces(traces: Sequence[ShortTrace]) -> Iterator[list[int]]:
     """Yields the indices of traces that may be joined: of equal machines, and not too many."""
     groups: dict[tuple[int, int, int], list[int]] = {}
-    room: dict[tuple[int, int, int], int] = {}
+    space: dict[tuple[int, int, int], int] = {}
     for index, trace in enumerate(traces):
         header = trace.header
         key = (header.cpus, header.cycles_per_second, header.header_bytes)
-        if key in groups and room[key] < len(trace.records):
+        if key in groups and space[key] < len(trace.records):
             yield groups.pop(key)
         if key not in groups:
-            groups[key], room[key] = [], JOINED_RECORDS_MAX
+            groups[key], space[key] = [], JOINED_RECORDS_MAX
         groups[key].append(index)
-        room[key] -= len(trace.records)
+        space[key] -= len(trace.records)
     yield from groups.values()
