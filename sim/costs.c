@@ -37,6 +37,7 @@ static const struct {
     {"first_run", offsetof(struct simulator_costs, first_run)},
     {"exit", offsetof(struct simulator_costs, exit)},
     {"reap", offsetof(struct simulator_costs, reap)},
+    {"arrival", offsetof(struct simulator_costs, arrival)},
     {"instructions", offsetof(struct simulator_costs, instructions)},
 };
 

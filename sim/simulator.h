@@ -80,6 +80,7 @@ struct simulator_costs {
     uint64_t first_run;      /* until a new process does its first step */
     uint64_t exit;
     uint64_t reap;         /* of reaping a child that has ended */
+    uint64_t arrival;      /* of the first CPU, for each process that arrives */
     uint64_t instructions; /* of 1,000 instructions of a sched_ext scheduler */
     /* Not a cost: if not 0, a computation that ends at the time of a tick precedes the tick. The
      * tick does not count for a process that has just been picked. */

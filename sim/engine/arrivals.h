@@ -50,6 +50,27 @@ static void take_first_attributes(struct simulator *simulator, struct process *p
     }
 }
 
+static inline void enter_interrupt(struct simulator *simulator, struct cpu *cpu)
+{
+    if (cpu->current)
+        progress(simulator, cpu);
+    else if (cpu->resumes < simulator->now)
+        cpu->resumes = simulator->now;
+}
+
+/* Charges the work of what starts an arriving process: a program of the machine, which the workload
+ * does not contain. It delays what the first CPU does. */
+static void charge_arrival(struct simulator *simulator)
+{
+    struct cpu *cpu = &simulator->cpus[0];
+    if (!simulator->costs.arrival)
+        return;
+    if (!in_kernel(simulator, cpu))
+        enter_interrupt(simulator, cpu);
+    cpu->resumes += simulator->costs.arrival;
+    plan(simulator, cpu);
+}
+
 /* Performs an arrival: forks a child; or adds an item to a channel, as a device's interrupt would;
  * or wakes the process itself. */
 static void arrive(struct simulator *simulator, struct process *parent)
@@ -73,6 +94,7 @@ static void arrive(struct simulator *simulator, struct process *parent)
     parent->children++;
     record(simulator, OUTSIDE, TRACE_FORK, NULL, pid_of(child), 0);
     take_first_attributes(simulator, child);
+    charge_arrival(simulator);
     make_runnable(simulator, OUTSIDE, child, ENQUEUE_NEW, NULL);
     advance(simulator, parent);
 }

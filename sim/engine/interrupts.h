@@ -37,14 +37,6 @@ static inline void wake_due(struct simulator *simulator, struct cpu *cpu)
     }
 }
 
-static inline void enter_interrupt(struct simulator *simulator, struct cpu *cpu)
-{
-    if (cpu->current)
-        progress(simulator, cpu);
-    else if (cpu->resumes < simulator->now)
-        cpu->resumes = simulator->now;
-}
-
 /* Handles the CPU's expired timers, and its tick if the tick's time is reached. If the CPU is in
  * the kernel, this happens when the CPU leaves the kernel. */
 static inline void interrupt(struct simulator *simulator, struct cpu *cpu, bool with_tick)

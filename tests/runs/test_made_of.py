@@ -137,7 +137,7 @@ def test_what_reads_runs_alone_names_what_reads_a_sweep(edited: Path, schedlab: 
     result = schedlab("query", str(edited), str(edited), "SELECT 1")
     assert result.returncode == 2
     words = " ".join(result.stderr.split())
-    assert f"only `report` and `compare` read it, as {edited}" in words
+    assert f"a sweep, which only `report` and `compare` read: name {edited} there" in words
     assert "Traceback" not in result.stderr
 
 

@@ -181,3 +181,16 @@ def test_hogs_make_no_arrival_late_on_the_kernel(tmp_path: Path) -> None:
     assert max(late) < 100_000
     assert run_metrics.said.is_empty()
     assert max((job["first_run_ns"] - job["fork_ns"]).to_list()) < 30_000
+
+
+def test_what_starts_arriving_processes_takes_the_first_cpu(tmp_path: Path) -> None:
+    """With jobs alone or next to a process that computes, the work ends later by its time."""
+    job = {"instance": 20, "arrivals": {"distribution": "constant", "mean": 5_000}, "loop": 1}
+    hog = {"loop": 1, "run": 200_000}
+    for tasks, expected_ms in (
+        ({"job": {**job, "run": 1_000}, "hog": hog}, 200 + 20 * (1 + 2)),
+        ({"job": {**job, "run": 4_000}}, 5 + 20 * (4 + 2)),  # the CPU is never idle
+    ):
+        text = format_workload(read(tmp_path, {"tasks": tasks}), 1, TICK_NS)
+        run_metrics = measured(tmp_path, text, *FIRST_COME, "--costs", "none,arrival=2000000")
+        assert jobs(run_metrics)["exit_ns"].max() == expected_ms * 1_000_000

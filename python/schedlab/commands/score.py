@@ -236,7 +236,7 @@ def _card_texts(
         yield f"On Linux, only {workload_set.reference} and the named policies are compared."
     for side, score_card in sides:
         suffix = f" with {side} variants" if hidden else ""
-        yield f"{_rank_text(score_card)}{suffix}."
+        yield f"{_pareto_text(score_card)}{suffix}."
     weights = ", ".join(
         f"{figure.objective.name} {figure.objective.weight:g}" for figure in shown.figures
     )
@@ -275,7 +275,8 @@ def _gap_text(gap: Difference | None) -> str:
     return f"{math.exp(gap.change):.2f} [{math.exp(gap.low):.2f}, {math.exp(gap.high):.2f}]"
 
 
-def _rank_text(score_card: ScoreCard) -> str:
+def _pareto_text(score_card: ScoreCard) -> str:
+    """Returns which policies dominate the scored one, as a sentence."""
     if not score_card.dominated_by:
         return f"{score_card.policy} is on the Pareto front"
     sure = (

@@ -194,6 +194,11 @@ class Spike(KernelMachine):
     def branched(
         self, command: list[str], at_ns: int, folders: Mapping[Path, str], jobs: int
     ) -> list[str]:
+        """Returns a run's command, extended so that the machine splits at `at_ns` into branches.
+
+        `folders`: the kernel's commands at the begin of each branch, by the branch's folder. At most
+        `jobs` branches run at the same time. Raises MachineUnfit for a Spike without branches.
+        """
         if not self.release().turn:
             raise MachineUnfit(
                 f"{self.release().path}: only schedlab's own Spike has branches; unset "

@@ -81,5 +81,6 @@ def _letter_before_4_14(number: int) -> str:
     return "R+" if number > _PARKED and not number & 0xF else _letters(number, _LOW_LETTERS)
 
 
-def _letters(number: int, of: str) -> str:
-    return "|".join(letter for bit, letter in enumerate(of) if number & 1 << bit) or "R"
+def _letters(mask: int, letters: str) -> str:
+    """Returns the letters whose bits are set, with | between them."""
+    return "|".join(letter for bit, letter in enumerate(letters) if mask & 1 << bit) or "R"

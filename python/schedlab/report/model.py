@@ -94,6 +94,7 @@ class Table:
     """
 
     name: str
+    """Names the table's anchor and its files."""
     title: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]

@@ -22,7 +22,8 @@ KINDS = (
     *("type_id_local", "type_id_target", "type_exists", "type_size"),
     *("enumval_exists", "enumval_value", "type_matches"),
 )
-_PATH_MAX = 64
+_ACCESS_PATH_MAX = 64
+"""Most numbers in the access path of a relocation, such as 0:1:2."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,9 @@ def resolve(program: Btf, kernel: Btf, type_id: int, access: str, kind: str) -> 
 
 def _parse_path(access: str) -> list[int]:
     words = access.split(":")
-    if len(words) > _PATH_MAX or not all(word.isascii() and word.isdigit() for word in words):
+    if len(words) > _ACCESS_PATH_MAX or not all(
+        word.isascii() and word.isdigit() for word in words
+    ):
         raise BadObject(f"a relocation has the path {access[:80]!r}; compile the object again")
     return [int(word[:10]) for word in words]
 
@@ -199,7 +202,7 @@ def _member_of(kernel: Btf, entry: Type, name: str) -> Member | None:
 
 def _compatible(program: Btf, number: int, kernel: Btf, other: int) -> bool:
     """Returns whether a field of the kernel fits a program's (libbpf's rule)."""
-    for _ in range(_PATH_MAX):
+    for _ in range(_ACCESS_PATH_MAX):
         local, target = program.plain(number), kernel.plain(other)
         if local.kind in COMPOSITES and target.kind in COMPOSITES:
             return True

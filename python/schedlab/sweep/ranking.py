@@ -66,7 +66,7 @@ def setup_title(choice: Choice) -> str:
 
 
 def read_values(folder: Path, objectives: Sequence[Objective]) -> list[Values]:
-    """Returns the values by scene, in the order of the data set's columns.
+    """Returns the objectives' values of each setup, by scene: by all that is equal in the scene's runs.
 
     Raises WrongUsage if there are none.
     """

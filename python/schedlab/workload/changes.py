@@ -92,7 +92,7 @@ def _replace_value(node: Node, rest: str, text: str, path: str) -> Node:
     if len(current_values) > 1:
         raise JsonError(
             CHANGE_LINE,
-            f"{place}: occurs {len(current_values)} times: expected names that distinguish them, "
+            f"{place}: occurs {len(current_values)} times; give each its own name in the file, "
             f"such as {key}1 and {key}2",
         )
     if remaining and not current_values:

@@ -56,6 +56,7 @@ COST_MEANINGS = {
     "first_run": "from a new process's first run until its program begins",
     "exit": "from the system call until the process has ended",
     "reap": "reaping a child that has ended, by its parent",
+    "arrival": "time of the first CPU for each process that arrives, spent by what starts it",
     "instructions": "1,000 instructions of a sched_ext scheduler's programs",
 }
 """What each cost includes. The names are those of sim/costs.c."""

@@ -107,9 +107,9 @@ class Suite:
         samples = {
             policy: self.samples[policy, measure.name] for policy in self.policies_with(measure)
         }
-        finest = max(resolution for _, resolution in samples.values())
+        coarsest = max(resolution for _, resolution in samples.values())
         values = {policy: sample for policy, (sample, _) in samples.items()}
-        return rank_policies(values, measure.better or "lower", finest, self.evaluations_max)
+        return rank_policies(values, measure.better or "lower", coarsest, self.evaluations_max)
 
     def best_policies(self, measure: Measure) -> list[str]:
         """Returns the policies tied for best or within 1 % of the best, the best first. With one

@@ -96,6 +96,7 @@ def live_programs(folder: Path) -> dict[str, Path]:
 
 
 def live_workloads(files: Mapping[str, bytes | Path]) -> dict[str, bytes | Path]:
+    """Returns the workload files by their paths in the guest."""
     return {f"{WORKLOADS_FOLDER}/{name}": content for name, content in files.items()}
 
 

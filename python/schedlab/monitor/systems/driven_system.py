@@ -64,6 +64,7 @@ class PlayedSystem(System):
             self._playing = asyncio.create_task(self._play())
 
     async def _play(self) -> None:
+        """Advances the system at its speed until it pauses or ends."""
         before_s = time.monotonic()
         while self._keeps_playing and self.life is Life.RUNNING:
             await asyncio.sleep(_TURN_PERIOD_S)

@@ -167,8 +167,8 @@ class Writer:
             self._blocks.extend([block] if isinstance(block, Text | Table | Chart) else block)
 
     def contradictions_about(self, *places: str) -> None:
-        """Adds the contradictions about these tables or sections that
-        the page does not have yet.
+        """Adds the contradictions within the study's text about these tables or sections,
+        except those that the page has already.
         """
         by_name = {
             contradiction.name: contradiction
