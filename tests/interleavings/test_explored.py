@@ -54,9 +54,9 @@ def test_race_is_detected_reduced_and_reported(
 ) -> None:
     """The planted wake-up does not wait until the process has left its CPU."""
     setup = planted("queued-while-running")
-    one = search([setup], range(1, 5), 2, lambda seed: None)
+    one = search([setup], range(1, 5), 1, lambda seed: None)
     assert one
-    reduced_case = minimise(*one, 8, lambda count: None)
+    reduced_case = minimise(*one, 16, lambda count: None)
     assert reduced_case.failure.kind == "panic"
     assert "on_cpu" in reduced_case.failure.words
     assert len(reduced_case.holds) < reduced_case.drawn

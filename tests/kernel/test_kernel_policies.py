@@ -181,14 +181,14 @@ def test_no_lower_priority_runs_while_a_higher_one_waits(
     At each tick, a CPU looks at the other queues. The processes change their priorities.
 
     A CPU looks without locks. It may skip a queue that another CPU is changing, and finds the
-    waiting task at its next tick. With long rounds, each CPU finishes its tick in one round, so
-    this cannot happen.
+    waiting task at its next tick; of ten loads with 16 to 25 children, one has two such ticks in a
+    row. With long rounds, each CPU finishes its tick in one round, so this cannot happen.
     """
     command = f"ladder -a 1 -f 2 {load} -i 2000000 -r 20"
     several = TICK_NS if cpus > 1 else 0
     fine = traced(tmp_path, command, cpus, f"policy={policy}")
     inversion = priority_inversion(fine)
-    assert inversion.length_ns <= 2 * several + 2 * ROUND_NS, inversion
+    assert inversion.length_ns <= 3 * several + 2 * ROUND_NS, inversion
     coarse = traced(tmp_path, command, cpus, f"policy={policy} {TOGETHER}", replacement=COARSE)
     inversion = priority_inversion(coarse)
     assert inversion.length_ns <= several + 2 * ROUND_NS, inversion

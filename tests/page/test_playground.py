@@ -920,7 +920,7 @@ def test_files_added_to_a_playground_are_kept(tmp_path: Path) -> None:
 
 def test_what_cannot_be_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
-    for place, reason in (("file", "is not a folder"), ("file/below", "cannot be written")):
+    for place, reason in (("file", "is a file"), ("file/below", "cannot be written")):
         with pytest.raises(WrongUsage, match=reason):
             make_playground(tmp_path / place)
     assert (tmp_path / "file").read_text() == "mine"

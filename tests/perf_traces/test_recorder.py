@@ -35,6 +35,7 @@ def need_tracing(tool: str) -> None:
 @pytest.mark.parametrize("tool", ["perf", "tracefs"])
 def test_a_command_is_recorded(schedlab: Command, tmp_path: Path, tool: str) -> None:
     need_tracing(tool)
+    before = set(TRACEFS.glob("schedlab-*"))  # of a recorder that was killed
     out = tmp_path / "out"
     work = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; sleep 0.1"
     result = schedlab(
@@ -51,7 +52,7 @@ def test_a_command_is_recorded(schedlab: Command, tmp_path: Path, tool: str) -> 
         {"recorded", "perf.data"},
         {"recorded", "trace.txt"},
     )
-    assert not list(TRACEFS.glob("schedlab-*"))
+    assert set(TRACEFS.glob("schedlab-*")) <= before
 
 
 @pytest.mark.parametrize("tool", ["perf", "tracefs"])
@@ -59,12 +60,27 @@ def test_a_command_that_cannot_be_started_leaves_nothing(
     schedlab: Command, tmp_path: Path, tool: str
 ) -> None:
     need_tracing(tool)
+    before = set(TRACEFS.glob("schedlab-*"))  # of a recorder that was killed
     out = tmp_path / "out"
     result = schedlab("record", "--with", tool, "--out", str(out), "--", "./no-such-program")
     assert result.returncode == 2
     assert "./no-such-program: cannot be started" in result.stderr
     assert not out.exists()
-    assert not list(TRACEFS.glob("schedlab-*"))
+    assert set(TRACEFS.glob("schedlab-*")) <= before
+
+
+def test_the_next_recorder_removes_what_a_killed_one_left(
+    schedlab: Command, tmp_path: Path
+) -> None:
+    need_tracing("tracefs")
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    left = TRACEFS / f"schedlab-{ended.pid}"
+    left.mkdir()
+    out = tmp_path / "out"
+    result = schedlab("record", "--with", "tracefs", "--no-page", "--out", str(out), "--", "true")
+    assert result.returncode == 0, result.stderr
+    assert not left.exists()
 
 
 def test_a_folder_that_cannot_be_used_is_refused_before_anything_else(

@@ -34,7 +34,7 @@ ONE = f"{RR} --set slice=1..40 --search 24"
         (f"{RR} --load 0.5", "arrivals"),
         ("--workload no-such --policy rr --dry-run", "no-such"),
         (ONE, "--best"),
-        (f"{ONE} --best turnaround --cpus 1,2", "one at a time"),
+        (f"{ONE} --best turnaround --cpus 1,2", "name one workload"),
         (f"--workload {MIXED} --policy mlfq --set boost=-1", "1000000"),
     ],
 )

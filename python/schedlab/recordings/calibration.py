@@ -105,6 +105,7 @@ _UNSEEN = {
     "first_run": "no event shows where the program begins",
     "exit": "no event shows where an exit begins",
     "reap": "no event shows system calls",
+    "instructions": "no event shows the instructions of a scheduler",
     "arrival": "no event shows what a process was started for",
     "boot": "depends on the workload, not on the machine",
     "stagger": "a recording of switches does not show the phase of ticks",

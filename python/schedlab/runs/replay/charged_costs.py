@@ -33,6 +33,7 @@ class Charges:
     first_run: int = 0
     exit: int = 0
     reap: int = 0
+    arrival: int = 0
     instructions: int = 0
 
     @property
