@@ -59,6 +59,8 @@ static _Noreturn void say(const char *what, const siginfo_t *information, const 
     _exit(MACHINE_BROKEN);
 }
 
+static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE};
+
 static void on_fault(int number, siginfo_t *information, void *context)
 {
     const char *what = number == SIGFPE ? "division by zero" : "segmentation fault";
@@ -94,15 +96,19 @@ void last_words_begin(const struct simulator *simulator)
     handle(SIGVTALRM, on_second);
     set_timer(1);
 #if !__has_feature(address_sanitizer) /* AddressSanitizer reports by itself */
-    handle(SIGSEGV, on_fault);
-    handle(SIGBUS, on_fault);
-    handle(SIGFPE, on_fault);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+        handle(faults[i], on_fault);
 #else
     (void)on_fault;
 #endif
 }
 
+/* A signal may still be on its way: it is dropped, since the simulator's memory is about to go. */
 void last_words_end(void)
 {
     set_timer(0);
+    signal(SIGVTALRM, SIG_IGN);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+        signal(faults[i], SIG_DFL);
+    watched = NULL;
 }
