@@ -402,7 +402,9 @@ int trace_end(struct trace *trace, struct trace_outcome *outcome, char *problem,
     if (!trace)
         return 0;
     stop(trace);
-    uint64_t lost = trace->state->lost + observer_skipped(trace->observer) - trace->state->caught;
+    uint64_t skipped = observer_skipped(trace->observer);
+    uint64_t caught = trace->state->caught; /* more than skipped if the trace began within a mark */
+    uint64_t lost = trace->state->lost + (skipped > caught ? skipped - caught : 0);
     int error = trace_file_finish(&trace->file, boot_time(), (uint32_t)trace->state->sequence,
                                   lost - trace->reported_lost);
     *outcome = (struct trace_outcome){.records = trace_file_records(&trace->file),

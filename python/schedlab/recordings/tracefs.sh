@@ -11,7 +11,7 @@ tracing=/sys/kernel/tracing
 [ -d "$tracing"/events ] || mount -t tracefs nodev "$tracing" || exit 1
 # A recorder that was killed left its instance, which would record on.
 for left in "$tracing"/instances/"${name%-*}"-*; do
-    [ ! -d "$left" ] || [ -d /proc/"${left##*-}" ] || { echo 0 >"$left"/tracing_on && rmdir "$left"; }
+    [ ! -d "$left" ] || [ -d /proc/"${left##*-}" ] || rmdir "$left" 2>/dev/null # fails while it is read
 done
 instance=$tracing/instances/$name
 mkdir "$instance" || exit 1
