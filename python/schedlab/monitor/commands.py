@@ -229,7 +229,9 @@ async def _resume_system(session: Session, system: WatchedSystem, message: Messa
 async def _follow_page(session: Session, system: WatchedSystem, message: Message) -> None:
     """Repeats a page's actions on the server's copy of a system that the page itself runs."""
     if not system.is_played_by_page:
-        raise Refused("follow: no page runs this system; use pause and resume")
+        raise Refused(
+            "follow: this system runs on the server, not in the browser; use pause and resume"
+        )
     setup = system.setup
     if setup.machine == SIMULATOR:
         setup = replace(_changed_setup(setup, message), settings=_read_settings(message))
@@ -238,7 +240,8 @@ async def _follow_page(session: Session, system: WatchedSystem, message: Message
     invalid_actions = [act for act in actions if not _ACTION_PATTERN.fullmatch(act)]
     if invalid_actions:
         raise WrongUsage(
-            f"acts: expected texts such as `120000000 tickets 5 77`, not {invalid_actions[0]!r}"
+            f"acts: expected TIME_NS ACTION ARGUMENTS, such as `120000000 tickets PID 77`,"
+            f" not {invalid_actions[0]!r}"
         )
     await system.follow(setup, actions, read_integer(message, "time_ns"))
 

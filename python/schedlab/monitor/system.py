@@ -210,4 +210,6 @@ class System:
 
     def _refuse(self) -> NoReturn:
         """Rejects a command that this kind of system does not have."""
-        raise Refused(f"{self.setup.machine} cannot do this; use another machine")
+        raise Refused(
+            f"{self.setup.machine} does not have this command; start a system on the simulator"
+        )

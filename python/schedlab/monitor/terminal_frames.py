@@ -140,7 +140,9 @@ class FrameMaker:
         try:
             return self.model.explain(pid)
         except KeyError:
-            raise Refused(f"process {pid}: not alive in the window; choose another") from None
+            raise Refused(
+                f"process {pid}: not alive in the displayed time; choose another process"
+            ) from None
 
 
 def _blank_frame(setup: Setup, window_ns: int) -> ModelFrame:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -156,9 +157,9 @@ class Request:
         assert self.cpus is not None
         if self.seed + self.repeats - 1 >= 2**63:
             raise WrongUsage(
-                f"too large: with {format_parameter('seeds', self.repeats)} the last seed is out of range",
+                f"too large: with {format_parameter('seeds', self.repeats)} the last seed exceeds 2^63 - 1",
                 what=format_parameter("first_seed", self.seed),
-                fix="choose a smaller one",
+                fix=f"choose at most {2**63 - self.repeats}",
             )
         base = self.base()
         folder = self.out or new_runs_folder(folder_name(self.workload, self.policies))
@@ -255,14 +256,18 @@ def _check_policy(path: Path, recorded: Recording) -> None:
             f"it was recorded under {FAIR_POLICY.name}, Linux's own scheduler, which the "
             "simulator does not have",
             what=str(path),
-            fix="name the policy to replay it under with `policy=`",
+            fix=_policy_fix(catalogue),
         )
     if recorded.policy.name not in catalogue:
         raise WrongUsage(
             f"it was recorded under '{recorded.policy}', which schedlab does not have",
             what=str(path),
-            fix=f"name the policy to replay it under with `policy=`, such as {', '.join(catalogue)}",
+            fix=_policy_fix(catalogue),
         )
+
+
+def _policy_fix(names: Iterable[str]) -> str:
+    return f"name the policy to replay it under with `policy=`: one of {', '.join(names)}"
 
 
 def resolve_workload(workload: str, programs: frozenset[str] | None) -> str:

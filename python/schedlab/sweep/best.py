@@ -138,7 +138,7 @@ def frontier_chart(
             f"no configuration of {listing.scene_title(values)} has both metrics, "
             f"{' and '.join(objective.text for objective in objectives)}",
             what="`chart=`",
-            fix="name metrics that the sweep's runs have",
+            fix="name two metrics of one workload; `./schedlab sweep FOLDER` lists them",
         )
     largest = [
         max(estimate[place].mean for estimate in answer.estimates.values()) for place in (0, 1)

@@ -211,9 +211,9 @@ def mean_cells(folder: Path, objective: Objective, pair: tuple[str, str]) -> pl.
     )
     if complete_rows.is_empty():
         raise WrongUsage(
-            "no run has values of both dimensions and of the metric",
+            f"no run has values of {pair[0]}, of {pair[1]} and of {objective.title}",
             what=format_parameter("map", ",".join(pair)),
-            fix="choose two dimensions that vary in the same runs",
+            fix="choose dimensions that vary in the same runs, or another metric",
         )
     return (
         complete_rows.group_by(x=pl.col(pair[0]), y=pl.col(pair[1]))

@@ -374,8 +374,8 @@ class _Libraries:
             seen.update(level)
         if name not in self.libraries:
             raise MachineUnfit(
-                f"no package that {owner} depends on contains {name}, which it needs; set"
-                f" {mirror.MIRROR_VARIABLE} to another mirror"
+                f"the mirror's packages lack {name}, which {owner} needs; set the environment variable"
+                f" {mirror.MIRROR_VARIABLE} to the address of another Debian mirror"
             )
         return self.libraries[name]
 

@@ -66,5 +66,6 @@ class QemuControl:
             await asyncio.wait_for(self._client.execute(command), _ANSWER_SECONDS)
         except _FAILURES as error:
             raise Refused(
-                f"QEMU rejects `{command}`: {error or 'no answer'}", fix="restart this system"
+                f"QEMU did not perform `{command}`: {error or 'it did not answer'}",
+                fix="restart this system in the monitor",
             ) from None

@@ -89,7 +89,7 @@ def ecdf(
     rows = data.select(*names, *extra_columns).rename(names).drop_nulls("value")
     if rows.is_empty():
         raise NothingToDraw(
-            f"chart {name}: column {value} of the data has no values; choose other data"
+            f"chart {name}: no run has a value of {value}; choose another column or other runs"
         )
     axis = _Axis(rows["value"].cast(pl.Float64), least)
     styles = Styles(sort_policies(rows["series"]), policies=True)
