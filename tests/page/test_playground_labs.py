@@ -8,7 +8,6 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
 from typing import Literal
 
 import pytest
@@ -16,12 +15,12 @@ from click.testing import CliRunner
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from conftest import ROOT
+from playground_page import open_page, served_playground
 from schedlab.commands.cli import cli
 from schedlab.courses.grading.page_data import page_data
-from schedlab.monitor.standalone.playground import installed_packages, make_playground
-from schedlab.monitor.standalone.serving import server_of
+from schedlab.monitor.standalone.playground import installed_packages
 
-pytestmark = pytest.mark.xdist_group("playground")
+pytestmark = pytest.mark.xdist_group("mistakes in the playground")
 
 expect.set_options(timeout=60_000)
 FIRST_COMPILE_MS = 400_000
@@ -38,28 +37,19 @@ SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    path = tmp_path_factory.mktemp("playground") / "page"
-    with server_of(make_playground(path, page_data(["round-robin"]))) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/"
-        server.shutdown()
+    labs = page_data(["round-robin"])
+    with served_playground(tmp_path_factory.mktemp("playground"), labs) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
 def page(browser: Browser, address: str) -> Iterator[Page]:
     """Returns a page with the lab's start file and a ready compiler."""
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
-    context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(address)
-    expect(page.locator("#result .state")).to_contain_text("First difference at")
-    page.get_by_label("Lesson", exact=True).select_option("lab:round-robin")
-    expect(page.locator(".lab-pane h2")).to_have_text("Round-robin")
-    yield page
-    assert errors == []
-    context.close()
+    with open_page(browser, address) as page:
+        expect(page.locator("#result .state")).to_contain_text("First difference at")
+        page.get_by_label("Lesson", exact=True).select_option("lab:round-robin")
+        expect(page.locator(".lab-pane h2")).to_have_text("Round-robin")
+        yield page
 
 
 def check(page: Page) -> Locator:
