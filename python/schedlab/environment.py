@@ -223,7 +223,10 @@ def _check_host() -> None:
 
 
 def _caches() -> list[Path]:
-    """Returns the user's own cache and, if there is one, the shared cache."""
+    """Returns the user's own cache and, if there is one, the shared cache.
+
+    Raises WrongUsage if the own cache would be in this checkout or has no absolute path.
+    """
     if not os.environ.get("XDG_CACHE_HOME", "").startswith("/"):
         os.environ.pop(
             "XDG_CACHE_HOME", None
@@ -250,6 +253,7 @@ def _caches() -> list[Path]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
+    """Creates a folder and locks it within the block. Raises WrongUsage if that is impossible."""
     if ":" in str(folder):
         raise WrongUsage(
             f"{folder}: the path contains a colon, so Python cannot create an environment; {_CACHE_FIX}"

@@ -90,7 +90,7 @@ def rows_of(name: str) -> list[list[str]]:
     return [rows[0], *rows[2:]]
 
 
-def setups_of(name: str, column: int) -> list[ranking.Choice]:
+def setups_of(name: str, column: int) -> list[ranking.PolicySettings]:
     """Returns the configurations that a table names."""
     parts = [row[column].strip("`").partition(" ") for row in rows_of(name)[1:]]
     return [(policy, settings) for policy, _, settings in parts]
@@ -99,7 +99,7 @@ def setups_of(name: str, column: int) -> list[ranking.Choice]:
 # --- runs
 
 
-def choice_of(point: Point) -> ranking.Choice:
+def choice_of(point: Point) -> ranking.PolicySettings:
     return str(point.run.policy), point.run.settings_text
 
 
@@ -245,7 +245,7 @@ def test_the_kernel_confirms_it(tmp_path: Path) -> None:
     assert dataset.read_table(folder, "runs")["status"].unique().to_list() == ["success"]
 
 
-def kernel_row(choice: ranking.Choice, both: Sequence[Estimate]) -> list[str]:
+def kernel_row(choice: ranking.PolicySettings, both: Sequence[Estimate]) -> list[str]:
     return [f"`{ranking.setup_title(choice)}`", *(duration(value.mean) for value in both)]
 
 

@@ -143,7 +143,7 @@ def begun(
     folder, scratch = tmp_path / "run", tmp_path / "a 'scratch'"
     folder.mkdir()
     scratch.mkdir()
-    command = machine.start(run, parts, folder, scratch)
+    command = machine.prepare_command(run, parts, folder, scratch)
     with (folder / "console.log").open("wb") as console:
         process = subprocess.Popen(command, stdout=console, stderr=console, start_new_session=True)
     return process, folder, scratch

@@ -19,7 +19,7 @@ from perf_recordings import TICK_NS, unpacked
 from schedlab import metrics, trace
 from schedlab.errors import WrongUsage
 from schedlab.recordings.convert import Imported, convert
-from schedlab.recordings.events import Event, Loss, Switch, Wakeup, Woken
+from schedlab.recordings.events import Event, Loss, Switch, Wakeup, WakeupEnd
 from schedlab.recordings.perfetto import read_perfetto
 from schedlab.recordings.text import parse
 from schedlab.trace import Kind, Trace
@@ -145,7 +145,7 @@ def test_losses_wakeups_and_interrupts(tmp_path: Path) -> None:
         details = getattr(event, what)
         details.pid, details.comm, details.target_cpu = 7, "x", 2
     path = tmp_path / "trace"
-    ended: list[Event] = [Woken(6, 1, 7)]
+    ended: list[Event] = [WakeupEnd(6, 1, 7)]
     for time in (5, 6):
         path.write_bytes(perfetto_trace.SerializeToString())
         assert read_perfetto(path)[0].events == [

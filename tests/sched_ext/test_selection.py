@@ -99,7 +99,7 @@ def test_the_image_is_in_the_folder_and_has_the_settings(
     folder.mkdir()
     scratch.mkdir()
     parts = {"simulator": tmp_path / "schedlab-sim"}
-    machine_named("sim").start(run_of(vtime, slice_ns=3_000_000), parts, folder, scratch)
+    machine_named("sim").prepare_command(run_of(vtime, slice_ns=3_000_000), parts, folder, scratch)
     image = decode((folder / IMAGE_FILE).read_bytes())
     (variable,) = (entry for entry in image.variables if image.text_of(entry.name) == "slice_ns")
     (region,) = (region for region in image.regions if region.number == variable.region)

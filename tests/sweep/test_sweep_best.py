@@ -72,7 +72,9 @@ def turnarounds(values: Mapping[str, list[float]], column: str = "turnaround_mea
     }
 
 
-def ranked(folder: Path, metric: str = "turnaround") -> list[RankedConfiguration[ranking.Choice]]:
+def ranked(
+    folder: Path, metric: str = "turnaround"
+) -> list[RankedConfiguration[ranking.PolicySettings]]:
     objective = parse_objective(metric)
     (values,) = ranking.read_values(folder, [objective])
     return ranking.rank_setups(values, objective)
@@ -180,11 +182,11 @@ def test_among_many_alike_the_best_is_seldom_ruled_out() -> None:
     out = 0
     for seed in range(200):
         values = np.random.default_rng(seed).normal(100, 5, (1, 20, 6)) * MS
-        choices = tuple(("mlfq", f"a={number}") for number in range(20))
+        setups = tuple(("mlfq", f"a={number}") for number in range(20))
         places = ranking.rank_setups(
-            ranking.Values((), tuple(range(6)), choices, values, (0.0,), {}), objective
+            ranking.Values((), tuple(range(6)), setups, values, (0.0,), {}), objective
         )
-        out += sum(not place.is_tied_for_best for place in places if place.name == choices[0])
+        out += sum(not place.is_tied_for_best for place in places if place.name == setups[0])
     assert out <= 0.05 * 200
 
 
@@ -219,8 +221,8 @@ def test_setups_that_lack_a_value_are_left_out_and_named(tmp_path: Path) -> None
     measured["a=3", 1] = {"turnaround_mean_ns": 1.0, "finished": 3}  # one process continues
     measured["a=4", 1] = {"turnaround_mean_ns": 9.0}
     (values,) = ranking.read_values(swept(tmp_path, measured), [parse_objective("turnaround")])
-    assert values.choices == (("mlfq", "a=1"),)
-    assert {choice[1]: why for choice, why in values.left_out.items()} == {
+    assert values.setups == (("mlfq", "a=1"),)
+    assert {setup[1]: why for setup, why in values.left_out.items()} == {
         "a=2": "1 of 2 runs failed: hung",
         "a=3": "a run has no such value",
         "a=4": "only 1 of 2 seeds exist",
@@ -248,8 +250,8 @@ OBJECTIVES = [parse_objective("turnaround"), parse_objective("throughput")]
 def values_of(rows: list[list[tuple[float, float]]]) -> ranking.Values:
     """Returns values of configurations: seeds of pairs."""
     array = np.array(rows).transpose(2, 0, 1)
-    choices = tuple(("mlfq", f"a={number}") for number in range(len(rows)))
-    return ranking.Values((), tuple(range(array.shape[2])), choices, array, (0.0, 0.0), {})
+    setups = tuple(("mlfq", f"a={number}") for number in range(len(rows)))
+    return ranking.Values((), tuple(range(array.shape[2])), setups, array, (0.0, 0.0), {})
 
 
 def test_the_front_is_of_those_that_no_other_surpasses_in_everything() -> None:
@@ -262,8 +264,8 @@ def test_the_front_is_of_those_that_no_other_surpasses_in_everything() -> None:
         for number, (cost, gain) in enumerate(pairs)
         if not any(c <= cost and g >= gain and (c < cost or g > gain) for c, g in pairs)
     }
-    assert {choice[1] for choice in front.members} == expected
-    costs = [front.estimates[choice][0].mean for choice in front.members]
+    assert {setup[1] for setup in front.members} == expected
+    costs = [front.estimates[setup][0].mean for setup in front.members]
     assert costs == sorted(costs)
 
 
@@ -276,8 +278,8 @@ def test_chance_and_certain_losers_of_the_front_are_distinguished() -> None:
         [(10 + n, 40 + 2 * n) for n in noise],  # as good in one with every seed, worse in the other
     ]
     front = ranking.find_front(values_of(rows), OBJECTIVES)
-    assert [choice[1] for choice in front.members] == ["a=0"]
-    assert [choice[1] for choice in front.candidates] == ["a=1"]
+    assert [setup[1] for setup in front.members] == ["a=0"]
+    assert [setup[1] for setup in front.candidates] == ["a=1"]
 
 
 # --- the user's view
@@ -329,15 +331,15 @@ def test_the_chart_has_all_setups_and_numbers_those_on_the_line(tmp_path: Path) 
     ]
     scene = ("w.json", "", "sim", "kernel", 1, 1_000_000, 10**9, None, None)
     values = values_of(rows)
-    values = ranking.Values(scene, values.seeds, values.choices, values.values, (0.0, 0.0), {})
+    values = ranking.Values(scene, values.seeds, values.setups, values.values, (0.0, 0.0), {})
     front = ranking.find_front(values, OBJECTIVES)
     chart = best.frontier_chart(values, OBJECTIVES, front)
     assert len(chart.data) == 30
     numbered = chart.data.filter(chart.data["place"].is_not_null()).sort("place")
-    assert numbered["setup"].to_list() == [ranking.setup_title(choice) for choice in front.members]
+    assert numbered["setup"].to_list() == [ranking.setup_title(setup) for setup in front.members]
     assert numbered["place"].to_list() == list(range(1, len(front.members) + 1))
     assert f"the {len(front.members)} of 30 configurations" in chart.caption
-    assert all(ranking.setup_title(choice) in chart.description for choice in front.members)
+    assert all(ranking.setup_title(setup) in chart.description for setup in front.members)
 
 
 # --- effects

@@ -56,8 +56,8 @@ KERNEL_C = f"{CHECK_C} -ffreestanding --target=riscv64-unknown-elf -mabi=lp64 -m
 class Mistake:
     """A line and its replacement, both without indentation.
 
-    `occurrence`: number among the equal lines of the file, starting at 1. `tests`: arguments of
-    pytest, one process each.
+    `number`: the name, such as "metrics-1". `occurrence`: number among the equal lines of the file,
+    starting at 1. `tests`: arguments of pytest, one process each.
     """
 
     number: str

@@ -34,12 +34,12 @@ SHARE_TEXTS = {
 }
 
 
-def format_policies(policies: Iterable[Policy], plain_table: int | None = None) -> str:
-    """Returns one section per policy, `plain_table` wide.
+def format_policies(policies: Iterable[Policy], columns: int | None = None) -> str:
+    """Returns one section per policy, `columns` characters wide.
 
     Default: the terminal's width, up to a maximum.
     """
-    width = plain_table or shutil.get_terminal_size((DEFAULT_COLUMNS, 24)).columns
+    width = columns or shutil.get_terminal_size((DEFAULT_COLUMNS, 24)).columns
     width = min(max(width, COLUMNS_MIN), COLUMNS_MAX)
     text = io.StringIO()
     console = Console(file=text, width=width, color_system=None, highlight=False, markup=False)

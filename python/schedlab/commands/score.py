@@ -106,7 +106,7 @@ def score(
         missing = (missing_runs(workload_set, key, level, measured_policies) for key in keys)
         print_plan([run for runs in missing for run in runs], as_json)
         return
-    cards, hidden, gaps = _make_cards(workload_set, level, policies, measured_policies, key)
+    cards, hidden, log_gaps = _make_cards(workload_set, level, policies, measured_policies, key)
     if as_json:
         echo_json(
             {
@@ -120,7 +120,7 @@ def score(
                         "source_sha256": _source_hash(choice),
                         "shown": cards[name].to_dict(),
                         **(
-                            {"hidden": hidden[name].to_dict(), "gaps": _gaps_dict(gaps[name])}
+                            {"hidden": hidden[name].to_dict(), "gaps": _gaps_dict(log_gaps[name])}
                             if key
                             else {}
                         ),
@@ -132,7 +132,7 @@ def score(
     else:
         for name in cards:
             for part in _card_texts(
-                workload_set, level, key, cards[name], hidden.get(name), gaps.get(name, {})
+                workload_set, level, key, cards[name], hidden.get(name), log_gaps.get(name, {})
             ):
                 result_console().print(part, soft_wrap=isinstance(part, str))
     if any(score_card.failure for score_card in (*cards.values(), *hidden.values())):
@@ -168,7 +168,7 @@ def _make_cards(
     key: bytes | None,
 ) -> tuple[dict[str, ScoreCard], dict[str, ScoreCard], dict[str, dict[str, Difference]]]:
     """Returns the cards with shown and with hidden variants by policy, and the
-    gaps between them.
+    logarithms of the gaps between them.
     """
     from schedlab.courses.scoring import score_card
     from schedlab.courses.scoring.measuring import measure
@@ -212,7 +212,7 @@ def _card_texts(
     key: bytes | None,
     shown: ScoreCard,
     hidden: ScoreCard | None,
-    gaps: dict[str, Difference],
+    log_gaps: dict[str, Difference],
 ) -> Iterator[RenderableType]:
     """Yields the tables and texts of a policy's card."""
     sides = [("public", shown), *([("hidden", hidden)] if hidden else [])]
@@ -229,8 +229,8 @@ def _card_texts(
     )
     for index, figure in enumerate(shown.figures):
         cells = [cell for _, score_card in sides for cell in _cells(score_card.figures[index])]
-        gap = gaps.get(figure.objective.name)
-        table.add_row(figure.objective.title, *cells, *([_gap_text(gap)] if hidden else []))
+        log_gap = log_gaps.get(figure.objective.name)
+        table.add_row(figure.objective.title, *cells, *([_gap_text(log_gap)] if hidden else []))
     yield table
     if not level.compares_all_policies:
         yield f"On Linux, only {workload_set.reference} and the named policies are compared."
@@ -247,7 +247,7 @@ def _card_texts(
     yield f"Score with the weights {weights}: {scores}."
     if key:
         yield f"Key {hashlib.sha256(key).hexdigest()[:16]}."
-    surer = [name for name, gap in gaps.items() if gap.low > 0]
+    surer = [name for name, log_gap in log_gaps.items() if log_gap.low > 0]
     if surer:
         yield f"Overfitted to the public variants: {', '.join(surer)}. Use the hidden figures."
 
@@ -268,11 +268,11 @@ def _cells(figure: ObjectiveScore) -> tuple[str, str]:
     return f"{mean:.2f} [{low:.2f}, {high:.2f}]", best
 
 
-def _gap_text(gap: Difference | None) -> str:
+def _gap_text(log_gap: Difference | None) -> str:
     """Returns the gap between shown and hidden variants in words."""
-    if gap is None:
+    if log_gap is None:
         return ""
-    return f"{math.exp(gap.change):.2f} [{math.exp(gap.low):.2f}, {math.exp(gap.high):.2f}]"
+    return f"{math.exp(log_gap.change):.2f} [{math.exp(log_gap.low):.2f}, {math.exp(log_gap.high):.2f}]"
 
 
 def _pareto_text(score_card: ScoreCard) -> str:
@@ -287,15 +287,15 @@ def _pareto_text(score_card: ScoreCard) -> str:
     return f"{score_card.policy} is dominated by {', '.join(score_card.dominated_by)}{sure}"
 
 
-def _gaps_dict(gaps: dict[str, Difference]) -> dict[str, Any]:
-    """Returns the gaps for JSON."""
+def _gaps_dict(log_gaps: dict[str, Difference]) -> dict[str, Any]:
+    """Returns the gaps, as factors, for JSON."""
     return {
         name: {
-            "factor": math.exp(gap.change),
-            "low": math.exp(gap.low),
-            "high": math.exp(gap.high),
+            "factor": math.exp(log_gap.change),
+            "low": math.exp(log_gap.low),
+            "high": math.exp(log_gap.high),
         }
-        for name, gap in gaps.items()
+        for name, log_gap in log_gaps.items()
     }
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from schedlab.errors import WrongUsage, format_parameter
 from schedlab.machines.folder import BINARY_WORKLOAD_FILE, TRACE_FILE
 from schedlab.machines.outcome import LIMIT, Outcome, interpret_exit, read_console
-from schedlab.machines.spec import Machine, Parts, RunSpec
+from schedlab.machines.spec import BuiltParts, Machine, RunSpec
 from schedlab.units import format_time
 from schedlab.workload.delays import boot_arguments
 from schedlab.workload.loading import DISK_TOOLS, PLAY_COMMAND, check_capacity, make_disk
@@ -130,7 +130,9 @@ class KernelMachine(Machine):
         words.append(f'run="{PLAY_COMMAND if run.file else run.workload}"')
         return " ".join(words)
 
-    def start(self, run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> list[str]:
+    def prepare_command(
+        self, run: RunSpec, parts: BuiltParts, folder: Path, scratch: Path
+    ) -> list[str]:
         """Returns the command; first adds the workload file to a copy of the disk."""
         disk = parts["disk"]
         if run.file:

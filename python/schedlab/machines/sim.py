@@ -19,7 +19,7 @@ from schedlab.machines.published import (
     load_run_scheduler,
     scheduler_comment,
 )
-from schedlab.machines.spec import Machine, Parts, Release, RunSpec
+from schedlab.machines.spec import BuiltParts, Machine, Release, RunSpec
 from schedlab.workload.delays import delayed_costs, simulator_delays
 from schedlab.workload.palette import read_palette
 from schedlab.workload.programs import check_known, disk_programs
@@ -99,13 +99,15 @@ class Simulator(Machine):
     def release(self) -> Release:
         return Release(str(SIMULATOR_PROGRAM), __version__, "built from sim/ and policies/")
 
-    def start(self, run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> list[str]:
+    def prepare_command(
+        self, run: RunSpec, parts: BuiltParts, folder: Path, scratch: Path
+    ) -> list[str]:
         (scratch / PROGRAM_LINK).symlink_to(parts["simulator"])
         if is_published(run.policy):
             (folder / IMAGE_FILE).write_bytes(load_run_scheduler(run).image)
         return [str(parts["simulator"]), *self._words(run)]
 
-    def batch_command(self, parts: Parts) -> list[str]:
+    def batch_command(self, parts: BuiltParts) -> list[str]:
         return [str(parts["simulator"]), "--batch"]
 
     def batch_words(self, run: RunSpec) -> list[str] | None:

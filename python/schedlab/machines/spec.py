@@ -33,7 +33,7 @@ from schedlab.workload.shapes import reading as shapes
 from schedlab.workload.shapes.model import Shape
 from schedlab.workload.text import count_lines, encode_workload
 
-Parts = Mapping[str, Path]
+BuiltParts = Mapping[str, Path]
 """Files that runs start from, by the names of schedlab.runs.parts."""
 
 
@@ -102,7 +102,9 @@ class Machine(Protocol):
         """
         ...
 
-    def start(self, run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> list[str]:
+    def prepare_command(
+        self, run: RunSpec, parts: BuiltParts, folder: Path, scratch: Path
+    ) -> list[str]:
         """Returns the command of a run, which will be executed in the run's folder.
 
         Further files may be made in `scratch`, which exists until the run has ended.
@@ -113,7 +115,7 @@ class Machine(Protocol):
         """Returns the outcome of a run from its exit status (negative for a signal) and its files.
 
         Afterwards, `folder` has the trace, if there is one, and `console` all output. `scratch`:
-        the folder passed to `start`.
+        the folder passed to `prepare_command`.
         """
         ...
 
@@ -133,7 +135,7 @@ class Machine(Protocol):
 class Batching(Protocol):
     """A machine that can perform many runs in one process of the host."""
 
-    def batch_command(self, parts: Parts) -> list[str]:
+    def batch_command(self, parts: BuiltParts) -> list[str]:
         """Returns the command of the process, which reads the arguments of runs (sim/main.c)."""
         ...
 
@@ -279,6 +281,7 @@ class RunSpec:
     """The complete specification of a run: workload, policy, machine and parameters."""
 
     workload: str
+    """A command of the kernel, or the name of the workload file."""
     policy: PolicyChoice
     settings: tuple[tuple[str, int], ...]
     cpus: int

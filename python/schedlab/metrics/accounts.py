@@ -15,7 +15,7 @@ from schedlab.trace.cpu_records import is_change
 from schedlab.trace.format import is_kind
 from schedlab.trace.joined import RunFacts
 from schedlab.trace.model import Columns, Integers
-from schedlab.trace.parts import Part
+from schedlab.trace.parts import TracePart
 from schedlab.trace.steps import Steps
 from schedlab.trace.timeline import OUT_OF_SIGHT, life_at, sort_key
 
@@ -68,7 +68,7 @@ class Accounts:
         picks = Kind.SCHEDULER_EXIT if trace.has(Kind.SCHEDULER_EXIT) else Kind.SWITCH
         self._kinds = {**COUNTS, "selections": picks}
 
-    def take(self, part: Part) -> None:
+    def take(self, part: TracePart) -> None:
         """Adds the next part."""
         steps = part.steps
         starts = np.flatnonzero(is_change(steps.life))

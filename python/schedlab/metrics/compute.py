@@ -40,7 +40,7 @@ from schedlab.metrics.window import (
 from schedlab.trace import Trace, TraceFacts, open_outlined
 from schedlab.trace.joined import JoinedTrace, facts_of_run
 from schedlab.trace.model import Integers
-from schedlab.trace.parts import Part, Parts
+from schedlab.trace.parts import TracePart, TraceParts
 from schedlab.trace.validation import Checks
 
 WINDOW = "window"
@@ -78,12 +78,12 @@ def compute(trace: Trace, weights: Weights | None = None, since_ns: int = 0) -> 
     or else equal shares.
     """
     window = window_since(measured_window(trace), trace, since_ns)
-    parts = Parts(trace)
+    trace_parts = TraceParts(trace)
     runs = facts_of_run(trace)
     books = _RunAccounts(trace, Windows([window], runs))
-    for part in parts:
+    for part in trace_parts:
         books.take(part)
-    return _metrics_of_run(trace, window, books, books.close(parts, weights))
+    return _metrics_of_run(trace, window, books, books.close(trace_parts, weights))
 
 
 def measure(path: str | Path) -> Metrics:
@@ -93,16 +93,16 @@ def measure(path: str | Path) -> Metrics:
     differs from the length that the workload planned.
     """
     records, facts = open_outlined(path)
-    parts = Parts(records)
+    trace_parts = TraceParts(records)
     window = measured_window(facts)
     windows = Windows([window], facts_of_run(facts))
     checks, books = Checks(records, facts), _RunAccounts(facts, windows)
-    for part in parts:
+    for part in trace_parts:
         checks.take(part)
         if checks.good:
             books.take(part)
     checks.end()
-    measured = books.close(parts)
+    measured = books.close(trace_parts)
     _check_windows(measured.values, windows.elapsed_ns)
     return _metrics_of_run(facts, window, books, measured)
 
@@ -114,14 +114,14 @@ def measure_joined(trace: JoinedTrace) -> MeasuredRuns:
     """
     facts = trace.outline
     windows = measured_windows(facts, trace.runs)
-    parts = Parts(trace)
+    trace_parts = TraceParts(trace)
     checks, books = Checks(trace, facts, only_together=True), _RunAccounts(facts, windows)
-    for part in parts:
+    for part in trace_parts:
         checks.take(part)
         if checks.good:
             books.take(part)
     checks.end()
-    measured = books.close(parts)
+    measured = books.close(trace_parts)
     _check_windows(measured.values, windows.elapsed_ns)
     return measured
 
@@ -142,15 +142,15 @@ class _RunAccounts:
         """Time with unknown activity, summed over all CPUs."""
         return self._cpus.unknown_ns
 
-    def take(self, part: Part) -> None:
+    def take(self, part: TracePart) -> None:
         self._lives.take(part)
         self._cpus.take(part)
 
-    def close(self, parts: Parts, weights: Weights | None = None) -> MeasuredRuns:
+    def close(self, trace_parts: TraceParts, weights: Weights | None = None) -> MeasuredRuns:
         """Returns the tables after all parts were added."""
         trace, windows = self._trace, self._windows
         runs = windows.runs
-        self._lives.end(parts.by_process.rest(), self._cpus.end(parts.by_cpu.rest()))
+        self._lives.end(trace_parts.by_process.rest(), self._cpus.end(trace_parts.by_cpu.rest()))
         who, sums, latencies = self._lives.results()
         called = called_of_runs(trace, runs, who, windows)
         alive = alive_processes(trace, runs, who, windows, called)

@@ -17,7 +17,7 @@ from schedlab.trace.cpu_records import CpuRecords, Mask
 from schedlab.trace.format import is_kind
 from schedlab.trace.joined import RunFacts
 from schedlab.trace.model import Columns, Integers
-from schedlab.trace.parts import Part
+from schedlab.trace.parts import TracePart
 
 SECOND_NS = 1_000_000_000
 _SUM_COLUMNS = {
@@ -73,7 +73,7 @@ class CpuAccounts:
         self.unknown_ns = 0
         """Time with unknown activity, summed over all CPUs."""
 
-    def take(self, part: Part) -> None:
+    def take(self, part: TracePart) -> None:
         """Adds the next part."""
         self._add(part.cpu_records)
         self._add_switches(part.columns, part.begin)

@@ -37,6 +37,7 @@ class LifeTable:
     """One row per life, as arrays of equal length, sorted by PID and begin; −1 for missing values."""
 
     pid: Integers
+    """In joined runs, the PIDs of run r are shifted by r × RunFacts.pids."""
     begin_row: Integers
     """Row (in the trace's events) of the first record about this life."""
     parent: Integers

@@ -21,7 +21,7 @@ from schedlab.trace import Kind, TraceFacts
 from schedlab.trace.joined import RunFacts
 from schedlab.trace.model import Integers
 
-_WITH_IDLE = "overhead_with_idle_share"
+_OVERHEAD_WITH_IDLE = "overhead_with_idle_share"
 
 
 def _completion() -> pl.Expr:
@@ -167,9 +167,11 @@ def _values_of_cpus(cpus: pl.DataFrame, runs: RunFacts) -> pl.DataFrame:
     """Returns the values of each run's CPUs."""
     values = values_by_run(cpus, len(runs), *values_of("cpus"))
     # Polars rounds the mean of a column differently from the mean of a group.
-    part = cpus[_WITH_IDLE]
-    means = [part[first : first + runs.cpus].mean() for first in range(0, len(part), runs.cpus)]
-    return values.with_columns(pl.Series(_WITH_IDLE, means, pl.Float64))
+    overheads = cpus[_OVERHEAD_WITH_IDLE]
+    mean_overheads = [
+        overheads[first : first + runs.cpus].mean() for first in range(0, len(overheads), runs.cpus)
+    ]
+    return values.with_columns(pl.Series(_OVERHEAD_WITH_IDLE, mean_overheads, pl.Float64))
 
 
 def _rate(

@@ -254,13 +254,13 @@ def _assemble_texts(rows: Iterable[tuple[int, int, int, int, int]]) -> dict[int,
     """
     texts = TextAssembler()
     text_by_row: dict[int, str] = {}
-    owner_on: dict[int, int] = {}
+    first_row_by_cpu: dict[int, int] = {}
     for index, (kind, cpu, _, first, second) in enumerate(rows):
         if kind in TEXT_OWNERS:
-            owner_on[cpu] = index
+            first_row_by_cpu[cpu] = index
             text_by_row[index] = texts.begin(cpu, kind, first, second)
-        elif kind == Kind.TEXT and cpu in owner_on:
-            text_by_row[owner_on[cpu]] = texts.go_on(cpu, first, second)
+        elif kind == Kind.TEXT and cpu in first_row_by_cpu:
+            text_by_row[first_row_by_cpu[cpu]] = texts.go_on(cpu, first, second)
     return text_by_row
 
 

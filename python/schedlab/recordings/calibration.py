@@ -207,16 +207,16 @@ def _tick(ticks: Sequence[TimerTick]) -> Finding:
     )
 
 
-def _migration(moved: Sequence[int]) -> Finding:
+def _migration(extra_ns: Sequence[int]) -> Finding:
     source = "a computation after a migration, less the thread's nearest computation without one"
-    finding = _finding("migration", moved, source)
-    result = finding.estimate
-    if result and not result.is_positive:
+    finding = _finding("migration", extra_ns, source)
+    estimate = finding.estimate
+    if estimate and not estimate.is_positive:
         return Finding(
             "migration",
             None,
-            f"not significant (n = {result.events}, 95 % interval {result.low_ns:,.0f} to"
-            f" {result.high_ns:,.0f} ns): {source}",
+            f"not significant (n = {estimate.events}, 95 % interval {estimate.low_ns:,.0f} to"
+            f" {estimate.high_ns:,.0f} ns): {source}",
         )
     return finding
 

@@ -38,7 +38,7 @@ class Wakeup(NamedTuple):
     """True if an interrupt caused the wake-up, if the tool records this."""
 
 
-class Woken(NamedTuple):
+class WakeupEnd(NamedTuple):
     """sched_wakeup (a wake-up has finished), if sched_waking was recorded, too."""
 
     time_ns: int
@@ -101,7 +101,7 @@ class TimerTick(NamedTuple):
     duration_ns: int
 
 
-Event: TypeAlias = Switch | Wakeup | Woken | Seen | Start | Fork | Move | Loss
+Event: TypeAlias = Switch | Wakeup | WakeupEnd | Seen | Start | Fork | Move | Loss
 
 
 @dataclass

@@ -30,7 +30,7 @@ from schedlab.recordings.events import (
     Start,
     Switch,
     Wakeup,
-    Woken,
+    WakeupEnd,
 )
 from schedlab.recordings.states import finish
 
@@ -78,7 +78,7 @@ class _Reader:
             WAKEUPS[0] in self.collected.seen
         ):  # every wake-up has a sched_waking, so sched_wakeup is not counted again
             for place in self.wakeups:
-                self.collected.events[place] = Woken(*self.collected.events[place][:3])
+                self.collected.events[place] = WakeupEnd(*self.collected.events[place][:3])
         self.collected.events.sort(key=lambda event: event[0])
         finish(self.collected)
         return self.collected, self.cpus, self.facts

@@ -293,7 +293,7 @@ def _output(*command: str) -> subprocess.CompletedProcess[str]:
 _HEADER_LINE = re.compile(r"^# ([\w ]+?) : (.*)$", re.MULTILINE)
 
 
-_FACTS = {
+_PERF_NAMES = {
     "host": "hostname",
     "release": "os release",
     "architecture": "arch",
@@ -301,7 +301,7 @@ _FACTS = {
     "recorder": "perf version",
     "cpus": "nrcpus online",
 }
-"""Facts about the machine in perf's files, by perf's names."""
+"""perf's names of the facts about the machine, by schedlab's names."""
 
 
 def _read_perf(path: Path) -> Recording:
@@ -317,7 +317,9 @@ def _parse_facts(header: str) -> dict[str, str]:
     """Returns the facts about the machine in perf's header."""
     header_values = dict(_HEADER_LINE.findall(header))
     facts = {
-        name: header_values[key].strip() for name, key in _FACTS.items() if key in header_values
+        name: header_values[key].strip()
+        for name, key in _PERF_NAMES.items()
+        if key in header_values
     }
     if not facts.get("cpus", "0").isdecimal():
         del facts["cpus"]

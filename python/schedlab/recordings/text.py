@@ -22,7 +22,7 @@ from schedlab.recordings.events import (
     Switch,
     TimerTick,
     Wakeup,
-    Woken,
+    WakeupEnd,
 )
 from schedlab.recordings.states import finish
 
@@ -180,7 +180,8 @@ class _Parser:
         self.add(Wakeup(self.time_ns, cpu, int(pid), name, int(target), in_interrupt))
 
     def woken(self, cpu: int, values: Values, _flags: str | None) -> None:
-        self.add(Woken(self.time_ns, cpu, int(values[1])))
+        """Adds the end of a wake-up; only called if the beginning (sched_waking) is recorded, too."""
+        self.add(WakeupEnd(self.time_ns, cpu, int(values[1])))
 
     def start(self, cpu: int, values: Values, _flags: str | None) -> None:
         self.add(Start(self.time_ns, cpu, int(values[1]), values[0], int(values[3])))

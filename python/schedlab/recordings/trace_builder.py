@@ -27,7 +27,7 @@ from schedlab.recordings.events import (
     Start,
     Switch,
     Wakeup,
-    Woken,
+    WakeupEnd,
 )
 from schedlab.trace.format import (
     AttributeKind,
@@ -129,7 +129,7 @@ class TraceBuilder:
         tellers: dict[type[Any], Callable[[Any], None]] = {
             Switch: self.switch,
             Wakeup: self.wakeup,
-            Woken: self.woken,
+            WakeupEnd: self.woken,
             Seen: self.seen,
             Start: self.start,
             Fork: self.fork,
@@ -228,7 +228,7 @@ class TraceBuilder:
             self.woken_early[pid] = (waker, event.target_cpu)
             self.woken_fully.discard(pid)
 
-    def woken(self, event: Woken) -> None:
+    def woken(self, event: WakeupEnd) -> None:
         """Handles that a wake-up has finished.
 
         If the thread was still blocked, the wake-up began on a CPU that was not recorded.

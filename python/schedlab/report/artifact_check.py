@@ -90,8 +90,8 @@ def unpacked_artifact(path: Path) -> Iterator[Artifact]:
                 what=str(path),
                 fix="name a file that was made with `artifact=FILE`",
             )
-        listing = read_object(folder / LISTING_FILE, {})
-        check_format(path, listing, ARTIFACT_FORMAT, "an artifact")
+        format_fields = read_object(folder / LISTING_FILE, {})
+        check_format(path, format_fields, ARTIFACT_FORMAT, "an artifact")
         artifact = Artifact(folder, read_object(folder / LISTING_FILE, _FIELDS))
         for run in artifact.runs:
             if not results.is_complete(run):

@@ -41,7 +41,10 @@ _MEANINGS: dict[Tone, str] = {"good": "better with it", "bad": "worse with it"}
 
 @dataclass(frozen=True)
 class ProposalOutcome:
-    """The result of a test: the measurements without and with the proposal, paired by seed."""
+    """The result of a test of a change that a study's authors propose.
+
+    The measurements without and with the proposal are paired by seed.
+    """
 
     proposal: Proposal
     test: Test

@@ -319,15 +319,15 @@ def _run_actions(run: StoredRun, recording: Recording | None = None) -> tuple[tu
 
     If the report contains the recording, its trace for Perfetto is in the report, too.
     """
-    has_recording = recording and recording.is_sound and player_pages.perfetto_address(recording)
-    perfetto = has_recording or player_pages.PERFETTO_ADDRESS
+    trace_address = recording and recording.is_sound and player_pages.perfetto_address(recording)
+    perfetto_link = trace_address or player_pages.PERFETTO_ADDRESS
     again = repeat_command(run.manifest)
     lines = [("run", again)] if again else []
     if (run.folder / TRACE_FILE).is_file():
         folder = str(run.folder)
         lines += [
             ("monitor", shlex.join(("./schedlab", "monitor", folder))),
-            (f"[Perfetto]({perfetto})", shlex.join(("./schedlab", "trace", folder))),
+            (f"[Perfetto]({perfetto_link})", shlex.join(("./schedlab", "trace", folder))),
             ("trace", str(run.folder / TRACE_FILE)),
         ]
     return tuple(lines)

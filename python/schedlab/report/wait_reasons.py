@@ -192,7 +192,7 @@ def _can_be_explained(setup: ConfigurationRuns) -> bool:
 
 
 def _setup_name(setup: ConfigurationRuns, with_cpus: bool) -> str:
-    """Returns the policy, and the number of CPUs if there are several."""
+    """Returns the policy, followed by the number of CPUs if `with_cpus`."""
     policy = setup.setup.policy_title
     return f"{policy}, {cpus_text([setup.setup.cpus])}" if with_cpus else policy
 

@@ -138,22 +138,23 @@ def _separately_drawn_setups(
 ) -> Iterator[tuple[list[tuple[ConfigurationRuns, str]], int | None]]:
     """Yields the configurations whose tasks are drawn, with file stems and the drawn length in ns.
 
-    On the first number of CPUs, all policies are drawn; on others, up to _LANE_CHARTS_MAX runs in all.
+    Draws up to _LANE_CHARTS_MAX policies on the first number of CPUs. Draws another number of CPUs
+    only if at most _LANE_CHARTS_MAX runs are considered in all.
     """
     stems = unique_slugs(
         [f"{setup.setup.policy_title} {setup.setup.cpus}cpu" for setup in workload.setups], "setup"
     )
-    drawn_count = 0
+    considered_count = 0
     for _, members in groupby(
         zip(workload.setups, stems, strict=True), key=lambda pair: pair[0].setup.cpus
     ):
         setups = list(members)
-        if drawn_count and drawn_count + len(setups) > _LANE_CHARTS_MAX:
+        if considered_count and considered_count + len(setups) > _LANE_CHARTS_MAX:
             return
         drawn_setups = [pair for pair in setups[:_LANE_CHARTS_MAX] if pair[0].runs[0].succeeded]
         length_ns = charts.readable_length_ns(setup.runs[0].trace() for setup, _ in drawn_setups)
         yield drawn_setups, length_ns
-        drawn_count += len(setups)
+        considered_count += len(setups)
 
 
 def _lane_chart(

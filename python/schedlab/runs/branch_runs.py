@@ -163,7 +163,7 @@ class _Branching:
         path = scratch / "past"
         path.mkdir()
         self.past.write_files(path)
-        command = self.machine.start(self.past, self.base.parts, path, scratch)
+        command = self.machine.prepare_command(self.past, self.base.parts, path, scratch)
         branches = {name: spec.branch for name, spec in self.specs.items() if spec.branch}
         commands_by_folder = {folders[name]: branch.commands for name, branch in branches.items()}
         (at_ns,) = {branch.at_ns for branch in branches.values()}

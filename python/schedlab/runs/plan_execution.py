@@ -21,7 +21,7 @@ from schedlab.base.display.names import json_text
 from schedlab.base.files.atomic import file_hash
 from schedlab.machines import SIMULATOR
 from schedlab.machines.outcome import Outcome
-from schedlab.machines.spec import Parts, RunSpec
+from schedlab.machines.spec import BuiltParts, RunSpec
 from schedlab.runs import results
 from schedlab.runs.executor import execute, local_workers
 from schedlab.runs.plan import Plan
@@ -50,7 +50,7 @@ class Finished:
 class Software:
     """The programs that all runs of a plan start from, and facts about them for manifests."""
 
-    parts: Parts
+    parts: BuiltParts
     """Paths by part name (schedlab.runs.parts): all machines' parts, and the tools for workload files."""
     facts: dict[str, Any]
 

@@ -97,7 +97,7 @@ class Durations:
 
     @property
     def report_s(self) -> float | None:
-        """Duration (s) of a report per run, or None if no report was timed yet."""
+        """Seconds per run that the last timed report took; None if no report was timed yet."""
         return self.seconds.get(_REPORT_KEY)
 
     def learn_report(self, runs: int, seconds: float) -> None:

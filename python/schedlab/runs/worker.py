@@ -284,7 +284,10 @@ class Laboratory:
         console = folder / CONSOLE_FILE
         with tempfile.TemporaryDirectory(dir=self.folder) as name:
             scratch = Path(name)
-            command = [*complete_prefix(), *machine.start(run, self.parts, folder, scratch)]
+            command = [
+                *complete_prefix(),
+                *machine.prepare_command(run, self.parts, folder, scratch),
+            ]
             disk = DiskWatch(folder, scratch)
             status = supervise(
                 command, folder, console, seconds, lambda: self.stopping or disk.has_problem()

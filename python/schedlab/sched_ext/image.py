@@ -33,8 +33,10 @@ class Region(NamedTuple):
     first_field: int
     fields: int
     data: int
+    """Where the initial contents begin in the image's data."""
     data_size: int
     data_offset: int
+    """Where the initial contents begin in the region."""
 
 
 class Instruction(NamedTuple):

@@ -311,7 +311,7 @@ class Linker:
             raise BadObject(f"the scheduler has no map {unknown[0]}")
         for number, definition in enumerate(maps):
             self._add_map(definition)
-            for index, inner in definition.inner:
+            for index, inner in definition.inner_maps:
                 if inner not in names or index >= definition.max_entries:
                     raise BadObject(f"map {definition.name} has {inner}, which is not an inner map")
                 self._image.inner_maps.append(InnerMap(number, index, names[inner]))

@@ -35,7 +35,7 @@ class MapDefinition:
     extra: int
     value_type: int
     """The value's type, or 0."""
-    inner: tuple[tuple[int, str], ...] = ()
+    inner_maps: tuple[tuple[int, str], ...] = ()
     """Indexes and names of inner maps."""
 
 
@@ -149,10 +149,10 @@ class BpfObject:
             return pointer.target
 
         key, value = target("key"), target("value")
-        inner: tuple[tuple[int, str], ...] = ()
+        inner_maps: tuple[tuple[int, str], ...] = ()
         if "values" in members:
             start = offset + members["values"].offset // 8
-            inner = tuple(
+            inner_maps = tuple(
                 ((at - start) // 8, name)
                 for at, name in sorted(values.items())
                 if start <= at < max(offset + size, start + 1)
@@ -168,7 +168,7 @@ class BpfObject:
             number("map_flags"),
             number("map_extra"),
             value,
-            inner,
+            inner_maps,
         )
 
     # ---- callbacks ----

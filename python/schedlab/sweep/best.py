@@ -19,7 +19,14 @@ from schedlab.errors import WrongUsage, format_parameter
 from schedlab.report.model import Chart
 from schedlab.sweep import listing
 from schedlab.sweep.objectives import Objective, parse_objective
-from schedlab.sweep.ranking import Choice, Values, find_front, rank_setups, read_values, setup_title
+from schedlab.sweep.ranking import (
+    PolicySettings,
+    Values,
+    find_front,
+    rank_setups,
+    read_values,
+    setup_title,
+)
 
 PICTURE_SUFFIXES = (".svg", ".png")
 
@@ -128,7 +135,7 @@ def write_chart(chart: Chart, path: Path) -> None:
 
 
 def frontier_chart(
-    values: Values, objectives: Sequence[Objective], answer: ParetoFront[Choice]
+    values: Values, objectives: Sequence[Objective], answer: ParetoFront[PolicySettings]
 ) -> Chart:
     """Draws the front of two objectives. Raises WrongUsage if no setup has both metrics."""
     from schedlab.report.charts.frontier import frontier
@@ -148,11 +155,11 @@ def frontier_chart(
         for objective, largest_value in zip(objectives, largest, strict=True)
     ]
     rows = []
-    for choice, estimate_pair in answer.estimates.items():
+    for setup, estimate_pair in answer.estimates.items():
         row: dict[str, Any] = {
-            "setup": setup_title(choice),
-            "policy": choice[0],
-            "place": answer.members.index(choice) + 1 if choice in answer.members else None,
+            "setup": setup_title(setup),
+            "policy": setup[0],
+            "place": answer.members.index(setup) + 1 if setup in answer.members else None,
         }
         for axis, value, quantity in zip("xy", estimate_pair, shown, strict=True):
             row[axis] = value.mean * quantity.factor

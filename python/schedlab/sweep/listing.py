@@ -20,7 +20,7 @@ from schedlab.base.display.terminal import new_table
 from schedlab.report.model import Cell, Column, Table, Tone
 from schedlab.sweep.effects import Effects
 from schedlab.sweep.objectives import Objective
-from schedlab.sweep.ranking import SCENE_COLUMNS, Choice, Values, setup_title
+from schedlab.sweep.ranking import SCENE_COLUMNS, PolicySettings, Values, setup_title
 from schedlab.units import format_time
 
 _LEFT_OUT_MAX = 5
@@ -49,7 +49,7 @@ def scene_title(values: Values) -> str:
 def ranking_table(
     values: Values,
     objective: Objective,
-    places: Sequence[RankedConfiguration[Choice]],
+    places: Sequence[RankedConfiguration[PolicySettings]],
     number: int,
     top: int,
 ) -> Table:
@@ -90,8 +90,8 @@ def _long_form(values: Values) -> pl.DataFrame:
     """Returns the values of a ranking in long form."""
     return pl.DataFrame(
         [
-            {"policy": choice[0], "settings": choice[1], "seed": seed, "value": float(value)}
-            for choice, row in zip(values.choices, values.values[0], strict=True)
+            {"policy": setup[0], "settings": setup[1], "seed": seed, "value": float(value)}
+            for setup, row in zip(values.setups, values.values[0], strict=True)
             for seed, value in zip(values.seeds, row, strict=True)
         ]
     )
@@ -110,7 +110,7 @@ def terminal_table(table: Table, *notes: Text) -> TerminalTable:
     return shown
 
 
-def place_verdict(place: RankedConfiguration[Choice], seeds: int) -> str:
+def place_verdict(place: RankedConfiguration[PolicySettings], seeds: int) -> str:
     """Returns the verdict on a place in a few words."""
     if place.deficit is None:
         return "best"
@@ -128,7 +128,7 @@ def _probability(p_value: float | None) -> str:
 
 
 def ranking_notes(
-    values: Values, places: Sequence[RankedConfiguration[Choice]], top: int
+    values: Values, places: Sequence[RankedConfiguration[PolicySettings]], top: int
 ) -> Iterator[Text]:
     """Yields notes on the ranking's reliability; `top` setups are shown."""
     possible = sum(place.is_tied_for_best for place in places)
@@ -148,33 +148,33 @@ def ranking_notes(
 
 def _left_out_notes(values: Values) -> Iterator[Text]:
     """Yields notes on setups that cannot be ranked."""
-    for choice, why in list(values.left_out.items())[:_LEFT_OUT_MAX]:
-        yield Text(f"Not ranked: {setup_title(choice)}: {why}", "yellow")
+    for setup, why in list(values.left_out.items())[:_LEFT_OUT_MAX]:
+        yield Text(f"Not ranked: {setup_title(setup)}: {why}", "yellow")
     more = len(values.left_out) - _LEFT_OUT_MAX
     if more > 0:
         yield Text(f"Not ranked: {more} more", "yellow")
 
 
 def front_table(
-    values: Values, objectives: Sequence[Objective], frontier: ParetoFront[Choice]
+    values: Values, objectives: Sequence[Objective], frontier: ParetoFront[PolicySettings]
 ) -> TerminalTable:
     """Returns a table of the setups on the front."""
     title = f"Pareto front: {scene_title(values)}"
     measured = (f">{objective.title}\n({objective.better} is better)" for objective in objectives)
     table = new_table(title, ">", "configuration", *measured)
-    for number, choice in enumerate(frontier.members, start=1):
-        cells = zip(frontier.estimates[choice], objectives, strict=True)
+    for number, setup in enumerate(frontier.members, start=1):
+        cells = zip(frontier.estimates[setup], objectives, strict=True)
         texts = (estimate_as_text(value, objective.quantity) for value, objective in cells)
-        table.add_row(str(number), Text(setup_title(choice)), *texts)
+        table.add_row(str(number), Text(setup_title(setup)), *texts)
     table.caption = Text("\n").join(_front_notes(values, frontier))
     return table
 
 
-def _front_notes(values: Values, frontier: ParetoFront[Choice]) -> Iterator[Text]:
+def _front_notes(values: Values, frontier: ParetoFront[PolicySettings]) -> Iterator[Text]:
     """Yields notes on setups that may belong to the front."""
     seeds = len(values.seeds)
     yield Text(
-        f"{len(frontier.members)} of {len(values.choices)} configurations, by their means over {seeds}"
+        f"{len(frontier.members)} of {len(values.setups)} configurations, by their means over {seeds}"
         f" seed{'s' if seeds > 1 else ''}."
     )
     if seeds > 1:
@@ -189,7 +189,7 @@ def _front_notes(values: Values, frontier: ParetoFront[Choice]) -> Iterator[Text
 
 
 def ranking_dict(
-    values: Values, objective: Objective, places: Sequence[RankedConfiguration[Choice]]
+    values: Values, objective: Objective, places: Sequence[RankedConfiguration[PolicySettings]]
 ) -> dict[str, Any]:
     """Returns a ranking for JSON."""
     return {
@@ -199,7 +199,7 @@ def ranking_dict(
         "better": objective.better,
         "setups": [
             {
-                **_choice_dict(place.name),
+                **_setup_dict(place.name),
                 **_estimate_dict(place.value),
                 "behind": place.deficit.change if place.deficit else 0.0,
                 "behind_low": place.deficit.low if place.deficit else 0.0,
@@ -213,7 +213,7 @@ def ranking_dict(
 
 
 def front_dict(
-    values: Values, objectives: Sequence[Objective], frontier: ParetoFront[Choice]
+    values: Values, objectives: Sequence[Objective], frontier: ParetoFront[PolicySettings]
 ) -> dict[str, Any]:
     """Returns a front for JSON."""
     return {
@@ -221,22 +221,22 @@ def front_dict(
         "metrics": [objective.text for objective in objectives],
         "setups": [
             {
-                **_choice_dict(choice),
-                "on_front": choice in frontier.members,
-                "may_be_on_front": choice in frontier.members or choice in frontier.candidates,
+                **_setup_dict(setup),
+                "on_front": setup in frontier.members,
+                "may_be_on_front": setup in frontier.members or setup in frontier.candidates,
                 "metrics": {
                     objective.text: _estimate_dict(value)
-                    for objective, value in zip(objectives, frontier.estimates[choice], strict=True)
+                    for objective, value in zip(objectives, frontier.estimates[setup], strict=True)
                 },
             }
-            for choice in values.choices
+            for setup in values.setups
         ],
     }
 
 
 def _scene_dict(values: Values) -> dict[str, Any]:
     """Returns the columns that identify a scene, for JSON."""
-    left_out = [{**_choice_dict(choice), "why": why} for choice, why in values.left_out.items()]
+    left_out = [{**_setup_dict(setup), "why": why} for setup, why in values.left_out.items()]
     return {
         **dict(zip(SCENE_COLUMNS, values.scene, strict=True)),
         "apart": values.distinction,
@@ -245,9 +245,9 @@ def _scene_dict(values: Values) -> dict[str, Any]:
     }
 
 
-def _choice_dict(choice: tuple[str, str]) -> dict[str, str]:
+def _setup_dict(setup: tuple[str, str]) -> dict[str, str]:
     """Returns a setup for JSON."""
-    return {"policy": choice[0], "settings": choice[1]}
+    return {"policy": setup[0], "settings": setup[1]}
 
 
 def _estimate_dict(value: Estimate) -> dict[str, Any]:

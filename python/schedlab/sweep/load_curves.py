@@ -110,6 +110,7 @@ class Jobs:
     """A workload whose jobs theory describes."""
 
     workload: str
+    """Name of the workload, as in the data set's column."""
     cpus: int
     tick_ns: int
     file: WorkloadFile

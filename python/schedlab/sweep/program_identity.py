@@ -13,7 +13,7 @@ from typing import Any
 from schedlab.base.toolchain.build import build_lock
 from schedlab.base.toolchain.measuring import CodeFacts, identify_measuring_code
 from schedlab.machines import machine_named
-from schedlab.machines.spec import Machine, Parts, RunSpec
+from schedlab.machines.spec import BuiltParts, Machine, RunSpec
 from schedlab.runs.worker import Unfit
 from schedlab.workload.model import WorkloadFile
 
@@ -37,7 +37,7 @@ class ProgramSet:
 
 
 def read_program_set(
-    machines: set[Machine], parts: Parts, tools: tuple[str, ...] = ()
+    machines: set[Machine], parts: BuiltParts, tools: tuple[str, ...] = ()
 ) -> ProgramSet:
     """Reads the built programs once, so that later builds do not affect the sweep.
 

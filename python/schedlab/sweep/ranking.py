@@ -36,7 +36,7 @@ _NO_VALUE_REASON = "a run has no such value"
 
 Scene = tuple[Any, ...]
 """Values of the scene's columns."""
-Choice = tuple[str, str]
+PolicySettings = tuple[str, str]
 """Policy and settings."""
 
 
@@ -46,20 +46,20 @@ class Values:
 
     scene: Scene
     seeds: tuple[int, ...]
-    choices: tuple[Choice, ...]
+    setups: tuple[PolicySettings, ...]
     values: Floats
-    """Shape: objectives × choices × seeds."""
+    """Shape: objectives × setups × seeds."""
     resolutions: tuple[float, ...]
     """Resolution of each objective: the smallest possible difference between values."""
-    left_out: dict[Choice, str]
+    left_out: dict[PolicySettings, str]
     """Setups without complete values, and the reasons."""
     distinction: str = ""
     """What distinguishes the scene from others with the same names; empty if there are none."""
 
 
-def setup_title(choice: Choice) -> str:
+def setup_title(setup: PolicySettings) -> str:
     """Returns a title such as `mlfq boost=60,slice_3=1`."""
-    return visible_line(" ".join(part for part in choice if part))
+    return visible_line(" ".join(part for part in setup if part))
 
 
 # --- from the data set
@@ -140,12 +140,10 @@ def _scene_values(scene: Scene, part: pl.DataFrame, objectives: Sequence[Objecti
     """Returns the values of one scene."""
     seeds = tuple(sorted(set(part["seed"].to_list())))
     columns = [f"value_{number}" for number in range(len(objectives))]
-    samples: dict[Choice, list[list[float]]] = {}
-    left_out: dict[Choice, str] = {}
-    for choice, rows in part.partition_by(
-        *SETUP_COLUMNS, as_dict=True, maintain_order=True
-    ).items():
-        name = (str(choice[0]), str(choice[1]))
+    samples: dict[PolicySettings, list[list[float]]] = {}
+    left_out: dict[PolicySettings, str] = {}
+    for setup, rows in part.partition_by(*SETUP_COLUMNS, as_dict=True, maintain_order=True).items():
+        name = (str(setup[0]), str(setup[1]))
         why = _missing_reason(rows, columns, len(seeds))
         if why == _NO_VALUE_REASON:
             why += _too_few_reason(objectives)
@@ -154,7 +152,7 @@ def _scene_values(scene: Scene, part: pl.DataFrame, objectives: Sequence[Objecti
         else:
             samples[name] = rows.sort("seed").select(columns).to_numpy().T.tolist()
     order = sorted(samples)
-    values = np.array([samples[choice] for choice in order], np.float64)
+    values = np.array([samples[setup] for setup in order], np.float64)
     values = values.reshape(len(order), len(objectives), len(seeds)).transpose(1, 0, 2)
     steps = tuple(_resolution(objective, part) for objective in objectives)
     return Values(scene, seeds, tuple(order), values, steps, left_out)
@@ -193,10 +191,10 @@ def _resolution(objective: Objective, part: pl.DataFrame) -> float:
 # --- what is best
 
 
-def rank_setups(values: Values, objective: Objective) -> list[RankedConfiguration[Choice]]:
+def rank_setups(values: Values, objective: Objective) -> list[RankedConfiguration[PolicySettings]]:
     """Ranks setups, the best first; equal means are sorted by name."""
     return rank_configurations(
-        values.choices,
+        values.setups,
         values.values[0],
         objective.better,
         values.resolutions[0],
@@ -204,10 +202,10 @@ def rank_setups(values: Values, objective: Objective) -> list[RankedConfiguratio
     )
 
 
-def find_front(values: Values, objectives: Sequence[Objective]) -> ParetoFront[Choice]:
+def find_front(values: Values, objectives: Sequence[Objective]) -> ParetoFront[PolicySettings]:
     """Returns the Pareto front: no other setup is at least as good in every mean and better in one."""
     return best.pareto_front(
-        values.choices,
+        values.setups,
         values.values,
         [objective.better for objective in objectives],
         values.resolutions,

@@ -30,7 +30,13 @@ from schedlab.sweep.optimizer import Budget, Search, Values, grid_size
 from schedlab.sweep.origin import make_origin
 from schedlab.sweep.plan import SweepPlan
 from schedlab.sweep.program_identity import ProgramSet, run_key
-from schedlab.sweep.ranking import Choice, rank_setups, read_values, setup_title, values_by_key
+from schedlab.sweep.ranking import (
+    PolicySettings,
+    rank_setups,
+    read_values,
+    setup_title,
+    values_by_key,
+)
 
 CONFIRMATION_FOLDER = "confirmed"
 """Subfolder of the data set for the best setup's runs with other seeds."""
@@ -78,7 +84,7 @@ class SearchResult:
     grid: int
     """Setups of the full grid, including those excluded by conditions."""
     seeds: int
-    best: Choice | None = None
+    best: PolicySettings | None = None
     """The setup with the best mean; None for several metrics or without successful runs."""
     confirmation: Estimate | None = None
     """Its value with other seeds."""
@@ -160,8 +166,8 @@ def execute_search(request: SearchRequest, execution_options: ExecutionOptions) 
     )
     if len(request.objectives) > 1 or outcome.failed == outcome.runs:
         return result
-    best = _best_choice(execution_options.out, request.objectives[0])
-    chosen = next((setup for setup in setups if _setup_choice(setup, request) == best), None)
+    best = _best_setup(execution_options.out, request.objectives[0])
+    chosen = next((setup for setup in setups if _policy_settings(setup, request) == best), None)
     return _confirm_best(request, execution_options, result, chosen) if chosen else result
 
 
@@ -262,7 +268,7 @@ def _means(rows: Sequence[Sequence[float | None]]) -> Values:
 # --- the best one, again
 
 
-def _best_choice(folder: Path, objective: Objective) -> Choice | None:
+def _best_setup(folder: Path, objective: Objective) -> PolicySettings | None:
     """Returns the setup with the best mean; None without successful runs."""
     places = [
         ranking
@@ -272,7 +278,7 @@ def _best_choice(folder: Path, objective: Objective) -> Choice | None:
     return places[0].name if places else None
 
 
-def _setup_choice(setup: Setup, request: SearchRequest) -> Choice:
+def _policy_settings(setup: Setup, request: SearchRequest) -> PolicySettings:
     """Returns the identifying columns of a setup."""
     entry, settings = setup
     run = replace(request.base, policy=entry.choice, settings=settings)
@@ -290,10 +296,10 @@ def _confirm_best(
     say(f"schedlab: running the best configuration again with {len(new_seeds)} other seeds")
     folder = execution_options.out / CONFIRMATION_FOLDER
     command.execute_plan(request.plan(points), replace(execution_options, out=folder))
-    objective, best = request.objectives[0], _setup_choice(chosen, request)
+    objective, best = request.objectives[0], _policy_settings(chosen, request)
     for values in read_values(folder, [objective]):
-        if best in values.choices and values.seeds == new_seeds:
-            row = values.values[0][values.choices.index(best)]
+        if best in values.setups and values.seeds == new_seeds:
+            row = values.values[0][values.setups.index(best)]
             confirmation = estimates([row], objective.within)[0]
             return replace(result, best=best, confirmation=confirmation, other_seeds=new_seeds)
     return replace(result, best=best)

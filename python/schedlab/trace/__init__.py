@@ -21,7 +21,7 @@ from schedlab.trace.ordered import OrderedRecords, read_records
 from schedlab.trace.outline import Outline, TraceFacts, open_outlined
 from schedlab.trace.reader import read
 from schedlab.trace.steps import sort_steps
-from schedlab.trace.timeline import Step, Timeline
+from schedlab.trace.timeline import ProcessSteps, Step
 from schedlab.trace.validation import check_records, validate
 
 __all__ = [
@@ -38,9 +38,9 @@ __all__ = [
     "Outline",
     "PreemptReason",
     "ProcessState",
+    "ProcessSteps",
     "RecordName",
     "Step",
-    "Timeline",
     "Trace",
     "TraceError",
     "TraceFacts",

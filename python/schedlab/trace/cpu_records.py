@@ -130,11 +130,11 @@ class CpuRecords:
             *([self.visits] if len(self.initially_running) else []),
         ):
             keep[self._last_of_cpus(at)] = True
-        words = ~is_kind(self.columns.kind, Kind.TEXT)
-        if not words.all():
-            last_words = self._last_of_cpus(np.flatnonzero(words))
-            keep[last_words] = True
-            keep[self._unfinished(last_words)] = True
+        is_not_text = ~is_kind(self.columns.kind, Kind.TEXT)
+        if not is_not_text.all():
+            last_not_text = self._last_of_cpus(np.flatnonzero(is_not_text))
+            keep[last_not_text] = True
+            keep[self._unfinished(last_not_text)] = True
         return keep
 
     def last_of_cpus(self, at: Integers) -> Integers:
@@ -143,12 +143,13 @@ class CpuRecords:
         return beyond[is_change(beyond) & (beyond > 0)] - 1
 
     def _last_of_cpus(self, at: Integers) -> Integers:
+        """Returns the last of the ascending indices on each CPU that has one."""
         return at[self.last_of_cpus(at)]
 
-    def _unfinished(self, last_words: Integers) -> Integers:
+    def _unfinished(self, last_not_text: Integers) -> Integers:
         """Returns the indices of TEXT records at the end of a CPU's records: their text may continue."""
         last = np.full(len(self.records_before), -1)
-        last[self.columns.cpu[last_words]] = last_words
+        last[self.columns.cpu[last_not_text]] = last_not_text
         texts = np.flatnonzero(is_kind(self.columns.kind, Kind.TEXT))
         unfinished: Integers = texts[texts > last[self.columns.cpu[texts]]]
         return unfinished

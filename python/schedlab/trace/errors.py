@@ -40,12 +40,12 @@ class RecordName:
     def of(cls, trace: RecordSource, row: int) -> RecordName:
         """Returns the name of the record in a row of a trace."""
         record = trace.piece(row, row + 1)
-        names = ("cpu", "kind", "process", "first", "second")
+        fields = ("cpu", "kind", "process", "first", "second")
         return cls(
             row=row,
             sequence=trace.sequence_at(row),
             time_ns=int(record["time"].view(np.int64)[0]),
-            **{name: int(record[name][0]) for name in names},
+            **{name: int(record[name][0]) for name in fields},
         )
 
     @property

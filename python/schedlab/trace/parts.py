@@ -34,7 +34,7 @@ class Source(RecordSource, Protocol):
         """Returns the byte offset of a record in the file."""
 
 
-class Part:
+class TracePart:
     """Consecutive records of a trace, in three orders, which are computed when they are first used.
 
     An order that is used for one part must be used for all, because states carry over between
@@ -66,7 +66,7 @@ class Part:
         return self._by_process.take(self.begin, self.columns)
 
 
-class Parts:
+class TraceParts:
     """All parts of a trace; iterate only once."""
 
     def __init__(self, source: Source) -> None:
@@ -75,7 +75,7 @@ class Parts:
         self.by_cpu = CpuSorter(source.header.cpus)
         self.by_process = StepSorter()
 
-    def __iter__(self) -> Iterator[Part]:
+    def __iter__(self) -> Iterator[TracePart]:
         _keep_memory()
         begin = 0
         while begin < len(self._source):
@@ -83,7 +83,7 @@ class Parts:
             # processes.
             size = max(PART_RECORDS, 2 * len(self.by_process.rest().pid))
             records = self._source.piece(begin, begin + size)
-            yield Part(begin, records, self.by_cpu, self.by_process)
+            yield TracePart(begin, records, self.by_cpu, self.by_process)
             begin += len(records)
 
 

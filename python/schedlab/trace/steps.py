@@ -13,7 +13,7 @@ import numpy.typing as npt
 from schedlab.trace.cpu_records import Mask, equals_next, is_change, stable_order
 from schedlab.trace.format import Kind, LossKind, ProcessState, is_kind
 from schedlab.trace.model import Columns, Integers, Trace
-from schedlab.trace.timeline import EXITING, OUT_OF_SIGHT, Step, Timeline
+from schedlab.trace.timeline import EXITING, OUT_OF_SIGHT, ProcessSteps, Step
 
 _STEP_OF_KIND = {
     Kind.FORK: Step.BORN,
@@ -32,7 +32,7 @@ _FIRST_STEP[list(_STEP_OF_KIND)] = list(_STEP_OF_KIND.values())
 
 
 @dataclass(frozen=True, eq=False)
-class Steps(Timeline):
+class Steps(ProcessSteps):
     """The steps in a part of a trace, sorted by process.
 
     Each process's last step of earlier parts precedes them; if that was an EXIT, the step before

@@ -40,8 +40,8 @@ _TABLE_SPAN_MAX = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class Timeline:
-    """Steps sorted by process and time, as arrays of equal length.
+class ProcessSteps:
+    """Steps of processes, sorted by process and time, as arrays of equal length.
 
     `row` is the row in the trace's events. `after` is the process's state after the step. `life`
     numbers the processes: a life is a PID from its fork, or its first appearance, to its exit.

@@ -29,7 +29,7 @@ from schedlab.trace.errors import RecordName, TraceError
 from schedlab.trace.format import Kind
 from schedlab.trace.model import Integers, Trace
 from schedlab.trace.outline import TraceFacts
-from schedlab.trace.parts import Part, Parts, Source
+from schedlab.trace.parts import Source, TracePart, TraceParts
 from schedlab.trace.process_checks import process_checks, queued_checks
 from schedlab.trace.reader import sequence_differences
 from schedlab.trace.record_checks import loss_check, record_checks
@@ -42,14 +42,14 @@ def validate(trace: Trace) -> None:
     then compared only up to the first possible gap.
     """
     checks = Checks(trace, trace)
-    for part in Parts(trace):
+    for part in TraceParts(trace):
         checks.take(part)
     checks.end()
 
 
 def check_records(trace: Trace) -> None:
     """Raises TraceError if a record has invalid contents; does not compare records."""
-    for part in Parts(trace):
+    for part in TraceParts(trace):
         breach = min(record_checks(part.columns, part.begin, trace.header.cpus), default=None)
         if breach is not None:
             raise _trace_error(trace, breach)
@@ -77,7 +77,7 @@ class Checks:
         """True if no error was found yet."""
         return self._breach is None
 
-    def take(self, part: Part) -> None:
+    def take(self, part: TracePart) -> None:
         """Checks the next part.
 
         Raises TraceError as soon as it is certain which record is the first invalid one.
@@ -97,12 +97,12 @@ class Checks:
         if self._breach is not None:
             raise _trace_error(self._trace, self._breach)
 
-    def _record_breaches(self, part: Part) -> Iterator[Breach]:
+    def _record_breaches(self, part: TracePart) -> Iterator[Breach]:
         yield from record_checks(part.columns, part.begin, self._facts.header.cpus)
         if not self._facts.truncated:
             yield from loss_check(part.columns, part.begin)
 
-    def _order_breaches(self, part: Part) -> Iterator[Breach]:
+    def _order_breaches(self, part: TracePart) -> Iterator[Breach]:
         begin = part.begin
         step = sequence_differences(self._sequence, part.records["sequence"])
         yield from first_breach(
@@ -126,7 +126,7 @@ class Checks:
     def _sequence_at(self, row: int) -> int:
         return self._trace.sequence_at(row)
 
-    def _consistency_breaches(self, part: Part) -> Iterator[Breach]:
+    def _consistency_breaches(self, part: TracePart) -> Iterator[Breach]:
         yield from cpu_checks(part.cpu_records, self._has_visits)
         yield from process_checks(self._trace, part.steps, lambda: self._certain_rows)
         yield from queued_checks(part.columns, part.steps, lambda: self._certain_rows)
@@ -149,7 +149,7 @@ class Checks:
 def _last_rows(trace: Source, cpus: int) -> Integers:
     """Returns each CPU's last row, counted from 1; 0 without records."""
     last = np.zeros(cpus, np.int64)
-    for part in Parts(trace):
+    for part in TraceParts(trace):
         cpu = part.records["cpu"]
         valid_rows = np.flatnonzero(cpu < cpus)
         last[cpu[valid_rows]] = valid_rows + part.begin + 1

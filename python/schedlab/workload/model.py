@@ -69,6 +69,7 @@ class CpuSet(Attribute):
     """The set of CPUs that a process may use, as a number: bit n is CPU n."""
 
     def line(self, name: str, value: int) -> str:
+        """Returns the line of the text format that sets the attribute: "cpus 0-3,8"."""
         return f"{name} {cpu_list(value)}"
 
 

@@ -28,6 +28,7 @@ def exact_workload(seed: int, tasks: int) -> dict[str, Any]:
 
 
 def _random_exact_task(generator: random.Random) -> dict[str, Any]:
+    """Returns a task for `exact_workload`: a random task that may also act exactly at ticks."""
     task = _random_task(generator)
     for key in [key for key in task if key.startswith("run")]:
         if generator.random() < 0.5:
@@ -52,6 +53,7 @@ _STEPS = frozenset(("run", "sleep", "lock", "unlock", "timer", "yield"))
 
 
 def _random_task(generator: random.Random) -> dict[str, Any]:
+    """Returns a task with random steps, which never act exactly at ticks."""
     loops = generator.randint(1, 8)
     task: dict[str, Any] = {
         "instance": generator.randint(1, 3),

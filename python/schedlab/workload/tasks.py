@@ -514,6 +514,7 @@ class TaskReader:
     # --- events
 
     def channel(self, kind: str, label: str, count: int) -> str:
+        """Declares the channel KIND:LABEL with its initial count, and returns its name."""
         channel = f"{kind}:{label}"
         self.shared.channels[channel] = count
         return channel
@@ -620,6 +621,7 @@ class TaskReader:
         return (Step(f"lock {lock}"), *steps, Step(f"give {lock}"))
 
     def semaphore(self, node: Node) -> str:
+        """Declares the channel sem:NAME with count 0, and returns its name."""
         return self.channel("sem", self.name_in(node, "the name of a semaphore"), 0)
 
     def write(self, node: Node) -> tuple[Item, ...]:

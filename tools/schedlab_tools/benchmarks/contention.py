@@ -139,8 +139,13 @@ def contention(
     from schedlab_tools.benchmarks.contention import TURN_LENGTHS, setups
 
     planned = setups(policies or distinct_policies(), cpus)
-    rows = [row for turn in TURN_LENGTHS for row in measure(planned, turn)]
-    finish(as_json, [asdict(row) for row in rows], (contention_table(rows, TURN_LENGTHS),), ())
+    measured = [sums for turn in TURN_LENGTHS for sums in measure(planned, turn)]
+    finish(
+        as_json,
+        [asdict(sums) for sums in measured],
+        (contention_table(measured, TURN_LENGTHS),),
+        (),
+    )
 
 
 def measure(planned: tuple[RunSpec, ...], turn: str) -> list[ContentionSums]:
@@ -167,18 +172,18 @@ def contention_table(measured: Sequence[ContentionSums], turns: Sequence[str]) -
         f">% of the scheduler's time at {turns[0]}",
         *(f">processes, {int(turn):,}" for turn in turns),
     )
-    rows: dict[tuple[str, str, int], list[ContentionSums]] = {}
-    for row in measured:
-        rows.setdefault((row.work, row.policy, row.cpus), []).append(row)
-    for (work, policy, cpus), by_turn in rows.items():
+    by_configuration: dict[tuple[str, str, int], list[ContentionSums]] = {}
+    for sums in measured:
+        by_configuration.setdefault((sums.work, sums.policy, sums.cpus), []).append(sums)
+    for (work, policy, cpus), by_turn in by_configuration.items():
         finest = by_turn[0]
         table.add_row(
             work,
             policy,
             str(cpus),
-            *(f"{100 * row.of_time:.3f}" for row in by_turn),
+            *(f"{100 * sums.of_time:.3f}" for sums in by_turn),
             f"{finest.waits:,}",
             f"{100 * finest.waited_us / finest.scheduler_us:.2f}",
-            *(f"{100 * row.process_of_time:.3f}" for row in by_turn),
+            *(f"{100 * sums.process_of_time:.3f}" for sums in by_turn),
         )
     return table

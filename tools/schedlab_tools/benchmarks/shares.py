@@ -138,9 +138,9 @@ def on_linux(context: click.Context, machine: str) -> SharesOnLinux:
         )
     chosen = {name: context.params[name] for name in given_options(context, COMMON_OPTIONS)}
     if "policies" not in chosen:
-        known = read_catalogue()
+        catalogue = read_catalogue()
         chosen["policies"] = tuple(
-            find_policy_sharing_by(known, attribute) for attribute in ("tickets", "weight")
+            find_policy_sharing_by(catalogue, attribute) for attribute in ("tickets", "weight")
         )
     return SharesOnLinux(machine=machine, **chosen)
 

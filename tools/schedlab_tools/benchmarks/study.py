@@ -176,7 +176,7 @@ def study(experiments: tuple[str, ...], as_json: bool) -> None:
 
 
 def measure(setups: tuple[RunSpec, ...]) -> Cost:
-    """Runs the configurations and creates their report in a temporary folder."""
+    """Returns the CPU and wall time of running the configurations, and of creating their report."""
     from schedlab.report.reproduction import REPORT_FOLDER, make_report
 
     build_parts(machine_named(MACHINE).parts)  # building is not part of the study

@@ -123,7 +123,7 @@ class JudgedCell:
     def judgement(self) -> Judgement:
         """Returns the verdict, refined by what is known.
 
-        `microseconds`: off, but the range over cost variants includes the kernel's value. `known_differences`:
+        `microseconds`: off, but the range over cost variants includes the kernel's value. `known`:
         off, with a known reason. `unexpectedly near`: a reason is listed, but the cell is near.
         """
         verdict = self.cell.verdict
@@ -193,5 +193,5 @@ def _relative_size(judged_cell: JudgedCell) -> float:
 
 
 def wrong_cells(cells: Sequence[JudgedCell]) -> list[JudgedCell]:
-    """Returns the cells that need attention: see `Judged.is_wrong`."""
+    """Returns the cells that need attention: see `JudgedCell.is_wrong`."""
     return [cell for cell in cells if cell.is_wrong]

@@ -80,20 +80,22 @@ class QueueStays:
         if not len(self._dispatches):
             return []
         # A preempted process is dispatched before the switch that ends its run.
-        last_run = self._tables.stays.filter(
+        last_run_begin_ns = self._tables.stays.filter(
             (pl.col("life") == wait.life) & (pl.col("end_ns") <= wait.begin_ns)
         )["begin_ns"].max()
         rows = self._dispatches.filter(
             (pl.col("life") == wait.life)
-            & (pl.col("time_ns") > (-1 if last_run is None else last_run))
+            & (pl.col("time_ns") > (-1 if last_run_begin_ns is None else last_run_begin_ns))
             & (pl.col("time_ns") <= wait.end_ns)
         )
         is_same = (pl.col(name) == pl.col(name).shift(1) for name in ("queue", "callback"))
         rows = rows.filter(~pl.all_horizontal(*is_same).fill_null(False))
         times = [max(wait.begin_ns, time) for time in rows["time_ns"]]
-        parts = zip(pairwise([*times, wait.end_ns]), rows["queue"], rows["callback"], strict=True)
+        stay_spans = zip(
+            pairwise([*times, wait.end_ns]), rows["queue"], rows["callback"], strict=True
+        )
         return [
             QueueStay(begin, end - begin, queue, callback)
-            for (begin, end), queue, callback in parts
+            for (begin, end), queue, callback in stay_spans
             if end > begin
         ]

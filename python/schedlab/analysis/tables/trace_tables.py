@@ -150,8 +150,8 @@ class TraceTables:
     @cached_property
     def life_names(self) -> pl.DataFrame:
         """Columns life, name, group."""
-        life_names = names_and_groups(self.trace, self.lives, measured_window(self.trace))
-        return life_names.with_row_index("life").cast({"life": pl.Int64})
+        names = names_and_groups(self.trace, self.lives, measured_window(self.trace))
+        return names.with_row_index("life").cast({"life": pl.Int64})
 
     @cached_property
     def states(self) -> pl.DataFrame:

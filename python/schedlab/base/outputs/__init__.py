@@ -109,7 +109,8 @@ _SYSBENCH_PATTERNS = {
     "latency_sum_ms": r"sum: +([\d.]+)$",
 }
 _PERCENTILE = re.compile(r"^\s*(\d+)th percentile: +([\d.]+)$", re.MULTILINE)
-_BUCKET = re.compile(r"^ *([\d.]+) \|\**  *(\d+)$", re.MULTILINE)
+_SYSBENCH_BUCKET = re.compile(r"^ *([\d.]+) \|\**  *(\d+)$", re.MULTILINE)
+"""A line of the histogram: latency in ms, a bar, and the number of events."""
 _HISTOGRAM_PERCENTS = (50, 95, 99)
 
 
@@ -126,7 +127,7 @@ def _sysbench(text: str) -> Figures:
     named_figures.update(
         {f"latency_p{percent}_ms": float(latency) for percent, latency in _PERCENTILE.findall(text)}
     )
-    buckets = [(float(value), int(count)) for value, count in _BUCKET.findall(text)]
+    buckets = [(float(value), int(count)) for value, count in _SYSBENCH_BUCKET.findall(text)]
     if buckets:
         histogram_events = sum(count for _, count in buckets)
         if histogram_events != named_figures["events"]:

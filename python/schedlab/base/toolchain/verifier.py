@@ -77,7 +77,7 @@ def estimate_hook_costs(source: Path) -> list[HookCost]:
         compile_for_bpf(source, path)
         program = read_object(path)
     for function in program.functions:
-        _check(source, program, function)
+        _check_rules(source, program, function)
     hooks = [
         function
         for function in program.functions
@@ -92,24 +92,28 @@ def estimate_hook_costs(source: Path) -> list[HookCost]:
     return sorted(costs, key=lambda cost: -cost.instructions)
 
 
-def _check(source: Path, program: Object, function: Function) -> None:
-    problem = ""
+def _check_rules(source: Path, program: Object, function: Function) -> None:
+    broken_rule = ""
     if line := function.unguarded_loop():
-        problem = f"{function.name}() has a loop without LOOP_GUARD, at {line}"
+        broken_rule = f"{function.name}() has a loop without LOOP_GUARD, at {line}"
     elif function.indirect_calls:
-        problem = f"{function.name}() calls through a pointer"
+        broken_rule = f"{function.name}() calls through a pointer"
     else:
         try:
             stack, frames = program.deepest(function)
         except ValueError as error:
-            problem = str(error)
+            broken_rule = str(error)
         else:
             if stack > STACK_BYTES:
-                problem = f"{function.name}() and what it calls take {stack} bytes of stack, of {STACK_BYTES}"
+                broken_rule = f"{function.name}() and what it calls take {stack} bytes of stack, of {STACK_BYTES}"
             elif frames >= CALL_DEPTH:
-                problem = f"{function.name}() calls {frames} deep; Linux allows {CALL_DEPTH - 1}"
-    if problem:
-        raise RuleBroken(f"policy {policy_of(source)} broke a rule of Linux's verifier: {problem}")
+                broken_rule = (
+                    f"{function.name}() calls {frames} deep; Linux allows {CALL_DEPTH - 1}"
+                )
+    if broken_rule:
+        raise RuleBroken(
+            f"policy {policy_of(source)} broke a rule of Linux's verifier: {broken_rule}"
+        )
 
 
 def _estimate_work(

@@ -46,6 +46,7 @@ class GradedSubmission:
     name: str
     verdict: dict[str, Any] | None
     why: str = ""
+    """Why there is no verdict, or that the submission does not compile; otherwise ""."""
     is_graded: bool = True
     """False if a fault of the host prevented grading; then it neither gets nor loses points."""
 

@@ -21,6 +21,7 @@ class ScoredExpectation:
     max_points: Fraction
     why: str = ""
     picture: str = ""
+    """Text drawing of the processes around `at_ns` (draw_moment), or ""."""
     at_ns: int | None = None
 
     def to_dict(self) -> dict[str, Any]:

@@ -219,7 +219,10 @@ def _surely_dominates(other: Values, measured_values: Values, objectives: Sequen
 def improvement_gaps(
     shown: MeasuredPolicies, hidden: MeasuredPolicies, reference: str, policy: str
 ) -> dict[str, Difference]:
-    """Returns, by objective, how much more a policy improves on the reference with shown than with hidden variants."""
+    """Returns, by objective, how much more a policy improves with shown than with hidden variants.
+
+    An improvement is the logarithm of the factor by which the reference's value is larger.
+    """
     return {
         name: difference(
             hidden.values[reference][name] - hidden.values[policy][name],

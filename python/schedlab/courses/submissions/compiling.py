@@ -56,13 +56,13 @@ class CompiledPolicy:
 
 def sources_of(form: PolicyForm) -> dict[str, Path]:
     """Returns the only files that a submission can include, by their paths in the sandbox."""
-    policies = {
+    policy_files = {
         f"policies/{name}": ROOT / "policies" / name for name in (*_BASIC_HEADERS, *form.headers)
     }
-    sources = {
+    module_files = {
         f"sim/apart/{name}": ROOT / "sim" / "apart" / name for name in ("message.h", "module.c")
     }
-    return {**policies, **sources}
+    return {**policy_files, **module_files}
 
 
 def compile_policy(form: PolicyForm, source: Path, trusted: bool) -> CompiledPolicy:

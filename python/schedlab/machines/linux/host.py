@@ -23,7 +23,7 @@ from schedlab.machines.linux.installed_schedulers import find_scheduler_program
 from schedlab.machines.linux.machine import WORKLOAD_NAME, Linux
 from schedlab.machines.outcome import Outcome
 from schedlab.machines.published import is_published
-from schedlab.machines.spec import Parts, Release, RunSpec
+from schedlab.machines.spec import BuiltParts, Release, RunSpec
 
 _COARSE_CLOCK_ID = 6
 """Linux's CLOCK_MONOTONIC_COARSE, whose resolution is the tick."""
@@ -80,7 +80,9 @@ class HostLinux(Linux):
     def release(self) -> Release:
         return Release("/proc/version", platform.release(), "this machine's own kernel")
 
-    def start(self, run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> list[str]:
+    def prepare_command(
+        self, run: RunSpec, parts: BuiltParts, folder: Path, scratch: Path
+    ) -> list[str]:
         (scratch / RESULT_FOLDER).mkdir()
         if run.file:
             (scratch / WORKLOAD_NAME).write_bytes((folder / BINARY_WORKLOAD_FILE).read_bytes())

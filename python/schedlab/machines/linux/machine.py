@@ -25,7 +25,7 @@ from schedlab.machines.linux.installed_schedulers import (
 from schedlab.machines.linux.topology import topology_options
 from schedlab.machines.outcome import Outcome, describe_tail, interpret_exit, read_console
 from schedlab.machines.published import is_published
-from schedlab.machines.spec import Machine, Parts, Release, RunSpec
+from schedlab.machines.spec import BuiltParts, Machine, Release, RunSpec
 from schedlab.paths import ROOT
 from schedlab.units import format_time
 from schedlab.workload.loading import check_channels
@@ -173,7 +173,9 @@ class Linux(Machine):
 
         return find_qemu()
 
-    def start(self, run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> list[str]:
+    def prepare_command(
+        self, run: RunSpec, parts: BuiltParts, folder: Path, scratch: Path
+    ) -> list[str]:
         from schedlab.machines.linux.guest import assemble
         from schedlab.machines.linux.image import base_image
         from schedlab.machines.linux.packages import packages
@@ -184,7 +186,7 @@ class Linux(Machine):
         )  # linux_image contains the kernel as a program that boots faster
         return assemble(job, folder, parts["linux_kernel"], base).command
 
-    def job(self, run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> GuestJob:
+    def job(self, run: RunSpec, parts: BuiltParts, folder: Path, scratch: Path) -> GuestJob:
         """Returns the guest's job."""
         from schedlab.machines.linux.guest import GuestJob
         from schedlab.machines.linux.packages import packages

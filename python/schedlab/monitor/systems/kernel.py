@@ -196,6 +196,7 @@ class KernelSystem(GuestSystem):
     # --- commands
 
     async def read_status(self) -> Status:
+        """Returns the parsed content of the kernel's file sched_status."""
         text = await self._read_status_text()
         if len(text) < _LONG_TEXT_CHARACTERS:
             return parse_status(text)

@@ -273,6 +273,7 @@ class GuestSystem(RealSystem):
             cost.feed(records)
 
     async def _read_status_text(self) -> str:
+        """Returns the content of the kernel's file sched_status; notes the request and the answer."""
         steering = self._live_steering()
         for cost in self._costs.values():
             cost.note_request()

@@ -259,10 +259,10 @@ class MonitorApp(App[None]):
             for tunable in tunables
         ]
         self.push_screen(
-            ChoiceDialog("tunable", options), lambda chosen: self.ask_value(chosen, system)
+            ChoiceDialog("tunable", options), lambda chosen: self.ask_tunable_value(chosen, system)
         )
 
-    def ask_value(self, chosen: str | None, system: str) -> None:
+    def ask_tunable_value(self, chosen: str | None, system: str) -> None:
         if chosen:
             name, _, value = chosen.partition("=")
             self.push_screen(

@@ -104,10 +104,10 @@ def _draw_meter(number: int, cpu: CpuFrame, width: int, names: dict[int, str]) -
 def draw_timeline(system: SystemView, width: int, span_ns: int) -> Text:
     """Draws the last `span_ns` of a system: a line per CPU, or per level if the policy has levels."""
     frame = system.frame
-    text = Text(no_wrap=True)
+    picture = Text(no_wrap=True)
     size = width - 8
     if frame is None or size < 10:
-        return text
+        return picture
     begin = max(frame["now_ns"] - span_ns, 0)
     cell_ns = max(span_ns / size, 1.0)
     for cpu in range(len(frame["cpus"])):
@@ -116,14 +116,14 @@ def draw_timeline(system: SystemView, width: int, span_ns: int) -> Text:
         levels = sorted(levels_seen, reverse=frame["levels_rise"])[:_LEVELS_MAX] or [-1]
         for level in levels:
             label = f"{cpu:>3}" if level == levels[0] else "   "
-            text.append(f"{label} {f'L{level}' if level >= 0 else '':<4}", "bold")
+            picture.append(f"{label} {f'L{level}' if level >= 0 else '':<4}", "bold")
             runs_at_level = [run for run in runs if run[3] == level]
-            text.append_text(
+            picture.append_text(
                 _draw_lane(runs_at_level, system.idle_intervals.get(cpu, ()), begin, cell_ns, size)
             )
-            text.append("\n")
-    text.append_text(_draw_axis(begin, span_ns, size))
-    return text.append_text(_draw_legend(system, begin))
+            picture.append("\n")
+    picture.append_text(_draw_axis(begin, span_ns, size))
+    return picture.append_text(_draw_legend(system, begin))
 
 
 def _draw_lane(

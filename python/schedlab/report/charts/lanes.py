@@ -189,22 +189,22 @@ def _marks_in_lanes(
 
 def _mark_intervals(shown: pl.DataFrame, marks: dict[str, pl.DataFrame]) -> pl.DataFrame:
     """Returns the intervals with the time of starvation and of inversion in each."""
-    data = shown.sort("life", "begin_ns").with_row_index("at")
-    for what, frame in marks.items():
-        spans = frame.select("life", since="begin_ns", until="end_ns")
+    marked = shown.sort("life", "begin_ns").with_row_index("at")
+    for name, marked_spans in marks.items():
+        spans = marked_spans.select("life", since="begin_ns", until="end_ns")
         both = pl.min_horizontal("end_ns", "until") - pl.max_horizontal("begin_ns", "since")
-        within = (
-            data.join(spans, on="life")
-            .select("at", both.clip(0).alias(f"{what}_ns"))
+        overlap_ns = (
+            marked.join(spans, on="life")
+            .select("at", both.clip(0).alias(f"{name}_ns"))
             .group_by("at")
-            .agg(pl.col(f"{what}_ns").sum())
+            .agg(pl.col(f"{name}_ns").sum())
         )
-        data = data.join(within, on="at", how="left", maintain_order="left")
+        marked = marked.join(overlap_ns, on="at", how="left", maintain_order="left")
     columns = (
         "pid", "name", "group", "state", "cause", "why", "level", "cpu", "begin_ns", "end_ns",
         "starves_ns", "inversion_ns",
     )  # fmt: skip
-    return data.select(columns).with_columns(pl.col("starves_ns", "inversion_ns").fill_null(0))
+    return marked.select(columns).with_columns(pl.col("starves_ns", "inversion_ns").fill_null(0))
 
 
 # --- drawing

@@ -284,7 +284,7 @@ def axis_range(values: Iterable[float | None], *, log: bool, zero: bool) -> Axis
 
 
 def plotted_values(plotted: pl.DataFrame) -> list[float | None]:
-    """Returns the values that must fit into a chart of means.
+    """Returns the means, and each group's least and greatest run, which must fit into a chart.
 
     Intervals are excluded: for two or three runs they can be many times
     longer than the range of values.

@@ -191,11 +191,10 @@ def published_ticks(study: Study, scheduler: str) -> pl.DataFrame:
 
 
 def count_same_ticks(published: pl.DataFrame, measured_schedule: pl.DataFrame) -> SimpleNamespace:
-    """Returns the number `is_same` of published ticks when the same task ran here, out of `of`.
+    """Returns `same`, the number of published ticks when the same task ran here; `of`, all ticks; `levels`.
 
-    If `measured_schedule` has levels, they must be equal to the published levels, too. Columns of `measured_schedule`:
-    tick,
-    pid, level. Tasks correspond in the order of their PIDs, and both schedules begin at their first
+    If `measured_schedule` (tick, pid, level) has levels, `levels` is true, and the published levels
+    must be equal, too. Tasks correspond in the order of their PIDs, and both schedules begin at their first
     tick.
     """
     pids = sorted(set(measured_schedule["pid"]))

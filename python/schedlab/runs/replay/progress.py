@@ -87,6 +87,7 @@ class CpuStays:
     computed_before_ns: Integers
     """CPU time (ns) that the process had used before the stay, without the machine's costs."""
     interrupts: Interrupts
+    """All interrupts of the trace."""
 
     def running(self, cpu: Integers, row: Integers) -> Integers:
         """Returns the index of the process on each CPU at a row; −1 if there is none."""
@@ -192,7 +193,7 @@ def find_cpu_stays(trace: Trace, life_table: Lives, charges: Charges) -> CpuStay
 def find_life(life_table: Lives, pid: Integers, row: Integers) -> Integers:
     """Returns the index of the process with a PID at a row.
 
-    Unlike Timeline.life_at, also finds processes that existed before the trace.
+    Unlike ProcessSteps.life_at, also finds processes that existed before the trace.
     """
     life = life_table.steps.life_at(pid, row)
     unknown = np.flatnonzero((life < 0) & (pid != 0))

@@ -19,7 +19,7 @@ FOLDER = ROOT / "docs" / "gallery"
 INDEX = FOLDER / "README.md"
 PART = "study presets"
 TEMPLATE = "preset.md"
-DATA = "presets.yaml"
+PRESETS_FILE = "presets.yaml"
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def study_presets() -> list[StudyPreset]:
 
     def entries(study: Study) -> tuple[StudyPreset, ...]:
         """Returns the entries of one study."""
-        return read_list(study.folder / DATA, lambda entry: _entry(study, entry), expected)
+        return read_list(study.folder / PRESETS_FILE, lambda entry: _entry(study, entry), expected)
 
     return [preset for study in find_studies() for preset in entries(study)]
 

@@ -93,7 +93,7 @@ def _comparisons(folder: Path, objective: Objective) -> Iterator[PolicyCompariso
         place = dict(zip(ranking.SCENE_COLUMNS, scene.scene, strict=True))
         values = {
             policy: tuple(float(value) for value in row)
-            for (policy, _), row in zip(scene.choices, scene.values[0], strict=True)
+            for (policy, _), row in zip(scene.setups, scene.values[0], strict=True)
         }
         if len(values) == len(policies()):
             alike = _NOTICEABLE.get(objective.quantity, 0.0)
