@@ -103,13 +103,13 @@ def test_what_unpacks_to_too_much_is_refused(
 ) -> None:
     monkeypatch.setattr(compressed, "_SMALL_BYTES", 1 << 20)
     limits: list[int] = []
-    copy = compressed._copy
+    copy = compressed._copy_limited
 
     def noted(path: Path, source: Any, place: Path, limit: int) -> None:
         limits.append(limit)
         copy(path, source, place, limit)
 
-    monkeypatch.setattr(compressed, "_copy", noted)
+    monkeypatch.setattr(compressed, "_copy_limited", noted)
     assert "1 MiB" in refusal(pack(bytes(5 << 20)), tmp_path)
     assert limits == [1 << 20]
 

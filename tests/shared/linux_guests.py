@@ -25,6 +25,6 @@ def need_guests() -> None:
 
 def forget_host() -> None:
     """Discards cached facts about this host."""
-    for cached_function in (guest.find_qemu, guest._probe_kvm):
+    for cached_function in (guest.find_qemu, guest._find_kvm_problem):
         cached_function.cache_clear()
     kvm.give_up("")

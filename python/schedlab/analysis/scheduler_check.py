@@ -92,14 +92,16 @@ def plan_check(
             machine=machine_named(SIMULATOR),
         ).filled()
         base = replace(request.base(), label=name, settings=tuple(tunables.items()))
-        counts = (1,) if name in EXPECTED_RATIOS else tuple(n for n in cpus if _fits(base, n))
+        counts = (
+            (1,) if name in EXPECTED_RATIOS else tuple(n for n in cpus if _has_needed_cpus(base, n))
+        )
         if name == HOTPLUG and HOTPLUG not in load_run_scheduler(base).attributes:
             continue
         runs += all_combinations(folder, base, (choice,), counts, seeds).runs
     return Plan(folder, tuple(runs))
 
 
-def _fits(run: RunSpec, cpus: int) -> bool:
+def _has_needed_cpus(run: RunSpec, cpus: int) -> bool:
     return not (run.file and run.file.cpus_missing(cpus))
 
 
@@ -107,7 +109,7 @@ def judge_runs(finished: Sequence[Finished]) -> list[Finding]:
     """Returns the mistakes that runs show, one for each kind and workload."""
     findings: dict[tuple[str, str], Finding] = {}
     for finished_run in finished:
-        for finding in _judge_run(finished_run):
+        for finding in _find_run_mistakes(finished_run):
             key = (finding.kind, finding.run.label)
             first = findings.setdefault(key, replace(finding, runs=0))
             findings[key] = replace(first, runs=first.runs + 1)
@@ -120,7 +122,7 @@ def unread_attributes(run: RunSpec) -> list[str]:
     return [name for name in ("weights", "group weights", "quotas") if name not in read_attributes]
 
 
-def _judge_run(finished_run: Finished) -> list[Finding]:
+def _find_run_mistakes(finished_run: Finished) -> list[Finding]:
     run = finished_run.run
     findings = []
     if not finished_run.outcome.succeeded:
@@ -134,10 +136,10 @@ def _judge_run(finished_run: Finished) -> list[Finding]:
         kind = next((kind for words, kind in _KINDS_BY_ANNOTATION.items() if words in text), "")
         if kind:
             findings.append(Finding(kind, text, run))
-    return findings + (_judge_shares(run, tables) if finished_run.outcome.succeeded else [])
+    return findings + (_find_wrong_shares(run, tables) if finished_run.outcome.succeeded else [])
 
 
-def _judge_shares(run: RunSpec, tables: TraceTables) -> list[Finding]:
+def _find_wrong_shares(run: RunSpec, tables: TraceTables) -> list[Finding]:
     """Returns the weights and quotas that a scheduler reads and nevertheless ignores."""
     read_attributes = load_run_scheduler(run).attributes
     attribute = run.label.replace("-", " ")

@@ -103,27 +103,27 @@ def run_gate(options: Options, consent: Consent) -> None:
     from schedlab.analysis.gate.verdict import verdict_markdown as as_markdown
     from schedlab.commands.verify import repeat_runs
 
-    before, after, out = options.before, options.after, options.out
+    before, after_folder, out = options.before, options.after, options.out
     check_metrics(options.metrics)
-    if after and out:
+    if after_folder and out:
         raise WrongUsage("--out: a comparison with AFTER runs nothing; leave out --out or AFTER")
-    if not after and not before.is_file():
+    if not after_folder and not before.is_file():
         raise WrongUsage(
             f"--gate: AFTER is missing, and {before} is not a baseline that can be run"
             " again; name AFTER, or create a baseline with --keep"
         )
     with ExitStack() as stack:
         first = stack.enter_context(open_side(before))
-        if after is None:
+        if after_folder is None:
             planned = _planned_runs(first, before, consent)
             if options.dry_run:
                 print_plan(list(planned.values()), options.as_json)
                 return
-            after = out or Path(
+            after_folder = out or Path(
                 stack.enter_context(tempfile.TemporaryDirectory(prefix="schedlab-"))
             )
-            repeat_runs(planned, after.absolute())
-        second = stack.enter_context(open_side(after))
+            repeat_runs(planned, after_folder.absolute())
+        second = stack.enter_context(open_side(after_folder))
         instructions_after = second.instructions or _count_instructions(set(first.instructions))
         result = compare(first.runs, second.runs, options.metrics, options.matters)
         gate = judge_comparison(result, first.instructions, instructions_after)

@@ -407,12 +407,12 @@ def _delays_table(delays: pl.DataFrame, by: str) -> Table:
 
     table = new_table("Delays", f"waiting ({by})", "caused by", ">time", ">share")
     total = pl.col("duration_ns").sum().over("waiting")
-    last = None
+    previous_waiting = None
     for row in delays.with_columns(total_ns=total).iter_rows(named=True):
-        shown = row["waiting"] if row["waiting"] != last else ""
-        last = row["waiting"]
-        part = row["duration_ns"] / row["total_ns"] if row["total_ns"] else 0.0
-        table.add_row(shown, row["because_of"], duration(row["duration_ns"]), percent(part))
+        shown = row["waiting"] if row["waiting"] != previous_waiting else ""
+        previous_waiting = row["waiting"]
+        fraction = row["duration_ns"] / row["total_ns"] if row["total_ns"] else 0.0
+        table.add_row(shown, row["because_of"], duration(row["duration_ns"]), percent(fraction))
     return table
 
 
@@ -445,13 +445,14 @@ def _print_shares(shares: Sequence[WaitShare], total_ns: int) -> None:
     """Prints the causes of a wait with their times."""
     for share in shares[:_SHARES_MAX]:
         often = f" ({share.parts:,} times)" if share.parts > 1 else ""
-        part = percent(share.duration_ns / total_ns) if total_ns else ""
-        print_result(f"    {duration(share.duration_ns):>9} {part:>7}  {share.words}{often}")
-    rest = shares[_SHARES_MAX:]
-    if rest:
-        spent = sum(share.duration_ns for share in rest)
+        percentage = percent(share.duration_ns / total_ns) if total_ns else ""
+        print_result(f"    {duration(share.duration_ns):>9} {percentage:>7}  {share.words}{often}")
+    hidden_shares = shares[_SHARES_MAX:]
+    if hidden_shares:
+        spent = sum(share.duration_ns for share in hidden_shares)
         print_result(
-            f"    {duration(spent):>9} {percent(spent / total_ns):>7}  {len(rest)} more causes; --json lists them"
+            f"    {duration(spent):>9} {percent(spent / total_ns):>7}  "
+            f"{len(hidden_shares)} more causes; --json lists them"
         )
 
 

@@ -173,7 +173,7 @@ def _sections(rows: Sequence[Row]) -> Iterator[tuple[str, list[Line]]]:
 
 def _is_shown(metric: Metric, rows: Sequence[Row]) -> bool:
     """False for metrics of jobs, tails and the time after the warm-up, if no run has them."""
-    if not metric.family or not metric.in_tables or metric.of == "group":
+    if not metric.family or not metric.in_tables or metric.scope == "group":
         return False
     if metric.family == "deadlines":
         return any(row["jobs"] for row in rows)

@@ -320,12 +320,12 @@ def _check_start_time(setup: Setup, lesson: Lesson | None) -> None:
         )
 
 
-def _refuse_options(what: str, given_options: list[str]) -> None:
-    """Raises WrongUsage if other options are given together with `what`."""
+def _refuse_options(source: str, given_options: list[str]) -> None:
+    """Raises WrongUsage if other options are given together with `source`."""
     if given_options:
         raise WrongUsage(
-            f"{' and '.join(given_options)}: {what} already determines what runs; leave out "
-            f"{' and '.join(given_options)}, or {what}"
+            f"{' and '.join(given_options)}: {source} already determines what runs; leave out "
+            f"{' and '.join(given_options)}, or {source}"
         )
 
 

@@ -111,7 +111,7 @@ class RecordingTools:
             answer = answer_what_if(run.folder, choices, Path(scratch) / "replays", False, [])
             lines = [answer.trust_text]
             for row in answer.rows:
-                line = f"{row['policy']}: mean waiting {_known(row['waiting_mean_ns'])}"
+                line = f"{row['policy']}: mean waiting {_duration_text(row['waiting_mean_ns'])}"
                 if row["change"] is not None and row["policy"] != answer.reference.policy:
                     direction = "more" if row["change"] > 0 else "less"
                     line += f", {percent(abs(row['change']))} {direction} than {answer.reference.policy}"
@@ -135,11 +135,15 @@ class RecordingTools:
 
     def _opened(self, recording: str) -> Run:
         """Opens an imported recording. Raises WrongUsage if there is none of this name."""
-        known = {path.parent.name: path.parent for path in self._imported()}
-        if recording not in known:
-            advice = f"choose from: {', '.join(known)}" if known else "use import_recording first"
+        folders_by_name = {path.parent.name: path.parent for path in self._imported()}
+        if recording not in folders_by_name:
+            advice = (
+                f"choose from: {', '.join(folders_by_name)}"
+                if folders_by_name
+                else "use import_recording first"
+            )
             raise WrongUsage(f"recording {recording[:64]!r}: does not exist; {advice}")
-        run = open_run(known[recording])
+        run = open_run(folders_by_name[recording])
         if run.manifest["machine"] != MACHINE:
             raise WrongUsage(f"{recording}: a run of schedlab, not a recording; use explain_waits")
         return run
@@ -154,18 +158,18 @@ def _summary_lines(run: Run) -> list[str]:
     lines = [
         f"{run.manifest['workload']}: {duration(length_ns)} on {run.manifest['cpus']} CPUs,"
         f" {summary['processes']} tasks, {summary['context_switches']} switches",
-        f"wake-up latency: median {_known(summary['wakeup_latency_median_ns'])}, 99th percentile"
-        f" {_known(summary['wakeup_latency_p99_ns'])}",
+        f"wake-up latency: median {_duration_text(summary['wakeup_latency_median_ns'])}, 99th percentile"
+        f" {_duration_text(summary['wakeup_latency_p99_ns'])}",
     ]
     for row in processes.head(_TASKS_SHOWN).iter_rows(named=True):
         lines.append(
             f"{row['name']} ({row['pid']}): waited {duration(row['waiting_ns'])}, longest"
-            f" {_known(row['longest_wait_ns'])}, ran {duration(row['running_ns'])}"
+            f" {_duration_text(row['longest_wait_ns'])}, ran {duration(row['running_ns'])}"
         )
     return lines
 
 
-def _known(nanoseconds: float | None) -> str:
+def _duration_text(nanoseconds: float | None) -> str:
     return "unknown" if nanoseconds is None else duration(nanoseconds)
 
 
@@ -177,7 +181,7 @@ def _answer(lines: Iterable[str]) -> str:
         if length > ANSWER_MAX - 80:
             break
         shown.append(line)
-    left = len(all_lines) - len(shown)
-    if left:
-        shown.append(f"… {left} more lines are left out: ask about one task")
+    hidden_count = len(all_lines) - len(shown)
+    if hidden_count:
+        shown.append(f"… {hidden_count} more lines are left out: ask about one task")
     return "\n".join(shown)

@@ -67,17 +67,17 @@ def _output_sys_shape(folder: Path, out: Path | None) -> None:
 def _describe(shape: Shape) -> str:
     """Returns the numbers of a shape's parts, in words."""
     threads = len(shape.core) // len(set(shape.core))
-    parts = [f"{shape.cpus} CPUs"]
+    texts = [f"{shape.cpus} CPUs"]
     if len(set(shape.core)) < shape.cpus:
-        parts.append(f"{len(set(shape.core))} cores of up to {max(threads, 2)} CPUs")
-    parts += [
+        texts.append(f"{len(set(shape.core))} cores of up to {max(threads, 2)} CPUs")
+    texts += [
         f"{len(set(numbers))} {what}"
         for numbers, what in ((shape.cache, "caches"), (shape.node, "nodes"))
         if len(set(numbers)) > 1
     ]
     if shape.kinds != ((CAPACITY_FULL,),):
-        parts.append("capacities " + ", ".join(str(levels[0]) for levels in shape.kinds))
-    return ", ".join(parts)
+        texts.append("capacities " + ", ".join(str(levels[0]) for levels in shape.kinds))
+    return ", ".join(texts)
 
 
 def _as_dict(shape: Shape) -> dict[str, object]:

@@ -42,8 +42,8 @@ def nodes_of_options(
     if policies:
         nodes_by_name["policies"] = _policies_node(policies, settings, conditions, sample)
     elif settings or conditions or sample:
-        given = "--set" if settings else "--where" if conditions else "--sample"
-        raise WrongUsage(f"{given}: applies to a policy; name it with --policy NAME")
+        given_option = "--set" if settings else "--where" if conditions else "--sample"
+        raise WrongUsage(f"{given_option}: applies to a policy; name it with --policy NAME")
     for key, option in SIMPLE_OPTIONS.items():
         text = simple.get(key)
         if text is not None:
@@ -154,11 +154,11 @@ def _settings_node(option: str, settings: Sequence[tuple[str, str]]) -> Node:
 def _sample_node(text: str) -> Node:
     """Returns the sample `METHOD:COUNT[:SEED]` as a node."""
     option = "--sample"
-    parts = text.split(":")
-    if not 2 <= len(parts) <= 3:
+    words = text.split(":")
+    if not 2 <= len(words) <= 3:
         raise WrongUsage(
             f"{option} {text}: expected METHOD:COUNT or METHOD:COUNT:SEED, such as sobol:64"
         )
-    values = zip(("method", "count", "seed"), parts, strict=False)
+    values = zip(("method", "count", "seed"), words, strict=False)
     members = tuple((key, _option_node(option, scalar_of(part.strip()))) for key, part in values)
     return _option_node(option, Object(members))

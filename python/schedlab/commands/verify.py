@@ -198,32 +198,32 @@ def repeat_runs(
 ) -> dict[Path, Finished]:
     """Repeats runs in another folder. Runs with equal names get separate folders."""
     branches = {original: spec for original, spec in planned.items() if spec.branch}
-    parts: list[dict[str, Path]] = []
+    batches: list[dict[str, Path]] = []
     for original, spec in planned.items():
         if original in branches:
             continue
-        part = next((part for part in parts if spec.name not in part), None)
-        if part is None:
-            parts.append(part := {})
-        part[spec.name] = original
+        batch = next((batch for batch in batches if spec.name not in batch), None)
+        if batch is None:
+            batches.append(batch := {})
+        batch[spec.name] = original
     plans = [
         Plan(
             folder / str(number) if number > 1 else folder,
-            tuple(planned[name] for name in part.values()),
+            tuple(planned[name] for name in batch.values()),
         )
-        for number, part in enumerate(parts, start=1)
+        for number, batch in enumerate(batches, start=1)
     ]
     for plan in plans:
         plan.check()
         plan.check_new()
     finished = {
         original: done
-        for plan, part in zip(plans, parts, strict=True)
-        for original, done in _repeat_by_machine(plan, part, with_metrics)
+        for plan, batch in zip(plans, batches, strict=True)
+        for original, done in _repeat_by_machine(plan, batch, with_metrics)
     }
-    for plan, part in zip(plans, parts, strict=True):
+    for plan, batch in zip(plans, batches, strict=True):
         write_sequential_checks(
-            plan.folder, max(read_sequential_checks(original.parent) for original in part.values())
+            plan.folder, max(read_sequential_checks(original.parent) for original in batch.values())
         )
     return {**finished, **_repeat_branches(branches, folder)}
 
@@ -251,13 +251,13 @@ def _repeat_by_machine(
 ) -> list[tuple[Path, Finished]]:
     """Repeats the runs, one machine after the other."""
     machines = dict.fromkeys(run.machine for run in plan.runs)
-    parts = (
+    machine_plans = (
         replace(plan, runs=tuple(run for run in plan.runs if run.machine == machine))
         for machine in machines
     )
     return [
         (originals[finished.run.name], finished)
-        for part in parts
+        for part in machine_plans
         for finished in perform(part, with_metrics=with_metrics)
     ]
 

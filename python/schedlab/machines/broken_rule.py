@@ -60,7 +60,7 @@ def explain_panic(lines: Sequence[str], program: Path | None) -> tuple[str, list
         rule = _rule_of_fault(
             fault, fault_places, [place for a in frames for place in places.get(a, [])]
         )
-    return rule, [rule for line in lines for rule in _add_places(line, places)]
+    return rule, [rule for line in lines for rule in _describe_frame(line, places)]
 
 
 def _rule_of_fault(
@@ -76,8 +76,8 @@ def _rule_of_fault(
     if not policy_places:
         return ""
     hook = policy_places[-1]
-    what = fault["what"].strip()
-    description = _FAULT_DESCRIPTIONS.get(what, f"ends in a {what}").format(
+    fault_name = fault["what"].strip()
+    description = _FAULT_DESCRIPTIONS.get(fault_name, f"ends in a {fault_name}").format(
         address=fault["address"] or "unknown"
     )
     place = policy_places[0]
@@ -86,7 +86,8 @@ def _rule_of_fault(
     return f"policy {Path(hook.file).stem} broke a rule: {rule}"
 
 
-def _add_places(line: str, places: dict[int, list[Place]]) -> Iterator[str]:
+def _describe_frame(line: str, places: dict[int, list[Place]]) -> Iterator[str]:
+    """Yields a line of the call stack with its places in the source, or unchanged."""
     match = _FRAME.match(line)
     frame_places = places.get(int(match[1], 16), []) if match else []
     if not match or not frame_places:

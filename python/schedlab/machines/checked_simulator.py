@@ -292,7 +292,7 @@ def sanitizer_environment() -> dict[str, str]:
 def describe_failure(source: Path, program: Path, lines: list[str]) -> str:
     """Returns a report of the checked simulator's failure: a headline, with details below it."""
     hook = next((match[1] for line in lines if (match := _HOOK.match(line))), "")
-    rule = _find_rule(source, program, lines, hook)
+    rule = _describe_broken_rule(source, program, lines, hook)
     details = list(_circumstances(program, lines))
     headline = (
         f"policy {policy_of(source)} broke a rule: {rule}"
@@ -300,14 +300,14 @@ def describe_failure(source: Path, program: Path, lines: list[str]) -> str:
         else f"policy {policy_of(source)}: its check failed"
     )
     if not details:
-        known = (_RULE, _CONTRADICTION_MESSAGE, _WRAP_MESSAGE)
-        details = [line for line in lines if not any(pattern.match(line) for pattern in known)][
+        patterns = (_RULE, _CONTRADICTION_MESSAGE, _WRAP_MESSAGE)
+        details = [line for line in lines if not any(pattern.match(line) for pattern in patterns)][
             -20:
         ]
     return f"{headline}:\n{indent(details)}" if details else headline
 
 
-def _find_rule(source: Path, program: Path, lines: list[str], hook: str) -> str:
+def _describe_broken_rule(source: Path, program: Path, lines: list[str], hook: str) -> str:
     stack = [
         place
         for line in lines

@@ -269,7 +269,7 @@ def _run_search(
     """Runs the program of explore/; returns its exit status, standard output and standard error."""
     also_varied = [*(["cpus"] if limits.cpu_sets else []), *(["groups"] if limits.groups else [])]
     read = ",".join((*host_fields, *also_varied))
-    command = [str(_program(source)), policy, tunables, *_limit_arguments(limits), read, kind]
+    command = [str(_program_path(source)), policy, tunables, *_limit_arguments(limits), read, kind]
     with tempfile.TemporaryFile("w+", errors="replace") as error_file:
         with subprocess.Popen(
             [*complete_prefix(), *command],
@@ -290,12 +290,12 @@ def _run_search(
     return program.returncode, lines, error_lines
 
 
-def _folder(source: Path) -> Path:
+def _explorer_folder(source: Path) -> Path:
     return BUILD_FOLDER / "explore" / policy_of(source)
 
 
-def _program(source: Path) -> Path:
-    return _folder(source) / "schedlab-explore"
+def _program_path(source: Path) -> Path:
+    return _explorer_folder(source) / "schedlab-explore"
 
 
 _LEVEL = re.compile(r"level (\d+) states (\d+) seconds ([\d.]+)")
@@ -337,9 +337,9 @@ def _last_seconds(lines: list[str]) -> float:
 def _counterexample(source: Path, lines: list[str], error_lines: list[str]) -> str:
     """Returns the broken rule, the operations that lead to it, and the details."""
     steps = [line for line in lines if _OPERATION.match(line)]
-    headline, _, circumstances = describe_failure(source, _program(source), error_lines).partition(
-        "\n"
-    )
+    headline, _, circumstances = describe_failure(
+        source, _program_path(source), error_lines
+    ).partition("\n")
     count = sum(1 for step in steps if not step.startswith("     then"))
     shown_steps = [f"no shorter sequence of operations breaks a rule than {count}:", *steps]
     if not steps:

@@ -115,7 +115,7 @@ class KernelMachine(Machine):
         check_known(workload, self.programs)
 
     def arguments(self, run: RunSpec) -> str:
-        words = [
+        arguments = [
             f"policy={run.policy}",
             f"tick={format_time(run.tick_ns)}",
             f"seed={run.seed}",
@@ -123,12 +123,12 @@ class KernelMachine(Machine):
             f"trace={TRACE_FILE}",
         ]
         if run.settings:
-            words.append(f"set={run.settings_text}")
+            arguments.append(f"set={run.settings_text}")
         if run.shape:
-            words.append(f"shape={run.shape.text(with_model=False)}")
-        words += [*boot_arguments(run.delays), *run.arguments.split()]
-        words.append(f'run="{PLAY_COMMAND if run.file else run.workload}"')
-        return " ".join(words)
+            arguments.append(f"shape={run.shape.text(with_model=False)}")
+        arguments += [*boot_arguments(run.delays), *run.arguments.split()]
+        arguments.append(f'run="{PLAY_COMMAND if run.file else run.workload}"')
+        return " ".join(arguments)
 
     def prepare_command(
         self, run: RunSpec, parts: BuiltParts, folder: Path, scratch: Path

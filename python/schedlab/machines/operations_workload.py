@@ -37,6 +37,7 @@ class _Task:
     start_us: int
     events: list[dict[str, Any]] = field(default_factory=list)
     asleep: bool = False
+    """True if the task sleeps until it is woken."""
     ended: bool = False
 
 
@@ -102,8 +103,8 @@ def _attribute_member(name: str, number: int) -> dict[str, Any]:
 
 
 def _task_json(task: _Task, end: int) -> dict[str, Any]:
-    last = {"sleep": _until(end)} if task.asleep else {"run": _until(end)}
-    events = [*task.events, *([] if task.ended else [last])]
+    last_step = {"sleep": _until(end)} if task.asleep else {"run": _until(end)}
+    events = [*task.events, *([] if task.ended else [last_step])]
     return {"delay": task.start_us, "loop": 1, "phases": dict(_phases(events))}
 
 

@@ -62,11 +62,11 @@ def interpret_exit(
             " limit",
         )
     if exit_status == STUCK:
-        what = "the guest hangs: every CPU sleeps, and nothing can wake one"
-        return Outcome("hung", what + describe_tail(console))
+        explanation = "the guest hangs: every CPU sleeps, and nothing can wake one"
+        return Outcome("hung", explanation + describe_tail(console))
     if exit_status == REFUSED:
-        what = "the kernel did not accept a change of the branch; choose another"
-        return Outcome("refused", what + describe_tail(console))
+        explanation = "the kernel did not accept a change of the branch; choose another"
+        return Outcome("refused", explanation + describe_tail(console))
     if exit_status < 0:
         name = signal.Signals(-exit_status).name
         return Outcome(
@@ -75,11 +75,13 @@ def interpret_exit(
     if exit_status == FAILED and (scheduler := _SCHEDULER.search(console)):
         return Outcome("failed", f"{SCHEDULER_FAILED}{scheduler[1]}")
     if exit_status == FAILED:
-        what = (
+        explanation = (
             find_broken_rule(console.splitlines()) or "the workload failed, or could not be started"
         )
         kills = describe_kills(console)
-        return Outcome("failed", "; ".join(filter(None, (kills, what))) + describe_tail(console))
+        return Outcome(
+            "failed", "; ".join(filter(None, (kills, explanation))) + describe_tail(console)
+        )
     return Outcome(
         "failed", f"the machine ended with status {exit_status}" + describe_tail(console)
     )
@@ -103,10 +105,10 @@ def panic_lines(console: str) -> list[str]:
     return lines[-_PANIC_LINES:]
 
 
-def describe_tail(console: str, what: str = "its console ends") -> str:
+def describe_tail(console: str, introduction: str = "its console ends") -> str:
     """Returns the last lines of a console or another output, as the end of a message."""
     lines = console.rstrip().splitlines()[-_LAST_LINES:]
-    return f"; {what}:\n" + indent(lines) if lines else "; its console is empty"
+    return f"; {introduction}:\n" + indent(lines) if lines else "; its console is empty"
 
 
 def indent(lines: list[str]) -> str:

@@ -101,10 +101,10 @@ def scheduler_comment(run: RunSpec) -> str:
     It has the scheduler's name, its object's hash, the kernel and the settings.
     """
     scheduler = load_run_scheduler(run)
-    parts = (
+    texts = (
         scheduler.name,
         f"SHA-256 {scheduler.sha256}",
         f"Linux {_kernel_version(run.settings)}",
         *(f"{name}={value}" for name, value in run.settings if name != KERNEL_SETTING),
     )
-    return visible_line(f" # {', '.join(parts)}")
+    return visible_line(f" # {', '.join(texts)}")

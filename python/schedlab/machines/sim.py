@@ -56,7 +56,7 @@ class Simulator(Machine):
             raise WrongUsage(
                 "the simulator takes no boot arguments of the kernel", what="`arguments=`", fix=fix
             )
-        if run.given:
+        if run.workload_or_replay:
             return
         name = next(iter(run.workload.split()), "")
         if name and (name not in disk_programs() or name in read_palette()):
@@ -69,20 +69,20 @@ class Simulator(Machine):
 
     def arguments(self, run: RunSpec) -> str:
         """Returns arguments for users to repeat the run by hand in its folder."""
-        command = shlex.join(self._words(run))
+        command = shlex.join(self._program_arguments(run))
         return command + (scheduler_comment(run) if is_published(run.policy) else "")
 
-    def _words(self, run: RunSpec) -> list[str]:
+    def _program_arguments(self, run: RunSpec) -> list[str]:
         """Returns the arguments of a run's program."""
-        given = run.given
-        if not given:
+        workload = run.workload_or_replay
+        if not workload:
             raise ValueError(f"{run.workload} is not a workload file")
         options = {
             "policy": f"{PUBLISHED_POLICY.name}:{IMAGE_FILE}"
             if is_published(run.policy)
             else run.policy,
             "cpus": run.cpus,
-            "processes": given.processes(),
+            "processes": workload.processes(),
             "seed": run.seed,
             "tick": run.tick_ns,
             "limit": run.limit_ns,
@@ -93,8 +93,8 @@ class Simulator(Machine):
             options["shape"] = run.shape.text()
         if run.settings and not is_published(run.policy):
             options["set"] = run.settings_text
-        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        return [*words, BINARY_WORKLOAD_FILE]
+        arguments = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+        return [*arguments, BINARY_WORKLOAD_FILE]
 
     def release(self) -> Release:
         return Release(str(SIMULATOR_PROGRAM), __version__, "built from sim/ and policies/")
@@ -105,13 +105,13 @@ class Simulator(Machine):
         (scratch / PROGRAM_LINK).symlink_to(parts["simulator"])
         if is_published(run.policy):
             (folder / IMAGE_FILE).write_bytes(load_run_scheduler(run).image)
-        return [str(parts["simulator"]), *self._words(run)]
+        return [str(parts["simulator"]), *self._program_arguments(run)]
 
     def batch_command(self, parts: BuiltParts) -> list[str]:
         return [str(parts["simulator"]), "--batch"]
 
     def batch_words(self, run: RunSpec) -> list[str] | None:
-        return None if is_published(run.policy) else self._words(run)
+        return None if is_published(run.policy) else self._program_arguments(run)
 
     def batch_outcome(self, status: int) -> Outcome | None:
         # These outcomes do not depend on the console, which explains failures.

@@ -181,9 +181,11 @@ def register(*machines: Machine) -> None:
 def machine_named(name: str) -> Machine:
     """Returns a machine by name. Raises WrongUsage if there is none."""
     if name not in _machines:
-        known = ", ".join(_machines)
+        machine_names = ", ".join(_machines)
         raise WrongUsage(
-            "unknown machine", what=format_parameter("machine", name), fix=f"choose from {known}"
+            "unknown machine",
+            what=format_parameter("machine", name),
+            fix=f"choose from {machine_names}",
         )
     return _machines[name]
 
@@ -318,14 +320,14 @@ class RunSpec:
         """Name of the run's folder, which is unique in its plan."""
         policy = str(self.policy).replace(":", "-")
         changes = changes_text(self.changes).replace(" ", ",")
-        parts = [
+        name_parts = [
             _safe_text("label", self.label) or _safe_text("with", changes),
             _safe_text(_scheduler_stem(policy), policy),
             _safe_text("set", self.settings_text),
             f"{self.cpus}cpu",
             f"seed{self.seed}",
         ]
-        return "-".join(part for part in parts if part)
+        return "-".join(part for part in name_parts if part)
 
     @property
     def settings_text(self) -> str:
@@ -346,7 +348,7 @@ class RunSpec:
         return f"{self.workload} with {changed}" if changed else self.workload
 
     @property
-    def given(self) -> WorkloadFile | Replay | None:
+    def workload_or_replay(self) -> WorkloadFile | Replay | None:
         """The replay or workload file, or None if the workload is a command."""
         return self.replay or self.file
 
@@ -383,9 +385,9 @@ class RunSpec:
         """For a branch: the specification of the run that it continues."""
         if not self.branch:
             return self
-        before = self.branch
+        branch = self.branch
         return replace(
-            self, policy=before.policy, settings=before.settings, seed=before.seed, branch=None
+            self, policy=branch.policy, settings=branch.settings, seed=branch.seed, branch=None
         )
 
     def manifest(self) -> dict[str, Any]:
@@ -394,16 +396,16 @@ class RunSpec:
         `files` maps file names to texts. In a run's folder, these are separate files next to
         manifest.json.
         """
-        given = self.given
+        workload_or_replay = self.workload_or_replay
         files = self.files()
         return {
             "label": self.label,
             "workload": self.workload,
-            **({"workload_sha256": given.sha256} if given else {}),
-            **({"costs": self.costs.name} if given else {}),
+            **({"workload_sha256": workload_or_replay.sha256} if workload_or_replay else {}),
+            **({"costs": self.costs.name} if workload_or_replay else {}),
             **(
                 {"costs_text": self.costs.text}
-                if given and self.costs.name != self.costs.text
+                if workload_or_replay and self.costs.name != self.costs.text
                 else {}
             ),
             **({"replay_of": dict(self.replay.facts)} if self.replay else {}),
@@ -434,7 +436,7 @@ class RunSpec:
         missing or a value is invalid.
         """
         try:
-            return _parse_spec(manifest, manifest.get("files") or _files_in(folder))
+            return _parse_spec(manifest, manifest.get("files") or _read_stored_files(folder))
         except ValueError as error:
             raise WrongUsage(
                 f"{folder or 'manifest'}: invalid manifest: {error}; {_COPY_FIX}"
@@ -444,7 +446,7 @@ class RunSpec:
 _COPY_FIX = "copy the run's complete folder again"
 
 
-def _files_in(folder: Path | None) -> dict[str, str]:
+def _read_stored_files(folder: Path | None) -> dict[str, str]:
     names = (WORKLOAD_FILE, SHAPE_FILE, WORKLOAD_TEXT_FILE)
     return {
         name: read_text(folder / name) for name in names if folder and (folder / name).is_file()
@@ -520,18 +522,18 @@ def _parse_replay(manifest: Mapping[str, Any], files: Mapping[str, str]) -> Repl
 def _parse_branch(manifest: Mapping[str, Any]) -> Branch | None:
     if "branch_of" not in manifest:
         return None
-    before = manifest["branch_of"]
+    branch_members = manifest["branch_of"]
     for name in ("run", "trace_sha256", "seed"):
-        if name not in before:
+        if name not in branch_members:
             raise WrongUsage(f"branch_of: {name} is missing in the manifest; make the branch again")
     return Branch(
-        before["run"],
-        before["trace_sha256"],
-        before["at_ns"],
-        parse_choices(before["policy"])[0],
-        tuple(before["tunables"].items()),
-        before["seed"],
-        tuple(before["told"]),
+        branch_members["run"],
+        branch_members["trace_sha256"],
+        branch_members["at_ns"],
+        parse_choices(branch_members["policy"])[0],
+        tuple(branch_members["tunables"].items()),
+        branch_members["seed"],
+        tuple(branch_members["told"]),
         manifest.get("branch") or "",
     )
 

@@ -147,8 +147,8 @@ def fetch_part(part: PackagePart, url: str) -> bytes:
         urlopen,
     )
 
-    last = part.first + part.size - 1
-    request = Request(url, headers={"Range": f"bytes={part.first}-{last}"})
+    last_byte = part.first + part.size - 1
+    request = Request(url, headers={"Range": f"bytes={part.first}-{last_byte}"})
     with urlopen(request, timeout=TIMEOUT_S) as answer:
         if getattr(answer, "status", None) != http.HTTPStatus.PARTIAL_CONTENT:
             raise OSError("the server does not support range requests")
@@ -165,18 +165,18 @@ def read_part(part: PackagePart, package: Path) -> bytes:
 
 def iterate_files(part: PackagePart, content: bytes) -> Iterator[tuple[str, bytes]]:
     """Yields file names in the package and their contents; skips folders."""
-    at = 0
-    while at < len(content):
-        method, packed, unpacked, name_bytes, other_bytes = _HEADER.unpack_from(content, at)
-        name = content[at + _HEADER.size :][:name_bytes].decode()
-        begin = at + _HEADER.size + name_bytes + other_bytes
-        at = begin + packed
-        data = content[begin:at]
+    position = 0
+    while position < len(content):
+        method, packed, unpacked, name_bytes, other_bytes = _HEADER.unpack_from(content, position)
+        name = content[position + _HEADER.size :][:name_bytes].decode()
+        begin = position + _HEADER.size + name_bytes + other_bytes
+        position = begin + packed
+        file_bytes = content[begin:position]
         if method == _DEFLATED:
-            needed = unpacked if at <= len(content) else part.last_file_bytes
-            data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, needed)
+            needed = unpacked if position <= len(content) else part.last_file_bytes
+            file_bytes = zlib.decompressobj(-zlib.MAX_WBITS).decompress(file_bytes, needed)
         if not name.endswith("/"):
-            yield name, data
+            yield name, file_bytes
 
 
 def find_url(wheel: str, project: str) -> str:
@@ -185,8 +185,8 @@ def find_url(wheel: str, project: str) -> str:
     Only pip's verbose output has URLs of packages for other systems.
     """
     command = [*PYTHON, "-m", "pip", "--disable-pip-version-check", "index", "versions"]
-    done = run_captured([*command, project, "--pre", "-vv"])
-    match = re.search(rf"\bhttps?://\S+/{re.escape(wheel)}(?=[\s#])", done.stdout)
+    result = run_captured([*command, project, "--pre", "-vv"])
+    match = re.search(rf"\bhttps?://\S+/{re.escape(wheel)}(?=[\s#])", result.stdout)
     return match[0] if match else ""
 
 
@@ -215,16 +215,18 @@ def add_section_table(content: bytes) -> bytes:
     _, _, begin, _, _, size, *_ = next(segment for segment in segments if segment[0] == _DYNAMIC)
     entries = dict(_ENTRY.iter_unpack(content[begin : begin + size]))
     symbols, strings = (_file_offset(segments, entries[tag]) for tag in (_SYMBOLS, _STRINGS))
-    table = [
+    section_headers = [
         (0,) * 10,
         _section_header(_DYNSYM, symbols, strings - symbols, _STRINGS_AT, _SYMBOL_BYTES),
         _section_header(_STRTAB, strings, entries[_STRINGS_BYTES], 0, 0),
         _section_header(_DYNAMIC_SECTION, begin, size, _STRINGS_AT, _ENTRY.size),
     ]
     padded = content + bytes(-len(content) % 8)
-    padded_content = bytearray(padded + b"".join(_SECTION.pack(*row) for row in table))
+    padded_content = bytearray(padded + b"".join(_SECTION.pack(*row) for row in section_headers))
     struct.pack_into("<Q", padded_content, _TABLE_AT, len(padded))
-    struct.pack_into("<HHH", padded_content, _TABLE_SIZE_AT, _SECTION.size, len(table), _STRINGS_AT)
+    struct.pack_into(
+        "<HHH", padded_content, _TABLE_SIZE_AT, _SECTION.size, len(section_headers), _STRINGS_AT
+    )
     return bytes(padded_content)
 
 

@@ -85,17 +85,17 @@ class Accounts:
         `rest`: the last step of each process. `cpu_end_ns`: the time of each CPU's last record.
         """
         self._open.append(state_changes(rest)[0])
-        for left in self._open:
-            runs = is_kind(left.after, ProcessState.RUNNING)
-            trace_end_ns = self._runs.end_ns[self._runs.of_pids(left.pid)]
-            end_ns = np.where(runs, cpu_end_ns[left.cpu], trace_end_ns)
-            end_ns = np.maximum(end_ns, left.time)
-            spent = self._windows.of_processes(left.pid, left.time, end_ns)
+        for last_steps in self._open:
+            runs = is_kind(last_steps.after, ProcessState.RUNNING)
+            trace_end_ns = self._runs.end_ns[self._runs.of_pids(last_steps.pid)]
+            end_ns = np.where(runs, cpu_end_ns[last_steps.cpu], trace_end_ns)
+            end_ns = np.maximum(end_ns, last_steps.time)
+            spent = self._windows.of_processes(last_steps.pid, last_steps.time, end_ns)
             for name, state in TIMES.items():
-                which = is_kind(left.after, state)
-                np.add.at(self._sums[name], left.life[which], spent[which])
-            waits = is_kind(left.after, ProcessState.RUNNABLE)
-            np.maximum.at(self._sums[LONGEST_WAIT], left.life[waits], spent[waits])
+                is_in_state = is_kind(last_steps.after, state)
+                np.add.at(self._sums[name], last_steps.life[is_in_state], spent[is_in_state])
+            waits = is_kind(last_steps.after, ProcessState.RUNNABLE)
+            np.maximum.at(self._sums[LONGEST_WAIT], last_steps.life[waits], spent[waits])
 
     def results(self) -> tuple[LifeTable, dict[str, Integers], pl.DataFrame]:
         """Returns the lives, their sums, and the wake-up latencies.
@@ -118,18 +118,18 @@ class Accounts:
         )
         life_table = LifeTable(fork_row=fork_row, parent=parent, **life)
         sums = {name: values[: self._lives][order] for name, values in self._sums.items()}
-        number = np.empty(self._lives, np.int64)
-        number[order] = np.arange(self._lives)
-        latencies = [np.concatenate(parts) for parts in zip(*self._latencies, strict=True)]
-        life_of, latency = latencies if latencies else (number[:0], number[:0])
-        waits = pl.DataFrame({"life": number[life_of], "latency_ns": latency})
+        index_by_life = np.empty(self._lives, np.int64)
+        index_by_life[order] = np.arange(self._lives)
+        latencies = [np.concatenate(pieces) for pieces in zip(*self._latencies, strict=True)]
+        life_of, latency = latencies if latencies else (index_by_life[:0], index_by_life[:0])
+        waits = pl.DataFrame({"life": index_by_life[life_of], "latency_ns": latency})
         return life_table, sums, waits
 
     def _begin(self, steps: Steps, starts: Integers) -> None:
         """Adds a row for each life that begins in the part."""
-        new = starts[steps.life[starts] >= self._lives]
-        life = steps.life[new]
-        self._lives += len(new)
+        new_starts = starts[steps.life[starts] >= self._lives]
+        life = steps.life[new_starts]
+        self._lives += len(new_starts)
         for accounts in (self._life, self._sums):
             for name, values in accounts.items():
                 accounts[name] = _with_capacity(
@@ -140,19 +140,20 @@ class Accounts:
             ("begin_row", steps.row),
             ("forked", is_kind(steps.step, Step.BORN)),
         ):
-            self._life[name][life] = column[new]
+            self._life[name][life] = column[new_starts]
 
     def _note_first(self, name: str, steps: Steps, step: Step) -> None:
         """Stores the row where each life takes this step for the first time."""
-        at = np.flatnonzero(is_kind(steps.step, step) & (steps.row >= steps.begin))
-        at = at[is_change(steps.life[at])]
-        at = at[self._life[name][steps.life[at]] < 0]
-        life = steps.life[at]
-        self._life[name][life] = steps.row[at]
+        first_steps = np.flatnonzero(is_kind(steps.step, step) & (steps.row >= steps.begin))
+        first_steps = first_steps[is_change(steps.life[first_steps])]
+        first_steps = first_steps[self._life[name][steps.life[first_steps]] < 0]
+        life = steps.life[first_steps]
+        self._life[name][life] = steps.row[first_steps]
         if step == Step.IN:
-            self._life["first_run_ns"][life] = steps.time[at]
+            self._life["first_run_ns"][life] = steps.time[first_steps]
 
     def _add_times(self, steps: Steps) -> None:
+        """Adds the times in each state that ends in the part, and the wake-up latencies."""
         steps, goes_on = state_changes(steps)
         ends = np.flatnonzero(~goes_on)
         # If records are missing, a life may begin although the PID's previous life has not ended.
@@ -179,13 +180,15 @@ class Accounts:
         kinds = list(self._kinds.values())
         rows = np.flatnonzero(is_kind(columns.kind, *kinds)) + steps.begin
         rows = rows[self._windows.part(rows)]
-        at = rows - steps.begin
-        of = life_at(steps.pid[starts], steps.row[starts], columns.process[at], rows)
-        number = np.zeros(max(kinds) + 1, np.int64)
-        number[kinds] = np.arange(len(kinds))
+        record_indices = rows - steps.begin
+        record_lives = life_at(
+            steps.pid[starts], steps.row[starts], columns.process[record_indices], rows
+        )
+        kind_index = np.zeros(max(kinds) + 1, np.int64)
+        kind_index[kinds] = np.arange(len(kinds))
         # Each pair of life and kind gets a number. The first numbers are of records without a life.
-        pairs = (of + 1) * len(kinds) + number[columns.kind[at]]
-        pair_counts = np.bincount(pairs, minlength=(len(starts) + 1) * len(kinds))
+        pair_numbers = (record_lives + 1) * len(kinds) + kind_index[columns.kind[record_indices]]
+        pair_counts = np.bincount(pair_numbers, minlength=(len(starts) + 1) * len(kinds))
         for name, counts in zip(
             self._kinds, pair_counts.reshape(-1, len(kinds))[1:].T, strict=True
         ):

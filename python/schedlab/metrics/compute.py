@@ -143,6 +143,7 @@ class _RunAccounts:
         return self._cpus.unknown_ns
 
     def take(self, part: TracePart) -> None:
+        """Adds a part of the trace."""
         self._lives.take(part)
         self._cpus.take(part)
 
@@ -221,9 +222,9 @@ def _group_numbers(workload: pl.DataFrame, lives: Integers, count: int) -> Integ
     `lives`: the lives of the rows of `workload`.
     """
     keys = list(zip(workload["run"].to_list(), workload["group"].to_list(), strict=True))
-    number = {key: place for place, key in enumerate(sorted(set(keys)))}
+    number_by_key = {key: place for place, key in enumerate(sorted(set(keys)))}
     numbers = np.full(count, -1)
-    numbers[lives] = [number[key] for key in keys]
+    numbers[lives] = [number_by_key[key] for key in keys]
     return numbers
 
 
@@ -233,7 +234,7 @@ def _with_groups(
     """Returns the items of the workload's lives, with the numbers of their groups and runs."""
     life = items["life"].to_numpy()
     group, run = group_of_life[life], run_of_life[life]
-    rows = np.flatnonzero(group >= 0)
-    if len(rows) < len(group):
-        items, group, run = items[rows], group[rows], run[rows]
+    of_workload = np.flatnonzero(group >= 0)
+    if len(of_workload) < len(group):
+        items, group, run = items[of_workload], group[of_workload], run[of_workload]
     return items.hstack([pl.Series("group", group), pl.Series("run", run)])

@@ -76,7 +76,7 @@ class CpuAccounts:
     def take(self, part: TracePart) -> None:
         """Adds the next part."""
         self._add(part.cpu_records)
-        self._add_switches(part.columns, part.begin)
+        self._count_switches(part.columns, part.begin)
 
     def end(self, rest: CpuRecords) -> Integers:
         """Adds the intervals that last until the trace ends.
@@ -153,17 +153,17 @@ class CpuAccounts:
         add(self._sums["scheduler_entries"], spans.cpu, spans.ends, passes.astype(np.int64))
         add(self._sums["scheduler_cycles"], spans.cpu, spans.ends, cycles)
 
-    def _add_switches(self, columns: Columns, begin: int) -> None:
+    def _count_switches(self, columns: Columns, begin: int) -> None:
         rows = np.flatnonzero(is_kind(columns.kind, Kind.SWITCH))
         rows = rows[self._windows.part(rows + begin)]
-        cpu, to, left = columns.cpu[rows], columns.process[rows], columns.first[rows]
-        for name, which in (
-            ("context_switches", (to != 0) & (left != 0)),
-            ("switches_to_idle", to == 0),
-            ("switches_from_idle", left == 0),
+        cpu, next_pid, previous_pid = columns.cpu[rows], columns.process[rows], columns.first[rows]
+        for name, is_counted in (
+            ("context_switches", (next_pid != 0) & (previous_pid != 0)),
+            ("switches_to_idle", next_pid == 0),
+            ("switches_from_idle", previous_pid == 0),
         ):
             sums = self._sums[name]
-            sums += np.bincount(cpu[which], minlength=len(sums))
+            sums += np.bincount(cpu[is_counted], minlength=len(sums))
 
     def _overhead(self, run: Integers) -> tuple[pl.Series, pl.Series]:
         """Returns _OVERHEAD_COLUMNS of CPUs of these runs."""

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 def steady_sum(values: npt.ArrayLike) -> float:
     """Returns the sum in ascending order, so that it does not depend on the order of the values."""
-    x = np.sort(np.asarray(values, np.float64))
-    return float(np.cumsum(x)[-1]) if len(x) else 0.0
+    ordered_values = np.sort(np.asarray(values, np.float64))
+    return float(np.cumsum(ordered_values)[-1]) if len(ordered_values) else 0.0
 
 
 def jain_index(values: npt.ArrayLike) -> float | None:
@@ -21,13 +21,13 @@ def jain_index(values: npt.ArrayLike) -> float | None:
 
     Returns None if there are no values, or if all are 0.
     """
-    x = np.asarray(values, np.float64)
-    largest = x.max(initial=0.0)
-    if len(x) == 0 or largest <= 0:
+    scaled = np.asarray(values, np.float64)
+    largest = scaled.max(initial=0.0)
+    if len(scaled) == 0 or largest <= 0:
         return None
-    x = x / largest  # avoids overflow and underflow of squares
-    total = steady_sum(x)
-    return total * total / (len(x) * steady_sum(x * x))
+    scaled = scaled / largest  # avoids overflow and underflow of squares
+    total = steady_sum(scaled)
+    return total * total / (len(scaled) * steady_sum(scaled * scaled))
 
 
 def interquartile_range(values: npt.ArrayLike) -> float | None:

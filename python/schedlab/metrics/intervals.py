@@ -51,16 +51,16 @@ def state_intervals(trace: Trace, life_table: Lives | None = None) -> pl.DataFra
     next_ns = np.roll(steps.time, -1)
     # A state whose end is unknown gets no duration.
     unseen = goes_on & np.roll(is_kind(steps.step, Step.UNSEEN), -1) & (next_ns == steps.time)
-    known = np.flatnonzero(_IS_NAMED[steps.after] & ~unseen)
-    steps, end_row, next_ns = steps.of(known), next_row[known], next_ns[known]
+    named_steps = np.flatnonzero(_IS_NAMED[steps.after] & ~unseen)
+    steps, end_row, next_ns = steps.of(named_steps), next_row[named_steps], next_ns[named_steps]
     pid, row, step, state = steps.pid, steps.row, steps.step, steps.after
 
     runs = state == ProcessState.RUNNING
     open_end = np.where(runs, cpu_end_times(trace)[steps.cpu], trace.end_ns)
     end = np.where(end_row >= 0, next_ns, open_end)
-    by = trace.column("first")[row].astype(np.int64)
+    causing_pid = trace.column("first")[row].astype(np.int64)
     forked = step == Step.BORN
-    by[forked] = trace.column("process")[row[forked]]
+    causing_pid[forked] = trace.column("process")[row[forked]]
     return pl.DataFrame(
         {
             "life": steps.life,
@@ -68,7 +68,7 @@ def state_intervals(trace: Trace, life_table: Lives | None = None) -> pl.DataFra
             "state": named(state, _STATE_NAMES),
             "cause": named(_causes(trace, pid, row, step, state), _CAUSE_NAMES),
             "cpu": steps.cpu,
-            "by": nullable(by, ~np.isin(step, (Step.BORN, Step.WOKEN))),
+            "by": nullable(causing_pid, ~np.isin(step, (Step.BORN, Step.WOKEN))),
             "begin_ns": steps.time,
             # The clocks of two CPUs may differ slightly; an interval is never negative.
             "end_ns": np.maximum(end, steps.time),
@@ -176,17 +176,18 @@ def _causes(
     step: npt.NDArray[np.int8],
     state: npt.NDArray[np.int8],
 ) -> Integers:
+    """Returns the cause of each state: _PICKED, _FORKED and so on."""
     cause = np.select(
         [step == Step.BORN, step == Step.WOKEN, step == Step.IN, step == Step.FOUND],
         [_FORKED, _WOKEN, _PICKED, _FOUND],
         np.where(state == ProcessState.BLOCKED, _BLOCKED, _PREEMPTED),
     )
-    left = np.flatnonzero(step == Step.OUT)
-    annotations, reason = _last_annotation(trace, pid[left], row[left])
-    blocked = state[left] == ProcessState.BLOCKED
-    detail = np.where(reason <= max(BlockReason), reason, 0)
-    cause[left] += np.where(blocked == (annotations == Kind.BLOCK), detail, 0)
-    cause[left[~blocked & (annotations == Kind.YIELD)]] = _YIELDED
+    leaving = np.flatnonzero(step == Step.OUT)
+    annotations, reasons = _last_annotation(trace, pid[leaving], row[leaving])
+    blocked = state[leaving] == ProcessState.BLOCKED
+    detail = np.where(reasons <= max(BlockReason), reasons, 0)
+    cause[leaving] += np.where(blocked == (annotations == Kind.BLOCK), detail, 0)
+    cause[leaving[~blocked & (annotations == Kind.YIELD)]] = _YIELDED
     return cause
 
 
@@ -196,11 +197,11 @@ def _last_annotation(trace: Trace, pid: Integers, row: Integers) -> tuple[Intege
     rows = trace.rows(Kind.BLOCK, Kind.YIELD, Kind.PREEMPT)
     if len(rows) == 0:
         return np.zeros_like(pid), np.zeros_like(pid)
-    of = trace.column("process")[rows].astype(np.int64)
-    order = np.argsort((of << 32) | rows)
-    rows, of = rows[order], of[order]
-    at = np.searchsorted((of << 32) | rows, (pid << 32) | row) - 1
-    matches = (at >= 0) & (of[at] == pid)
-    return np.where(matches, kind[rows[at]], 0), np.where(
-        matches, trace.column("first")[rows[at]], 0
+    annotated_pid = trace.column("process")[rows].astype(np.int64)
+    order = np.argsort((annotated_pid << 32) | rows)
+    rows, annotated_pid = rows[order], annotated_pid[order]
+    candidates = np.searchsorted((annotated_pid << 32) | rows, (pid << 32) | row) - 1
+    matches = (candidates >= 0) & (annotated_pid[candidates] == pid)
+    return np.where(matches, kind[rows[candidates]], 0), np.where(
+        matches, trace.column("first")[rows[candidates]], 0
     )

@@ -69,7 +69,7 @@ def lives(trace: Trace) -> Lives:
     """Returns the lives in a trace: each PID from its fork, or first appearance, to its exit."""
     steps = sort_steps(trace)
     first = steps.first
-    first_run_row = _first_row(steps, Step.IN, len(first))
+    first_run_row = _first_row_of_step(steps, Step.IN, len(first))
     fork_row, parent = forks(
         trace,
         steps.pid[first],
@@ -84,7 +84,7 @@ def lives(trace: Trace) -> Lives:
         fork_row=fork_row,
         first_run_row=first_run_row,
         first_run_ns=trace.at("time_ns", first_run_row) if len(trace) else first_run_row,
-        exit_row=_first_row(steps, Step.ENDED, len(first)),
+        exit_row=_first_row_of_step(steps, Step.ENDED, len(first)),
         steps=steps,
     )
 
@@ -117,21 +117,28 @@ def _parents(
     """
     parent = np.where(forked & ~outside, parent, _NONE)
     begins = np.flatnonzero(is_change(run))
-    known = np.logical_and.reduceat(forked, begins) & np.logical_or.reduceat(outside, begins)
-    if known.any():
+    is_known_run = np.logical_and.reduceat(forked, begins) & np.logical_or.reduceat(outside, begins)
+    if is_known_run.any():
         lives = np.diff(begins, append=len(run))
         first_row = np.minimum.reduceat(fork_row, begins)
-        first = np.flatnonzero((fork_row == np.repeat(first_row, lives)) & np.repeat(known, lives))
-        of_outside = outside & np.repeat(known, lives)
-        parent[of_outside] = np.repeat(first, lives[known])[outside[np.repeat(known, lives)]]
-        parent[first] = _NONE
+        first_lives = np.flatnonzero(
+            (fork_row == np.repeat(first_row, lives)) & np.repeat(is_known_run, lives)
+        )
+        of_outside = outside & np.repeat(is_known_run, lives)
+        parent[of_outside] = np.repeat(first_lives, lives[is_known_run])[
+            outside[np.repeat(is_known_run, lives)]
+        ]
+        parent[first_lives] = _NONE
     return parent
 
 
-def _first_row(steps: Steps, step: Step, count: int) -> Integers:
+def _first_row_of_step(steps: Steps, step: Step, count: int) -> Integers:
+    """Returns the row of each life's first step of this kind; −1 without one."""
     rows = np.full(count, _NONE)
-    which = np.flatnonzero(steps.step == step)[::-1]
-    rows[steps.life[which]] = steps.row[which]  # the earliest row comes last, and remains
+    last_to_first = np.flatnonzero(steps.step == step)[::-1]
+    rows[steps.life[last_to_first]] = steps.row[
+        last_to_first
+    ]  # the earliest row comes last, and remains
     return rows
 
 
@@ -175,10 +182,10 @@ def attribute(
     default: int,
 ) -> Integers:
     """Returns each life's last value of an attribute up to `end_row`: set, inherited, or `default`."""
-    every = np.arange(len(life_table))
+    all_lives = np.arange(len(life_table))
     rows = np.empty(len(life_table), np.int64)
     rows[:] = end_row
-    return attribute_at(trace, life_table, kind, every, rows, default)
+    return attribute_at(trace, life_table, kind, all_lives, rows, default)
 
 
 def attribute_at(
@@ -198,12 +205,13 @@ def attribute_at(
     """
     rows = trace.rows(Kind.ATTRIBUTE)
     rows = rows[trace.at("first", rows) == kind]
-    of = life_table.life_at(trace.at("process", rows).astype(np.int64), rows)
-    changed_row = last_before(of, rows, life, row + 1)
+    changed_lives = life_table.life_at(trace.at("process", rows).astype(np.int64), rows)
+    changed_row = last_before(changed_lives, rows, life, row + 1)
     index = changed_row
     if inherited:
         at_fork = _resolve(
-            last_before(of, rows, life_table.parent, life_table.fork_row), life_table.parent
+            last_before(changed_lives, rows, life_table.parent, life_table.fork_row),
+            life_table.parent,
         )
         index = np.where(changed_row >= 0, changed_row, at_fork[life])
     values = np.append(trace.at("second", rows).astype(np.int64), default)
@@ -236,10 +244,12 @@ def last_before(life: Integers, row: Integers, row_limit: Integers, before: Inte
     `life` and `row` describe the records.
     """
     order = np.lexsort((row, life))
-    at = np.searchsorted(_key(life[order], row[order]), _key(row_limit, before)) - 1
-    has_record = (at >= 0) & (row_limit >= 0)
-    has_record[has_record] = life[order[at[has_record]]] == row_limit[has_record]
-    return np.where(has_record, order[np.maximum(at, 0)] if len(order) else _NONE, _NONE)
+    candidates = (
+        np.searchsorted(_sort_number(life[order], row[order]), _sort_number(row_limit, before)) - 1
+    )
+    has_record = (candidates >= 0) & (row_limit >= 0)
+    has_record[has_record] = life[order[candidates[has_record]]] == row_limit[has_record]
+    return np.where(has_record, order[np.maximum(candidates, 0)] if len(order) else _NONE, _NONE)
 
 
 def _resolve(value: Integers, parent: Integers) -> Integers:
@@ -249,10 +259,10 @@ def _resolve(value: Integers, parent: Integers) -> Integers:
         unknown = np.flatnonzero((value < 0) & (link >= 0))
         if len(unknown) == 0:
             break
-        up = link[unknown]
-        value[unknown], link[unknown] = value[up], link[up]
+        ancestor = link[unknown]
+        value[unknown], link[unknown] = value[ancestor], link[ancestor]
     return value
 
 
-def _key(life: Integers, row: Integers) -> Integers:
+def _sort_number(life: Integers, row: Integers) -> Integers:
     return (life << 32) | row

@@ -36,7 +36,7 @@ from schedlab.metrics.accounts import COUNTS, LONGEST_WAIT
 from schedlab.trace.model import Integers
 
 Better = Literal["lower", "higher"]
-Of = Literal["run", "group", "both"]
+Scope = Literal["run", "group", "both"]
 Rows = Literal["processes", "wakeups", "jobs", "cpus"]
 """Tables that metrics are computed from: the workload's processes, wake-ups or jobs, or the CPUs."""
 Grain = Literal["none", "clock", "mean of clock", "whole"]
@@ -62,7 +62,7 @@ class Kind:
     """Decimals in tables of reports; None: the significant ones."""
 
 
-def _count(value: int | None) -> str:
+def _format_count(value: int | None) -> str:
     return NO_VALUE if value is None else f"{value:,}"
 
 
@@ -76,7 +76,7 @@ _KINDS = (
     (".*_per_second", Kind(PER_SECOND, "none", POSITIVE, three_digits)),
     (".*_per_.*", Kind(NUMBER, "none", POSITIVE, three_digits)),
     (f"{REPORTED_PREFIX}.*", Kind(NUMBER, "none", ANYWHERE, three_digits)),
-    (".*", Kind(NUMBER, "whole", POSITIVE, _count)),
+    (".*", Kind(NUMBER, "whole", POSITIVE, _format_count)),
 )
 """Patterns of column names; the first match decides the kind of a column."""
 
@@ -104,7 +104,7 @@ class Metric:
     """Which direction is better; None: neither."""
     best: str = ""
     """The best possible value, and what it depends on."""
-    of: Of = "both"
+    scope: Scope = "both"
     rows: Rows | None = None
     value: pl.Expr | None = None
     """Computes the metric from the table `rows`; None: another module computes it."""
@@ -170,7 +170,7 @@ _TAILS = {
 """For each tail, by its part of the column's name: short title, suffix of the metric's name, meaning."""
 
 
-def _tail(of: str, ends: str, part: str, prefix: str = "") -> Metric:
+def _tail_metric(of: str, ends: str, part: str, prefix: str = "") -> Metric:
     title, name, most = _TAILS[part]
     return Metric(
         f"{of}_{part}{ends}",
@@ -184,24 +184,24 @@ def _tail(of: str, ends: str, part: str, prefix: str = "") -> Metric:
     )
 
 
-def _times(of: str, meaning: str, best: str, *, has_tails: bool = True) -> Iterator[Metric]:
+def _time_metrics(of: str, meaning: str, best: str, *, has_tails: bool = True) -> Iterator[Metric]:
     """Yields the metrics of one time of processes: mean, median, tails and maximum."""
     value = pl.col(f"{of}_ns")
     common: dict[str, Any] = {"better": "lower", "rows": "processes"}
 
     def one(how: str, title: str, value: pl.Expr, **more: Any) -> Metric:
         column = f"{of}_{how}_ns"
-        words = f"{meaning}: {title} over processes"
-        return Metric(column, words, of, title, value=value, **common, **more)
+        meaning_of_statistic = f"{meaning}: {title} over processes"
+        return Metric(column, meaning_of_statistic, of, title, value=value, **common, **more)
 
     yield one("mean", "mean", value.mean(), name=of, best=best)
     yield one("median", "median", value.median(), in_groups=True, in_reports=False)
     if has_tails:
-        yield from (_tail(of, "_ns", part, f"{meaning}: ") for part in _TAILS)
+        yield from (_tail_metric(of, "_ns", part, f"{meaning}: ") for part in _TAILS)
     yield one("max", "maximum", value.max())
 
 
-def _counts() -> Iterator[Metric]:
+def _count_metrics() -> Iterator[Metric]:
     meanings = {
         "selections": "times picked",
         "wakeups": "times woken",
@@ -223,8 +223,8 @@ def _counts() -> Iterator[Metric]:
         )
 
 
-def _of_group(column: str, meaning: str, title: str, **more: Any) -> Metric:
-    return Metric(column, meaning, title=title, of="group", **_HIDDEN, **more)
+def _group_metric(column: str, meaning: str, title: str, **more: Any) -> Metric:
+    return Metric(column, meaning, title=title, scope="group", **_HIDDEN, **more)
 
 
 _STEADY = {
@@ -284,32 +284,33 @@ _FROM_WAKEUP = "from a wake-up to the next run"
 _WAKEUP = "wake-up latency"
 
 METRICS: tuple[Metric, ...] = (
-    Metric("elapsed_ns", "the window's length", "processes", "time measured", of="run",
+    Metric("elapsed_ns", "the window's length", "processes", "time measured", scope="run",
            may_lack=False, in_reports=False),
     Metric("processes", "processes of the workload", title="processes", rows="processes", value=pl.len(),
            may_lack=False, **_HIDDEN),
     Metric("finished", "processes that ended in the window", title="finished", rows="processes",
            value=pl.col("exit_ns").count(), may_lack=False, **_HIDDEN),
-    *_times("turnaround", "from fork to exit", "the process's own work and sleeps"),
+    *_time_metrics("turnaround", "from fork to exit", "the process's own work and sleeps"),
     Metric("slowdown_mean", "turnaround ÷ (time on a CPU + time blocked): mean over processes", "slowdown", "mean",
            "slowdown", better="lower", best="1", derived=True, only_if_requested=True),
-    *(_tail("slowdown", "", part) for part in _TAILS),
-    *_times("response", "from fork to the first run", "0"),
-    *_times("waiting", "runnable and not running", "0", has_tails=False),
+    *(_tail_metric("slowdown", "", part) for part in _TAILS),
+    *_time_metrics("response", "from fork to the first run", "0"),
+    *_time_metrics("waiting", "runnable and not running", "0", has_tails=False),
     Metric(LONGEST_WAIT, "the longest uninterrupted time ready to run without a CPU", "waiting",
            "longest single wait", better="lower", rows="processes", value=pl.col(LONGEST_WAIT).max(), in_reports=False),
     Metric("running_ns", "all time on CPUs", "processes", "CPU time", rows="processes",
            value=pl.col("running_ns").sum(), may_lack=False, in_reports=False),
     Metric("blocked_ns", "all time blocked", title="blocked", rows="processes", value=pl.col("blocked_ns").sum(),
            **_HIDDEN),
-    *_counts(),
+    *_count_metrics(),
     Metric("completion_ns", "from the first fork to the last exit; null unless all ended", name="completion",
-           title="completion", better="lower", best="all work ÷ CPUs, or the longest process", of="run", **_HIDDEN),
-    _of_group("share", "running time ÷ that of the whole workload", "CPU share", name="share",
-              best="the ideal share"),
-    _of_group("ideal_share", "the policy's best possible share, by weighted max-min", "ideal share", in_groups=True),
-    _of_group("share_error_points", "share minus the share that the workload demands by its attributes", "share error",
-              name="share-error", better="lower", best="0"),
+           title="completion", better="lower", best="all work ÷ CPUs, or the longest process", scope="run", **_HIDDEN),
+    _group_metric("share", "running time ÷ that of the whole workload", "CPU share", name="share",
+                  best="the ideal share"),
+    _group_metric("ideal_share", "the policy's best possible share, by weighted max-min", "ideal share",
+                  in_groups=True),
+    _group_metric("share_error_points", "share minus the share that the workload demands by its attributes",
+                  "share error", name="share-error", better="lower", best="0"),
     Metric("wakeup_latency_median_ns", f"{_FROM_WAKEUP}: median", _WAKEUP, "median", "wakeup-median",
            better="lower", best="0", rows="wakeups", value=_LATENCY.median(), in_groups=True),
     Metric("wakeup_latency_p99_ns", f"{_FROM_WAKEUP}: the value that 99 of 100 wake-ups do not exceed", _WAKEUP,
@@ -330,46 +331,46 @@ METRICS: tuple[Metric, ...] = (
            "lateness, maximum", rows="jobs", value=_LATE.max(), in_groups=True),
     Metric("tardiness_mean_ns", "lateness, or 0 if negative: mean over jobs", "deadlines", "tardiness, mean",
            rows="jobs", value=_LATE.clip(0).mean()),
-    Metric("root_running_ns", "CPU time of the root", title="CPU time of the root", of="run", may_lack=False,
+    Metric("root_running_ns", "CPU time of the root", title="CPU time of the root", scope="run", may_lack=False,
            **_HIDDEN),
-    Metric("other_running_ns", "CPU time of all other processes", title="CPU time of others", of="run", may_lack=False,
-           **_HIDDEN),
-    Metric("idle_ns", "idle time of the CPUs", title="idle", of="run", rows="cpus", value=pl.col("idle_ns").sum(),
+    Metric("other_running_ns", "CPU time of all other processes", title="CPU time of others", scope="run",
            may_lack=False, **_HIDDEN),
-    Metric("scheduler_entries", "times a CPU entered the scheduler", title="scheduler entries", of="run", rows="cpus",
-           value=pl.col("scheduler_entries").sum(), may_lack=False, **_HIDDEN),
-    Metric("scheduler_cycles", "cycles in the scheduler", title="scheduler cycles", of="run", rows="cpus",
+    Metric("idle_ns", "idle time of the CPUs", title="idle", scope="run", rows="cpus", value=pl.col("idle_ns").sum(),
+           may_lack=False, **_HIDDEN),
+    Metric("scheduler_entries", "times a CPU entered the scheduler", title="scheduler entries", scope="run",
+           rows="cpus", value=pl.col("scheduler_entries").sum(), may_lack=False, **_HIDDEN),
+    Metric("scheduler_cycles", "cycles in the scheduler", title="scheduler cycles", scope="run", rows="cpus",
            value=pl.col("scheduler_cycles").sum(), may_lack=False, **_HIDDEN),
     Metric("throughput_per_second", "processes finished per second", "throughput", "per second", "throughput",
            "throughput", "higher", "what the CPUs' time allows"),
-    Metric("throughput_per_million_cycles", "processes finished", "throughput", "per million cycles", of="run",
+    Metric("throughput_per_million_cycles", "processes finished", "throughput", "per million cycles", scope="run",
            in_reports=False),
     Metric("overhead_share", "CPU time from leaving one process to entering the next, without idling", "overhead",
-           "scheduler", "overhead", "overhead", "lower", "0", of="run", rows="cpus", value=_OVERHEAD),
+           "scheduler", "overhead", "overhead", "lower", "0", scope="run", rows="cpus", value=_OVERHEAD),
     Metric("overhead_with_idle_share", "CPU time from leaving one process to entering the next, with idling",
-           "overhead", "idle counted in", of="run", rows="cpus",
+           "overhead", "idle counted in", scope="run", rows="cpus",
            value=pl.col("overhead_with_idle_share").mean(), in_reports=False),
     Metric("context_switches", "switches between processes; few cost little, many let all processes advance together",
-           "context switches", "process to process", "switches", "context switches", of="run", rows="cpus",
+           "context switches", "process to process", "switches", "context switches", scope="run", rows="cpus",
            value=pl.col("context_switches").sum(), may_lack=False),
-    Metric("switches_to_idle", "switches from process to idle", "context switches", "to idle", of="run", rows="cpus",
+    Metric("switches_to_idle", "switches from process to idle", "context switches", "to idle", scope="run", rows="cpus",
            value=pl.col("switches_to_idle").sum(), may_lack=False, in_reports=False),
-    Metric("switches_from_idle", "switches from idle to process", "context switches", "from idle", of="run",
+    Metric("switches_from_idle", "switches from idle to process", "context switches", "from idle", scope="run",
            rows="cpus", value=pl.col("switches_from_idle").sum(), may_lack=False, in_reports=False),
     Metric("energy_proxy_ns", "CPU time in use, a tenth of the idle time, and 20 µs for each CPU that wakes from idle",
-           title="energy (proxy)", name="energy", better="lower", of="run", rows="cpus", value=_ENERGY,
+           title="energy (proxy)", name="energy", better="lower", scope="run", rows="cpus", value=_ENERGY,
            only_if_requested=True, may_lack=False, **_HIDDEN),
     Metric("fairness_turnaround", "Jain's index over turnaround", "fairness (Jain)", "of turnaround", "fairness",
-           "fairness of turnaround (Jain)", "higher", "1, which processes of unequal work cannot reach", of="run"),
+           "fairness of turnaround (Jain)", "higher", "1, which processes of unequal work cannot reach", scope="run"),
     Metric("fairness_share", "Jain's index over share ÷ asked share", "fairness (Jain)", "of share ÷ ideal",
-           "share-fairness", "fairness of share ÷ ideal (Jain)", "higher", "1", of="run"),
+           "share-fairness", "fairness of share ÷ ideal (Jain)", "higher", "1", scope="run"),
     Metric("response_iqr_ns", "interquartile range of the response times of all processes", name="predictability",
            title="predictability (IQR of response)", better="lower", best="0", derived=True, **_HIDDEN),
     Metric("share_error_max_points", "the largest distance of a group from the share that it demands",
            name="share-error", title="share error, largest of a group", better="lower",
-           best="0, and always about 0 if all processes end", of="run", derived=True, **_HIDDEN),
+           best="0, and always about 0 if all processes end", scope="run", derived=True, **_HIDDEN),
     Metric("events_per_second", "events per second, as the program reports them (`cpubench`)", name="events",
-           title="events per second", better="higher", best="what the CPUs' time allows", of="run", derived=True,
+           title="events per second", better="higher", best="what the CPUs' time allows", scope="run", derived=True,
            **_HIDDEN),
     *_steady(),
 )  # fmt: skip
@@ -411,7 +412,7 @@ def values_by_run(items: pl.DataFrame, runs: int, *values: pl.Expr) -> pl.DataFr
     """Returns a row with the values of each run's rows of a table that has a column `run`."""
     if runs == 1:
         return items.select(values)
-    grouped = _grouped(items, values, "run")
+    grouped = _aggregate(items, values, "run")
     if len(grouped) == runs:
         return grouped.sort("run").drop("run")
     return _values_at(grouped, _without_items(values), "run", np.arange(runs))
@@ -422,10 +423,10 @@ def values_by(items: pl.DataFrame, rows: Rows, key: str, numbers: Integers) -> p
     nothing = _values_without_items(rows)
     if not len(items):
         return nothing[np.zeros(len(numbers), np.int64)]
-    return _values_at(_grouped(items, values_of(rows), key), nothing, key, numbers)
+    return _values_at(_aggregate(items, values_of(rows), key), nothing, key, numbers)
 
 
-def _grouped(items: pl.DataFrame, values: tuple[pl.Expr, ...], key: str) -> pl.DataFrame:
+def _aggregate(items: pl.DataFrame, values: tuple[pl.Expr, ...], key: str) -> pl.DataFrame:
     return items.group_by(key).agg(values)
 
 
@@ -433,8 +434,11 @@ def _values_at(
     grouped: pl.DataFrame, nothing: pl.DataFrame, key: str, numbers: Integers
 ) -> pl.DataFrame:
     """Returns the row of `grouped` with each number in its column `key`, or else `nothing`."""
-    known = grouped[key].to_numpy()
-    place = np.full(max(int(known.max(initial=0)), int(numbers.max(initial=0))) + 1, len(known))
-    place[known] = np.arange(len(known))
+    grouped_numbers = grouped[key].to_numpy()
+    place = np.full(
+        max(int(grouped_numbers.max(initial=0)), int(numbers.max(initial=0))) + 1,
+        len(grouped_numbers),
+    )
+    place[grouped_numbers] = np.arange(len(grouped_numbers))
     values = pl.DataFrame([column for column in grouped.get_columns() if column.name != key])
     return values.vstack(nothing)[place[numbers]]

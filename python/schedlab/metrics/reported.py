@@ -71,11 +71,11 @@ def unknown_activity_note(
         return pl.DataFrame(schema=ANNOTATION_SCHEMA)
     total_ns = max(trace.header.cpus * window.elapsed_ns, 1)
     unknown_ns = int(processes_ns.sum())
-    words = (
+    amounts = (
         f"{milliseconds(cpu_ns)} of the CPUs' time ({percent(cpu_ns / total_ns)}),"
         f" {milliseconds(unknown_ns)} of processes' time ({affected} of them)"
     )
-    annotation = ("unknown, since it was not recorded", 1, window.end_ns, words)
+    annotation = ("unknown, since it was not recorded", 1, window.end_ns, amounts)
     return pl.DataFrame([annotation], schema=ANNOTATION_SCHEMA, orient="row")
 
 

@@ -72,7 +72,7 @@ def groups_at(trace: TraceFacts, row: int) -> list[TaskGroup]:
 
 def ideal_in_groups(
     groups: list[TaskGroup],
-    of: Integers,
+    group_of: Integers,
     weights: npt.ArrayLike,
     demands: npt.ArrayLike,
     cpus: float,
@@ -80,17 +80,17 @@ def ideal_in_groups(
 ) -> Floats:
     """Returns the ideal number of CPUs of each process in a hierarchy of groups (weighted max-min).
 
-    `of`: the group of each process. `weights`: the weights of their nice values or, in units of
+    `group_of`: the group of each process. `weights`: the weights of their nice values or, in units of
     TICKET_UNIT, their tickets. A group's share is divided among its processes and subgroups. No
     process or group gets more than its demand, no process more than one CPU, and no group more than
     its limit.
     """
     limited_demand = np.minimum(np.asarray(demands, np.float64), 1.0)
     weight = np.asarray(weights, np.float64) * unit
-    of = np.where(of < len(groups), of, 0)
+    group_of = np.where(group_of < len(groups), group_of, 0)
     wishes = np.zeros(len(groups))
     for number in reversed(range(len(groups))):
-        wishes[number] += limited_demand[of == number].sum()
+        wishes[number] += limited_demand[group_of == number].sum()
         wishes[number] = min(wishes[number], groups[number].most)
         if number:
             wishes[groups[number].parent] += wishes[number]
@@ -98,8 +98,8 @@ def ideal_in_groups(
     allotted[0] = min(wishes[0], cpus)
     allocation = np.zeros(len(limited_demand))
     for number in range(len(groups)):
-        members = np.flatnonzero(of == number)
-        within = [
+        members = np.flatnonzero(group_of == number)
+        subgroups = [
             group
             for group in range(1, len(groups))
             if groups[group].parent == number and wishes[group]
@@ -108,13 +108,13 @@ def ideal_in_groups(
             continue
         shares = max_min(
             np.concatenate(
-                (weight[members], [groups[group].weight * WEIGHT_UNIT for group in within])
+                (weight[members], [groups[group].weight * WEIGHT_UNIT for group in subgroups])
             ),
-            np.concatenate((limited_demand[members], wishes[within])),
+            np.concatenate((limited_demand[members], wishes[subgroups])),
             allotted[number],
         )
         allocation[members] = shares[: len(members)]
-        allotted[within] = shares[len(members) :]
+        allotted[subgroups] = shares[len(members) :]
     return allocation
 
 
@@ -269,24 +269,24 @@ def shares_of(
     received, ideal, demanded = (np.full(len(life), np.nan) for _ in range(3))
     running = sums["running_ns"].astype(np.float64)
     cpus = windows.runs.cpus
-    for number, of in enumerate(windows.runs.slices(run)):
-        received[of] = _fractions_of_sum(running[of])
-        wanted = _ideal_cpus(
+    for number, in_run in enumerate(windows.runs.slices(run)):
+        received[in_run] = _fractions_of_sum(running[in_run])
+        ideal_cpus = _ideal_cpus(
             trace,
             life_table,
             windows.windows[number],
-            life[of],
+            life[in_run],
             choices[number],
-            weight[of],
-            demand[of],
+            weight[in_run],
+            demand[in_run],
             cpus,
         )
-        demanded[of] = _fractions_of_sum(wanted)
+        demanded[in_run] = _fractions_of_sum(ideal_cpus)
         if not weights and shares_by[number] == SHARES_EQUAL:
-            wanted = ideal_shares(np.ones(len(wanted), np.int64), demand[of], cpus)
-            ideal[of] = _fractions_of_sum(wanted)
+            ideal_cpus = ideal_shares(np.ones(len(ideal_cpus), np.int64), demand[in_run], cpus)
+            ideal[in_run] = _fractions_of_sum(ideal_cpus)
         else:
-            ideal[of] = demanded[of]
+            ideal[in_run] = demanded[in_run]
     return Shares(weight, demand, received, ideal, demanded)
 
 
@@ -303,10 +303,10 @@ def _ideal_cpus(
     """Returns the CPUs that each process of a run should get by its weight."""
     if choice not in IN_GROUPS:
         return ideal_shares(weight, demand, cpus)
-    of = _values(trace, life_table, window.end_row, AttributeKind.TASKGROUP)[life]
+    group_of_process = _values(trace, life_table, window.end_row, AttributeKind.TASKGROUP)[life]
     groups = groups_at(trace, window.end_row)
     unit = TICKET_UNIT if choice == "currencies" else PROCESS_UNIT
-    return ideal_in_groups(groups, of, weight, demand, cpus, unit)
+    return ideal_in_groups(groups, group_of_process, weight, demand, cpus, unit)
 
 
 def _demands(sums: Mapping[str, Integers], ended: Mask, elapsed_ns: Integers) -> Floats:
@@ -321,9 +321,9 @@ def _demands(sums: Mapping[str, Integers], ended: Mask, elapsed_ns: Integers) ->
         sums[column].astype(np.float64) for column in ("running_ns", "waiting_ns", "blocked_ns")
     )
     waiting = np.where(ended, 0, waiting)
-    known = running + blocked
-    part = np.divide(running, known, out=np.ones_like(known), where=running > 0)
-    demand: Floats = (running + waiting * part) / np.maximum(elapsed_ns, 1)
+    active_ns = running + blocked
+    running_fraction = np.divide(running, active_ns, out=np.ones_like(active_ns), where=running > 0)
+    demand: Floats = (running + waiting * running_fraction) / np.maximum(elapsed_ns, 1)
     return demand
 
 
@@ -388,14 +388,14 @@ def _shares_by(trace: TraceFacts, windows: Windows) -> list[int | None]:
     SHARES_EQUAL if it uses none, None if unknown.
     """
     rows = trace.rows(Kind.POLICY, Kind.TUNABLE)
-    last = np.searchsorted(rows, windows.end_row, side="right") - 1
+    last_rows = np.searchsorted(rows, windows.end_row, side="right") - 1
     if not len(rows):
         return [None] * len(windows)
-    known = (last >= 0) & (rows[last] >= windows.runs.first_row)
-    attributes = trace.at("process", rows[last]).tolist()
+    is_known_run = (last_rows >= 0) & (rows[last_rows] >= windows.runs.first_row)
+    attributes = trace.at("process", rows[last_rows]).tolist()
     return [
         attribute if is_known else None
-        for attribute, is_known in zip(attributes, known.tolist(), strict=True)
+        for attribute, is_known in zip(attributes, is_known_run.tolist(), strict=True)
     ]
 
 

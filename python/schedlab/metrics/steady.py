@@ -43,31 +43,31 @@ def steady(processes: pl.DataFrame) -> Values:
     return steady_by(processes, np.zeros(len(processes), np.int64), 1)[0]
 
 
-def steady_by(processes: pl.DataFrame, number: Integers, count: int) -> list[Values]:
+def steady_by(processes: pl.DataFrame, part_of_process: Integers, count: int) -> list[Values]:
     """Returns what `steady` returns, for each of `count` parts of the processes.
 
-    `number`: the number of each process's part.
+    `part_of_process`: the number of each process's part.
     """
     running = processes["running_ns"].to_numpy()
-    ended = _known(processes["exit_ns"]) & _known(processes["fork_ns"]) & (running > 0)
+    ended = _is_not_null(processes["exit_ns"]) & _is_not_null(processes["fork_ns"]) & (running > 0)
     # Of columns, not of the table: a query would take longer than the rest.
     pid, fork, end, running, response = (
         processes[name].filter(pl.Series(ended))
         for name in ("pid", "fork_ns", "exit_ns", "running_ns", "response_ns")
     )
-    number = number[ended]
-    order = np.lexsort((pid.to_numpy(), fork.to_numpy(), number))
-    bounds = np.searchsorted(number[order], np.arange(count + 1)).tolist()
+    part_of_process = part_of_process[ended]
+    order = np.lexsort((pid.to_numpy(), fork.to_numpy(), part_of_process))
+    bounds = np.searchsorted(part_of_process[order], np.arange(count + 1)).tolist()
     fork_ns, end_ns, running_ns = (values.to_numpy()[order] for values in (fork, end, running))
     turnaround = (end_ns - fork_ns).astype(np.float64)
     slowdown = turnaround / running_ns
-    answered = _known(response)[order]
+    answered = _is_not_null(response)[order]
     answers = response.to_numpy()[order].astype(np.float64)
-    parts = []
+    statistics = []
     for first, last in pairwise(bounds):
         begin = first + math.ceil(WARM_UP_FRACTION * (last - first))
         response_ns = answers[begin:last][answered[begin:last]]
-        parts.append(
+        statistics.append(
             {
                 "steady_jobs": last - begin,
                 **_statistics(_TURNAROUND, turnaround[begin:last]),
@@ -75,7 +75,7 @@ def steady_by(processes: pl.DataFrame, number: Integers, count: int) -> list[Val
                 **_statistics(_RESPONSE, response_ns),
             }
         )
-    return parts
+    return statistics
 
 
 def steady_of(processes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
@@ -89,19 +89,19 @@ def steady_of(processes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     if not needed <= set(processes.columns):
         return pl.DataFrame(schema=keys)
     workload = processes.filter(pl.col("role") == "workload")
-    parts = workload.partition_by(*by, as_dict=True, maintain_order=True)
+    combinations = workload.partition_by(*by, as_dict=True, maintain_order=True)
     rows = [
-        {**dict(zip(by, names, strict=True)), **steady(part)}
-        for names, part in parts.items()
-        if len(part) >= JOBS_LEAST
+        {**dict(zip(by, names, strict=True)), **steady(combination)}
+        for names, combination in combinations.items()
+        if len(combination) >= JOBS_LEAST
     ]
     return pl.DataFrame(rows, schema={**keys, **dict.fromkeys(COLUMNS, pl.Float64)})
 
 
-def _known(values: pl.Series) -> npt.NDArray[np.bool_]:
+def _is_not_null(values: pl.Series) -> npt.NDArray[np.bool_]:
     """Returns which values are not null."""
-    known: npt.NDArray[np.bool_] = ~np.isnan(values.to_numpy())
-    return known
+    is_not_null: npt.NDArray[np.bool_] = ~np.isnan(values.to_numpy())
+    return is_not_null
 
 
 def _statistics(columns: Sequence[str], values: npt.NDArray[np.float64]) -> Values:
@@ -109,23 +109,26 @@ def _statistics(columns: Sequence[str], values: npt.NDArray[np.float64]) -> Valu
     count = len(values)
     if not count:
         return dict.fromkeys(columns)
-    parts = [part if count * (1 - part) >= 1 - 1e-9 else None for part in QUANTILES.values()]
-    known = [part for part in parts if part is not None]
-    found = iter(quantiles(values, known) if known else ())
+    quantile_levels = [
+        level if count * (1 - level) >= 1 - 1e-9 else None for level in QUANTILES.values()
+    ]
+    allowed_levels = [level for level in quantile_levels if level is not None]
+    quantile_values = iter(quantiles(values, allowed_levels) if allowed_levels else ())
     return dict(
         zip(
             columns,
             (
                 float(values.mean()),
-                *(None if part is None else next(found) for part in parts),
-                _error(values),
+                *(None if level is None else next(quantile_values) for level in quantile_levels),
+                _half_width(values),
             ),
             strict=True,
         )
     )
 
 
-def _error(values: npt.NDArray[np.float64]) -> float | None:
+def _half_width(values: npt.NDArray[np.float64]) -> float | None:
+    """Returns the half width of the mean's 95 % interval, by batch means; None for too few values."""
     if len(values) < 10 * BATCHES:
         return None
     batches = [batch.mean() for batch in np.array_split(values, BATCHES)]

@@ -86,8 +86,8 @@ def load_many(directories: Mapping[int, Path]) -> dict[str, pl.DataFrame]:
             large = read_tables(files[name], schemas()[name], include_file_paths=_PATH)
             numbers = {str(path): number for path, number in files[name].items()}
             run = pl.col(_PATH).replace_strict(numbers, return_dtype=pl.Int64).alias(RUN)
-            parts = [tables[name], large.select(run, pl.exclude(_PATH, RUN))]
-            tables[name] = pl.concat(parts, how="diagonal_relaxed").sort(RUN, maintain_order=True)
+            both = [tables[name], large.select(run, pl.exclude(_PATH, RUN))]
+            tables[name] = pl.concat(both, how="diagonal_relaxed").sort(RUN, maintain_order=True)
     return tables
 
 

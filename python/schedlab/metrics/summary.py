@@ -40,8 +40,8 @@ def _completion() -> pl.Expr:
 def _longest_waiter() -> pl.Expr:
     """Returns the group and PID of the process with the longest uninterrupted wait; null if none waited."""
     waited = pl.col(LONGEST_WAIT)
-    which = waited.arg_max()
-    name = pl.format("{} ({})", pl.col("group").get(which), pl.col("pid").get(which))
+    index = waited.arg_max()
+    name = pl.format("{} ({})", pl.col("group").get(index), pl.col("pid").get(index))
     return pl.when(waited.max() > 0).then(name).alias("longest_wait_of")
 
 
@@ -90,7 +90,7 @@ _RUN_COLUMNS = {
 """Columns that describe the run, with explicit types, so that the tables of all runs fit together."""
 
 
-def _run_values(trace: TraceFacts, windows: Windows) -> dict[str, Any]:
+def _run_facts(trace: TraceFacts, windows: Windows) -> dict[str, Any]:
     runs = windows.runs
     return {
         "policy": _policies(trace, windows),
@@ -115,12 +115,14 @@ def _policies(trace: TraceFacts, windows: Windows) -> list[str]:
     """Returns each run's active policy when its window ends, as `name` or `name:preset`."""
     rows = trace.texts["row"].to_numpy()
     naming = np.flatnonzero(np.isin(rows, trace.rows(Kind.POLICY)))
-    last = np.searchsorted(rows[naming], windows.end_row, side="right") - 1
+    last_index = np.searchsorted(rows[naming], windows.end_row, side="right") - 1
     return [
         str(trace.texts["text"][int(naming[index])])
         if index >= 0 and rows[naming[index]] >= first_row
         else ""
-        for index, first_row in zip(last.tolist(), windows.runs.first_row.tolist(), strict=True)
+        for index, first_row in zip(
+            last_index.tolist(), windows.runs.first_row.tolist(), strict=True
+        )
     ]
 
 
@@ -138,18 +140,18 @@ def summary_of(
     runs = windows.runs
     cycles = elapsed_cycles(runs, windows.elapsed_ns)
     all_cycles = pl.Series("all_cycles", (runs.cpus * cycles)[cpus["run"].to_numpy()], pl.Float64)
-    one = np.ones(len(runs), np.int64)
+    ones = np.ones(len(runs), np.int64)
     of_processes = values_by_run(
         workload, len(runs), *values_of("processes"), _completion(), _longest_waiter()
     )
     turnaround = workload["turnaround_ns"].to_numpy()
-    known = ~np.isnan(turnaround)
+    is_known = ~np.isnan(turnaround)
     of_runs = runs.slices(workload["run"].to_numpy())
     fairness = {
-        "fairness_turnaround": [jain_index(turnaround[of][known[of]]) for of in of_runs],
+        "fairness_turnaround": [jain_index(turnaround[of][is_known[of]]) for of in of_runs],
         "fairness_share": [jain_index(shares.relative(of)) for of in of_runs],
     }
-    return pl.DataFrame(_run_values(trace, windows), schema=_RUN_COLUMNS).hstack(
+    return pl.DataFrame(_run_facts(trace, windows), schema=_RUN_COLUMNS).hstack(
         [
             *of_processes.get_columns(),
             *values_by_run(waits, len(runs), *values_of("wakeups")).get_columns(),
@@ -157,8 +159,8 @@ def summary_of(
             *(pl.Series(f"{role}_running_ns", times) for role, times in running_ns.items()),
             *_values_of_cpus(cpus.hstack([all_cycles]), runs).get_columns(),
             *(pl.Series(name, indices, pl.Float64) for name, indices in fairness.items()),
-            _rate("throughput_per_second", of_processes, windows.elapsed_ns / SECOND_NS, one),
-            _rate("throughput_per_million_cycles", of_processes, cycles / 1_000_000, one),
+            _rate("throughput_per_second", of_processes, windows.elapsed_ns / SECOND_NS, ones),
+            _rate("throughput_per_million_cycles", of_processes, cycles / 1_000_000, ones),
         ]
     )
 

@@ -24,12 +24,12 @@ COLUMNS = (
 
 def processes_needed(column: str) -> int:
     """Returns the minimum number of processes for a value in a column; 1 for other columns."""
-    parts = (
+    quantiles = (
         [part for part in column.split("_") if part in PROCESSES_NEEDED]
         if column in COLUMNS
         else []
     )
-    return PROCESSES_NEEDED[parts[0]] if parts else 1
+    return PROCESSES_NEEDED[quantiles[0]] if quantiles else 1
 
 
 def with_slowdown(processes: pl.DataFrame) -> pl.DataFrame:

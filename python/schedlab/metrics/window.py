@@ -79,7 +79,7 @@ class Windows:
         """Returns how much of each interval of a process lies in the window of its run (ns)."""
         if len(self) == 1:
             return self.windows[0].duration(begin_ns, end_ns)
-        return self._duration(self.runs.of_pids(pid), begin_ns, end_ns)
+        return self._time_in_windows(self.runs.of_pids(pid), begin_ns, end_ns)
 
     def of_cpus(
         self, cpu: npt.NDArray[np.integer], begin_ns: Integers, end_ns: Integers
@@ -87,13 +87,13 @@ class Windows:
         """Returns how much of each interval of a CPU lies in the window of its run (ns)."""
         if len(self) == 1:
             return self.windows[0].duration(begin_ns, end_ns)
-        return self._duration(self.runs.of_cpus(cpu), begin_ns, end_ns)
+        return self._time_in_windows(self.runs.of_cpus(cpu), begin_ns, end_ns)
 
-    def _duration(self, run: Integers, begin_ns: Integers, end_ns: Integers) -> Integers:
-        first, last = self.begin_ns[run], self.end_ns[run]
-        begin = np.minimum(np.maximum(begin_ns, first), last)
-        lies: Integers = np.minimum(np.maximum(end_ns, first), last) - begin
-        return lies
+    def _time_in_windows(self, run: Integers, begin_ns: Integers, end_ns: Integers) -> Integers:
+        window_begin, window_end = self.begin_ns[run], self.end_ns[run]
+        begin = np.minimum(np.maximum(begin_ns, window_begin), window_end)
+        within_ns: Integers = np.minimum(np.maximum(end_ns, window_begin), window_end) - begin
+        return within_ns
 
     def part(self, rows: Integers) -> slice | npt.NDArray[np.bool_]:
         """Returns the index of the elements of `rows` (ascending) that lie in a window."""

@@ -227,6 +227,7 @@ class WaitPart(TypedDict):
     cpu: int
     duration_ns: int
     times: int
+    """Number of times that it did so."""
 
 
 class Wait(TypedDict):

@@ -78,6 +78,7 @@ def _split_by_record(message: bytes, column: np.void, values: Any) -> Any:
 
 
 def _set_value(record: Record, path: str, value: Any) -> None:
+    """Sets a value at a path such as "cost.total"."""
     *outer, name = path.split(".")
     for item in outer:
         record = record.setdefault(item, {})

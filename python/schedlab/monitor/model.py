@@ -135,14 +135,14 @@ class Model:
 
     def frame(self, max_runs: int = 2000) -> ModelFrame:
         """Returns the current state, and the events since the last call; merges runs beyond `max_runs`."""
-        return cast(ModelFrame, self._convert(self._c.model_frame(self._model, max_runs)))
+        return cast(ModelFrame, self._parse_message(self._c.model_frame(self._model, max_runs)))
 
     def history(self) -> Past:
         """Returns the kept events up to the last frame: 60 s of runs, 1,000 marks, 500 decisions.
 
         If there were many runs, neighbouring runs are merged.
         """
-        return cast(Past, self._convert(self._c.model_history(self._model)))
+        return cast(Past, self._parse_message(self._c.model_history(self._model)))
 
     def explain(self, pid: int) -> Explanation:
         """Explains the waits of a process in the window.
@@ -153,9 +153,9 @@ class Model:
         explanation = self._c.model_explain(self._model, pid) if is_valid_pid else self._ffi.NULL
         if explanation == self._ffi.NULL:
             raise KeyError(pid)
-        return cast(Explanation, self._convert(explanation))
+        return cast(Explanation, self._parse_message(explanation))
 
-    def _convert(self, pointer: Any) -> Any:
+    def _parse_message(self, pointer: Any) -> Any:
         assert pointer != self._ffi.NULL, "a message was too large"
         length = self._ffi.cast("struct model_message *", pointer).bytes
         return message.parse_message(self._ffi.buffer(pointer, length)[:])

@@ -132,8 +132,8 @@ class Server:
     def knows_host(self, host: str) -> bool:
         """Returns whether the Host header names this server, which prevents DNS rebinding."""
         try:
-            parts = urlsplit(f"//{host}")
-            name, port = parts.hostname or "", parts.port
+            url = urlsplit(f"//{host}")
+            name, port = url.hostname or "", url.port
         except ValueError:
             return False
         return (port or 80) == self.port and name in self._names
@@ -146,7 +146,7 @@ class Server:
         }
         if not self.is_local:
             names |= {LOCALHOST, socket.gethostname(), socket.getfqdn()}
-            names |= {info[4][0] for name in list(names) for info in _addresses(name)}
+            names |= {info[4][0] for name in list(names) for info in _resolve_addresses(name)}
         return frozenset(name.lower() for name in names)
 
     def knows_origin(self, origin: str | None, host: str) -> bool:
@@ -154,10 +154,10 @@ class Server:
         if origin is None:
             return True
         try:
-            parts = urlsplit(origin)
+            url = urlsplit(origin)
         except ValueError:
             return False
-        return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
+        return url.scheme in ("http", "https") and url.netloc.lower() == host.lower()
 
     # --- output
 
@@ -204,7 +204,7 @@ class Server:
         return path if path.is_relative_to(root.resolve()) and path.is_file() else None
 
 
-def _addresses(name: str) -> list[Any]:
+def _resolve_addresses(name: str) -> list[Any]:
     try:
         return socket.getaddrinfo(name, None)
     except OSError:

@@ -70,10 +70,10 @@ class Tape:
             self.discard_recording()
             raise
 
-    def note_control(self, what: str) -> None:
+    def note_control(self, action: str) -> None:
         """Notes a control action, which the recording's manifest lists."""
         if self.recorder:
-            self._control_actions.append(what)
+            self._control_actions.append(action)
 
     # --- a recording
 

@@ -108,12 +108,12 @@ class FrameMaker:
         """Returns the current state, and the events since the last frame."""
         self.number += 1
         model_frame = self._last_frame = self._model_frame()
-        parts = model_frame or _blank_frame(self.watched.setup, window_ns)
+        frame_of_model = model_frame or _blank_frame(self.watched.setup, window_ns)
         log, marks = self._new_log_and_notes()
         return {
-            **parts,
+            **frame_of_model,
             **self.watched.state(pace),
-            "marks": [*parts["marks"], *marks],
+            "marks": [*frame_of_model["marks"], *marks],
             "number": self.number,
             "log": log,
             "skipped_frames": self.skipped_frames,

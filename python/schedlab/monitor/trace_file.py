@@ -53,7 +53,7 @@ class TraceFile:
         self._groups: dict[int, int] = {}
         if opening:
             self._groups = dict(opening.groups)
-            self._write(opening.records)
+            self._write_numbered(opening.records)
             self._earliest = opening.time_ns
 
     def add(self, records: Records) -> None:
@@ -65,7 +65,7 @@ class TraceFile:
             records = self._insert_group_labels(records)
         if not self._keeps_window_marks:
             _replace_window_marks(records)
-        self._write(records)
+        self._write_numbered(records)
 
     def copy(self, path: Path) -> None:
         """Copies the records so far to another file, as a complete trace."""
@@ -85,6 +85,7 @@ class TraceFile:
             self._file.close()
 
     def _end_records(self) -> Records:
+        """Returns an END record for each CPU that has none."""
         cpus = np.flatnonzero(~self._ended)
         ends = np.zeros(len(cpus), RECORD)
         ends["time"] = self._latest.max()
@@ -100,7 +101,7 @@ class TraceFile:
     def __exit__(self, *_: object) -> None:
         self.finish()
 
-    def _write(self, records: Records) -> None:
+    def _write_numbered(self, records: Records) -> None:
         if len(records) == 0:
             return
         cpus = records["cpu"]
@@ -244,18 +245,18 @@ class RecentRecords:
         `excluded_pids`: as in `TraceState.opening`. Raises ValueError if no records of that time
         are kept.
         """
-        parts = [part for _, part in self._parts]
+        pieces = [piece for _, piece in self._parts]
         if until_ns is not None:
-            parts = list(_records_until(until_ns, parts))
-        if not parts:
+            pieces = list(_records_until(until_ns, pieces))
+        if not pieces:
             raise ValueError(f"no state is stored before {until_ns} ns")
         state = deepcopy(self._state_before)
-        while len(parts) > 1 and parts[0]["time"][-1] + span_ns < parts[-1]["time"][-1]:
-            state.apply(parts.pop(0))
+        while len(pieces) > 1 and pieces[0]["time"][-1] + span_ns < pieces[-1]["time"][-1]:
+            state.apply(pieces.pop(0))
         opening = state.opening(excluded_pids) if state.count else None
         with TraceFile(path, self.header, opening) as file:
-            for part in parts:
-                file.add(part)
+            for piece in pieces:
+                file.add(piece)
             if until_ns is not None:
                 file.advance_end(until_ns)
 

@@ -109,14 +109,14 @@ def _parts(parts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         }
         for part in parts
     ]
-    rest = entries[_PARTS_MAX:]
-    if len(rest) < 2:
+    hidden_entries = entries[_PARTS_MAX:]
+    if len(hidden_entries) < 2:
         return entries
     summed = {
-        "words": f"{len(rest)} more",
+        "words": f"{len(hidden_entries)} more",
         "pid": 0,
         "cause": "several",
-        "times": sum(part["times"] for part in rest),
-        "duration_ns": sum(part["duration_ns"] for part in rest),
+        "times": sum(part["times"] for part in hidden_entries),
+        "duration_ns": sum(part["duration_ns"] for part in hidden_entries),
     }
     return [*entries[:_PARTS_MAX], summed]

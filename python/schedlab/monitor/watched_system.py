@@ -291,8 +291,8 @@ class WatchedSystem(FollowedSystem):
         self._exports += 1
         excluded_pids = self.system.monitor_pids
         file = await tape.export(folder / f"{self.letter}-{self._exports}", excluded_pids)
-        old = file.with_name(f"{self.letter}-{self._exports - _EXPORTS_MAX}{file.suffix}")
-        old.unlink(missing_ok=True)
+        oldest_file = file.with_name(f"{self.letter}-{self._exports - _EXPORTS_MAX}{file.suffix}")
+        oldest_file.unlink(missing_ok=True)
         return file
 
     async def break_down_waits(

@@ -144,11 +144,11 @@ class _Reader:
             times = [event.time_ns for event in self.collected.events[begin:]]
             self.add("lost", Loss(min(times, default=0), cpu, 1))
 
-    def count(self, what: str) -> None:
-        self.collected.seen[what] = self.collected.seen.get(what, 0) + 1
+    def count(self, event_name: str) -> None:
+        self.collected.seen[event_name] = self.collected.seen.get(event_name, 0) + 1
 
-    def add(self, what: str, event: Event) -> None:
-        self.count(what)
+    def add(self, event_name: str, event: Event) -> None:
+        self.count(event_name)
         self.collected.events.append(event)
 
     # --- individual events
@@ -208,14 +208,14 @@ class _Reader:
         self.add("sched_migrate_task", Move(time, cpu, event.pid, event.orig_cpu, event.dest_cpu))
 
     def woken(
-        self, what: str, time: int, cpu: int, pid: int, name: str, target: int, flags: int
+        self, event_name: str, time: int, cpu: int, pid: int, name: str, target: int, flags: int
     ) -> None:
-        if what != WAKEUPS[0]:
+        if event_name != WAKEUPS[0]:
             self.wakeups.append(len(self.collected.events))
-        self.add(what, Wakeup(time, cpu, pid, name, target, bool(flags & _IN_INTERRUPT)))
+        self.add(event_name, Wakeup(time, cpu, pid, name, target, bool(flags & _IN_INTERRUPT)))
 
-    def forked(self, what: str, time: int, cpu: int, parent: int, child: int) -> None:
-        self.add(what, Fork(time, cpu, parent, child))
+    def forked(self, event_name: str, time: int, cpu: int, parent: int, child: int) -> None:
+        self.add(event_name, Fork(time, cpu, parent, child))
         if parent in self.collected.of_kernel and parent == 2:
             self.collected.of_kernel.add(child)
 

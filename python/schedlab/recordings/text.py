@@ -34,20 +34,20 @@ _FLAGS = r"([^\s\d\[\]][^\s\[\]]{3,5})"
 """Flags: interrupts off, need to reschedule, in an interrupt, depth of locks."""
 
 
-def _lines(what: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _line_patterns(event_pattern: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     return (
-        re.compile(rf"\[(\d+)\] (?: *{_FLAGS})? *(\d+)\.(\d+): +(?:\w+:)?{what}:? *(.*)"),
-        re.compile(rf"-\d+ +(\d+){_FLAGS} +(\d+)\.(\d+): +{what}: +(.*)"),
+        re.compile(rf"\[(\d+)\] (?: *{_FLAGS})? *(\d+)\.(\d+): +(?:\w+:)?{event_pattern}:? *(.*)"),
+        re.compile(rf"-\d+ +(\d+){_FLAGS} +(\d+)\.(\d+): +{event_pattern}: +(.*)"),
     )
 
 
-_LINES = _lines(_WHAT)
+_LINES = _line_patterns(_WHAT)
 """Two forms of a line: the CPU is in brackets or, in trace-cmd's latency format, joined to the
 flags.
 
 Two patterns are much faster than one for both.
 """
-_TIMER_LINES = _lines(r"(hrtimer_expire_entry|hrtimer_expire_exit)\b")
+_TIMER_LINES = _line_patterns(r"(hrtimer_expire_entry|hrtimer_expire_exit)\b")
 _TIMER = re.compile(r"hrtimer=(\S+)(?: function=(\S+))?")
 _TICK_FUNCTION = re.compile(r"tick_(?:sched_timer|nohz_handler)\b")
 """Function of the tick's timer until Linux 6.9, and since then."""
@@ -160,8 +160,8 @@ class _Parser:
         if len(self.collected.unreadable) < _UNREADABLE_SHOWN:
             self.collected.unreadable.append(f"{what}: {rest}")
 
-    def count(self, what: str) -> None:
-        self.collected.seen[what] = self.collected.seen.get(what, 0) + 1
+    def count(self, event_name: str) -> None:
+        self.collected.seen[event_name] = self.collected.seen.get(event_name, 0) + 1
 
     def add(self, event: Event) -> None:
         self.collected.events.append(event)

@@ -154,7 +154,7 @@ def metrics_table(
         for metric in METRICS
         if metric.family
         and metric.in_reports
-        and metric.of != "group"
+        and metric.scope != "group"
         and _has_values(data, metric.error or metric.column)
     ]
     rows = [rows_of_setups(data, [setup]) if setup.succeeded else None for setup in workload.setups]

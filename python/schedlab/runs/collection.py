@@ -394,10 +394,10 @@ def _check_same_inputs(one: StoredRun, other: StoredRun, ignored_entries: Sequen
             _raise_difference(one, other, what)
 
 
-def _raise_difference(one: StoredRun, other: StoredRun, what: str) -> NoReturn:
+def _raise_difference(one: StoredRun, other: StoredRun, property_name: str) -> NoReturn:
     raise WrongUsage(
         f"{one.folder} and {other.folder}: runs of the same configuration with "
-        f"different {what}; report them separately, or use `./schedlab compare`"
+        f"different {property_name}; report them separately, or use `./schedlab compare`"
     )
 
 

@@ -519,12 +519,12 @@ class TaskReader:
         self.shared.channels[channel] = count
         return channel
 
-    def name_in(self, node: Node, what: str) -> str:
+    def name_in(self, node: Node, meaning: str) -> str:
         """Returns a name that machines accept for a name in the file; raises JsonError if it is not
         a text.
         """
         if not isinstance(node.value, str):
-            raise value_error(node, what)
+            raise value_error(node, meaning)
         return self.shared.names.fitting(node.value, node)
 
     def part(self, node: Node, fields: Mapping[str, Node], key: str) -> Node:
@@ -559,11 +559,11 @@ class TaskReader:
         """Returns the name of a channel that is empty at the start."""
         return self.channel("of", self.name_in(node, "the name of what is given and taken"), 0)
 
-    def lasting(self, what: str, node: Node) -> Step:
+    def lasting(self, step_name: str, node: Node) -> Step:
         """Returns the step of `run` or `sleep`, which lasts for a duration, or until a time."""
         if isinstance(node.value, Object) and [key for key, _ in node.value.members] == ["until"]:
-            return Step(f"{what} until", read_time(node.value.members[0][1]))
-        return Step(what, read_time_or_distribution(node))
+            return Step(f"{step_name} until", read_time(node.value.members[0][1]))
+        return Step(step_name, read_time_or_distribution(node))
 
     def timer(self, node: Node) -> tuple[Item, ...]:
         fields = members_by_key(node, _TIMER_EXPECTED, ("ref", "period", "mode"), self.shared.notes)

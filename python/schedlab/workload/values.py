@@ -67,12 +67,12 @@ class Notes:
     def __init__(self) -> None:
         self._places: dict[str, list[tuple[int, str]]] = {}
 
-    def add(self, node: Node, what: str, label: str = "") -> None:
+    def add(self, node: Node, warning: str, label: str = "") -> None:
         """Adds a warning about a value, such as "ignored: ...".
 
         `label`: name of the place instead of its path.
         """
-        self._places.setdefault(what, []).append(
+        self._places.setdefault(warning, []).append(
             (node.line, (label or node.path)[: self._LABEL_MAX])
         )
 

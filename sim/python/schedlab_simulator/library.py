@@ -133,10 +133,10 @@ class Library:
     def fields(self, name: str) -> set[str]:
         return {field for field, _ in self.ffi.typeof(f"struct simulator_{name}").fields or ()}
 
-    def compare(self, what: str, ours: object, theirs: object) -> None:
+    def compare(self, declaration: str, ours: object, theirs: object) -> None:
         if ours != theirs:
             raise LibraryUnusable(
-                f"the library's {what} is {theirs}, and this package needs {ours}; "
+                f"the library's {declaration} is {theirs}, and this package needs {ours}; "
                 f"{declarations.CURE}"
             )
 

@@ -185,14 +185,14 @@ def _magic(header: str, name: str) -> str:
     return bytes.fromhex(magic)[::-1].decode()
 
 
-def _declared(header: str, what: str, name: str) -> tuple[Any, FFI]:
+def _declared(header: str, keyword: str, name: str) -> tuple[Any, FFI]:
     """Returns cffi's type of a declaration, and the FFI object."""
     (declaration,) = re.findall(
-        rf"^{what} {name} {{.*?^}};", _source(header), re.DOTALL | re.MULTILINE
+        rf"^{keyword} {name} {{.*?^}};", _source(header), re.DOTALL | re.MULTILINE
     )
     ffi = FFI()
     ffi.cdef(re.sub(r"/\*.*?\*/", "", declaration, flags=re.DOTALL))
-    return ffi.typeof(f"{what} {name}"), ffi
+    return ffi.typeof(f"{keyword} {name}"), ffi
 
 
 def _members(header: str, enumeration: str, prefix: str) -> list[tuple[str, int]]:

@@ -43,6 +43,7 @@ class CellKey:
     policy: str
     cpus: int
     what: str
+    """The metric: COMPLETION, or TURNAROUND or SHARE and a group."""
 
     def __str__(self) -> str:
         """Returns the cell in words: experiment, policy, CPUs and metric."""

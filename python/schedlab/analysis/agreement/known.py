@@ -109,6 +109,7 @@ class JudgedCell:
 
     cell: Cell
     known: KnownDifference | None = None
+    """The row of known.csv that matches the cell."""
     range: ValueRange | None = None
     """The simulator's range under slightly different costs (schedlab.analysis.agreement.variants)."""
 

@@ -66,7 +66,7 @@ def verdict_counts_text(cells: Sequence[JudgedCell]) -> str:
     counts: dict[str, int] = {}
     for cell in cells:
         counts[cell.judgement] = counts.get(cell.judgement, 0) + 1
-    words = {
+    texts_by_judgement = {
         "near": "near",
         "known": "off, for a known reason",
         "microseconds": "off, where microseconds decide",
@@ -75,8 +75,10 @@ def verdict_counts_text(cells: Sequence[JudgedCell]) -> str:
         "unexpectedly near": "near, although a reason for a difference is listed",
         "failed": "without a figure from one of the machines",
     }
-    parts = [f"{counts[name]:,} {text}" for name, text in words.items() if name in counts]
-    return f"{len(cells):,} figures: {'; '.join(parts)}"
+    count_texts = [
+        f"{counts[name]:,} {text}" for name, text in texts_by_judgement.items() if name in counts
+    ]
+    return f"{len(cells):,} figures: {'; '.join(count_texts)}"
 
 
 def policy_bias_lines(cells: Sequence[JudgedCell]) -> list[str]:
@@ -88,9 +90,10 @@ def policy_bias_lines(cells: Sequence[JudgedCell]) -> list[str]:
         ]
         if policy_cells:
             mean = sum(cell.relative for cell in policy_cells) / len(policy_cells)
-            size = sum(abs(cell.relative) for cell in policy_cells) / len(policy_cells)
+            mean_size = sum(abs(cell.relative) for cell in policy_cells) / len(policy_cells)
             lines.append(
-                f"{policy}: {len(policy_cells):,} figures, {100 * mean:+.2f} % on average, {percent(size, 2)} in size"
+                f"{policy}: {len(policy_cells):,} figures, {100 * mean:+.2f} % on average,"
+                f" {percent(mean_size, 2)} in size"
             )
     return lines
 

@@ -54,8 +54,8 @@ def varied_costs(number: int) -> profiles.Costs:
         f"{name}={round(cost.ns * (1 + COST_SPREAD * generator.uniform(-1, 1)))}"
         for name, cost in profiles.read_profile(profiles.SHIPPED_PROFILE).costs.items()
     ]
-    text = ",".join(["kernel", *changes])
-    return profiles.Costs(f"kernel, variant {number}", text)
+    cost_settings = ",".join(["kernel", *changes])
+    return profiles.Costs(f"kernel, variant {number}", cost_settings)
 
 
 def begin_shift_ns(number: int) -> int:
@@ -89,10 +89,10 @@ def value_ranges(variants: Sequence[Iterable[Cell]]) -> dict[CellKey, ValueRange
 def write_ranges(folder: Path, ranges: RangesByCell) -> None:
     """Writes the ranges to the folder of the runs; reports read them from there."""
     with atomic_write(folder / VARIANTS_FILE) as new, new.open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(_COLUMNS)
+        writer = csv.writer(file)
+        writer.writerow(_COLUMNS)
         for key, cell_range in ranges.items():
-            rows.writerow(
+            writer.writerow(
                 [key.experiment, key.policy, key.cpus, key.what, cell_range.least, cell_range.most]
             )
 

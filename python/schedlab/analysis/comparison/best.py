@@ -182,8 +182,8 @@ def rank_configurations(
         deficit = difference(values[first], values[number], True, resolution, within)
         low, high = student_bounds(values[number] - values[first], resolution)
         deficit = replace(deficit, low=low, high=high)
-        known = p_value if values.shape[1] > 1 else None
-        ranked.append(RankedConfiguration(names[number], means[number], deficit, known))
+        known_p_value = p_value if values.shape[1] > 1 else None
+        ranked.append(RankedConfiguration(names[number], means[number], deficit, known_p_value))
     return ranked
 
 
@@ -209,13 +209,13 @@ def pareto_front(
     by_name = {
         name: tuple(interval[index] for interval in intervals) for index, name in enumerate(names)
     }
-    others = np.flatnonzero(~is_member).tolist()
+    others_off_front = np.flatnonzero(~is_member).tolist()
     p_values_off_front = correct_p_values(
-        [_p_value_off_front(costs, place, order, resolutions) for place in others]
+        [_p_value_off_front(costs, place, order, resolutions) for place in others_off_front]
     )
     candidates = [
         names[place]
-        for place, p_value in zip(others, p_values_off_front, strict=True)
+        for place, p_value in zip(others_off_front, p_values_off_front, strict=True)
         if p_value >= level_per_evaluation(1)
     ]
     return ParetoFront(tuple(names[place] for place in order), by_name, tuple(candidates))

@@ -91,8 +91,10 @@ def facts_table(facts: Sequence[Fact]) -> Table:
 
 def common_facts_text(facts: Sequence[Fact]) -> Text:
     """Returns what is the same on both sides, as text."""
-    words = [f"{fact.name} {_abbreviated_list(fact.before)}" for fact in facts if not fact.differs]
-    return Text(f"The same: {'; '.join(words)}.", "dim")
+    fact_texts = [
+        f"{fact.name} {_abbreviated_list(fact.before)}" for fact in facts if not fact.differs
+    ]
+    return Text(f"The same: {'; '.join(fact_texts)}.", "dim")
 
 
 def _abbreviated_list(values: Sequence[str], separator: str = ", ") -> str:
@@ -122,26 +124,26 @@ def _explanations(comparison: Comparison) -> Iterator[Text]:
 def _setup_name(setup: ConfigurationRuns, dimensions: Sequence[str]) -> str:
     """Returns the values of these dimensions as text; tunables only if there are any."""
     facts = dict(zip(DIMENSIONS, configuration_key(setup), strict=True))
-    words = []
+    name_parts = []
     for name in dimensions:
         value = facts[name]
         if name == "CPUs":
-            words.append(f"{value} CPU{'' if value == '1' else 's'}")
+            name_parts.append(f"{value} CPU{'' if value == '1' else 's'}")
         elif name == "tick":
-            words.append(f"tick {value}")
+            name_parts.append(f"tick {value}")
         elif name != "tunables" or value != "none":
-            words.append(value)
-    return ", ".join(words)
+            name_parts.append(value)
+    return ", ".join(name_parts)
 
 
 def match_title(match: MatchedConfiguration, across: Sequence[str]) -> str:
     """Returns a title such as `s3-mixed, 3 CPUs: rr → mlfq`."""
     common = [name for name in DIMENSIONS if name not in across and name not in ("tick", "machine")]
-    words = _setup_name(match.before, common)
+    common_name = _setup_name(match.before, common)
     if not across:
-        return words
+        return common_name
     sides = (_setup_name(setup, across) or "no tunables" for setup in (match.before, match.after))
-    return f"{words}: {' → '.join(sides)}"
+    return f"{common_name}: {' → '.join(sides)}"
 
 
 def failure_text(match: MatchedConfiguration, across: Sequence[str]) -> Text:
@@ -277,11 +279,11 @@ def _hidden_rows_text(rows: Sequence[MetricChange]) -> str:
 def _seeds_text(match: MatchedConfiguration) -> str:
     """Returns the seeds of both sides in words."""
     if not match.is_paired:
-        counts = [len(setup.runs) for setup in (match.before, match.after)]
-        return f"different seeds on each side, not paired: {counts[0]} and {counts[1]}"
+        run_counts = [len(setup.runs) for setup in (match.before, match.after)]
+        return f"different seeds on each side, not paired: {run_counts[0]} and {run_counts[1]}"
     count = len(match.seeds)
-    words = f"seed {match.seeds[0]}" if count == 1 else f"{count} seeds, paired"
-    return words + _excluded_seeds_text(match)
+    seeds_text = f"seed {match.seeds[0]}" if count == 1 else f"{count} seeds, paired"
+    return seeds_text + _excluded_seeds_text(match)
 
 
 def _excluded_seeds_text(match: MatchedConfiguration) -> str:

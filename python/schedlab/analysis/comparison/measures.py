@@ -13,7 +13,7 @@ from schedlab.analysis.comparison.statistics import Floats, contributions
 from schedlab.base.display.numbers import Bounds, Quantity
 from schedlab.metrics import interquartile_range
 from schedlab.metrics.derived import SHARE_ERROR, event_rates
-from schedlab.metrics.registry import METRICS, REPORTED_PREFIX, Better, Grain, Of, kind_of
+from schedlab.metrics.registry import METRICS, REPORTED_PREFIX, Better, Grain, Scope, kind_of
 from schedlab.metrics.steady import COLUMNS as STEADY_COLUMNS
 from schedlab.metrics.steady import steady_of
 from schedlab.metrics.tails import COLUMNS as TAIL_COLUMNS
@@ -61,12 +61,12 @@ _STUDY_3_MEASURES = (
 )
 
 
-def _measures(of: Of) -> tuple[Measure, ...]:
+def _measures(scope: Scope) -> tuple[Measure, ...]:
     """Returns the measures of a run or of a group: study 3's first, then the others, and last those
     reported only on request.
     """
-    compared = [metric for metric in METRICS if metric.name and metric.of in (of, "both")]
-    if of == "group":
+    compared = [metric for metric in METRICS if metric.name and metric.scope in (scope, "both")]
+    if scope == "group":
         compared = [metric for metric in compared if metric.name != "throughput"]
     positions = {name: index for index, name in enumerate(_STUDY_3_MEASURES)}
     compared.sort(

@@ -97,9 +97,9 @@ def no_match_message(
     for number, name in enumerate(DIMENSIONS):
         sides = [sorted({key[number] for key in side}) for side in (before, after)]
         if not set(sides[0]) & set(sides[1]) and min(map(len, sides)) > 1:
-            words = " against ".join(", ".join(side) for side in sides)
+            sides_text = " against ".join(", ".join(side) for side in sides)
             return (
-                f"no configurations match: {name} differs: {words}; name folders with one value"
+                f"no configurations match: {name} differs: {sides_text}; name folders with one value"
                 " each, or with common values"
             )
     return (
@@ -152,15 +152,17 @@ def _commit_text(manifest: Mapping[str, Any]) -> str:
 
 def compare_facts(before: Collection, after: Collection) -> Iterable[Fact]:
     """Yields the dimensions and other facts that may explain a difference."""
-    keys = [
+    keys_by_side = [
         [configuration_key(repeated) for repeated in side.repeated.values()]
         for side in (before, after)
     ]
     for number, name in enumerate(DIMENSIONS):
-        values = [tuple(dict.fromkeys(key[number] for key in side)) for side in keys]
-        yield Fact(name, *values)
+        values_by_side = [
+            tuple(dict.fromkeys(key[number] for key in side)) for side in keys_by_side
+        ]
+        yield Fact(name, *values_by_side)
     for name, read in _FACT_READERS.items():
-        side_values = [dict.fromkeys(read(run) for run in side) for side in (before, after)]
-        values = [tuple(value for value in side if value) for side in side_values]
-        if all(values) if name in _FACTS_NOT_IN_BASELINES else any(values):
-            yield Fact(name, *values)
+        all_values_by_side = [dict.fromkeys(read(run) for run in side) for side in (before, after)]
+        values_by_side = [tuple(value for value in side if value) for side in all_values_by_side]
+        if all(values_by_side) if name in _FACTS_NOT_IN_BASELINES else any(values_by_side):
+            yield Fact(name, *values_by_side)

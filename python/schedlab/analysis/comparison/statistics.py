@@ -192,8 +192,9 @@ def _sorted_quantiles(rows: Floats, levels: Floats) -> Floats:
     position = levels * (rows.shape[1] - 1)
     left = np.floor(position).astype(np.int64)
     right = np.minimum(left + 1, rows.shape[1] - 1)
-    row = np.arange(len(rows))
-    quantiles: Floats = rows[row, left] + (rows[row, right] - rows[row, left]) * (position - left)
+    row_indices = np.arange(len(rows))
+    left_values = rows[row_indices, left]
+    quantiles: Floats = left_values + (rows[row_indices, right] - left_values) * (position - left)
     return quantiles
 
 
@@ -361,8 +362,8 @@ def sign_flips(threshold: float | Floats, differences: Floats) -> Floats:
 
     Works along the last axis; the other axes are those of `threshold`.
     """
-    means = differences @ _signs(differences.shape[-1]).T / differences.shape[-1]
-    shares: Floats = (means >= np.asarray(threshold)[..., np.newaxis]).mean(axis=-1)
+    mean_differences = differences @ _signs(differences.shape[-1]).T / differences.shape[-1]
+    shares: Floats = (mean_differences >= np.asarray(threshold)[..., np.newaxis]).mean(axis=-1)
     return shares
 
 
@@ -416,11 +417,11 @@ def p_value_within_margin(
     first, second = checked_values(before), checked_values(after)
     if len(first) < 2 or len(first) != len(second):
         raise ValueError("each side needs at least two values, and both sides equally many")
-    within = margin - abs(float(second.mean() - first.mean()))
+    distance_to_margin = margin - abs(float(second.mean() - first.mean()))
     error = float((second - first).std(ddof=1)) / math.sqrt(len(first))
     if error <= ROUNDING_NOISE * max(float(np.abs(first).max()), float(np.abs(second).max())):
-        return 0.0 if within > 0 else 1.0
-    return float(student_t_cdf(len(first) - 1.0, -within / error))
+        return 0.0 if distance_to_margin > 0 else 1.0
+    return float(student_t_cdf(len(first) - 1.0, -distance_to_margin / error))
 
 
 def _unpaired_difference(
@@ -444,9 +445,14 @@ def _unpaired_difference(
 def _welch(before: Floats, after: Floats, resolution: float) -> tuple[float, float]:
     """Returns the standard error of the difference of means, and its degrees of freedom."""
     sides = (before, after)
-    parts = [max(float(side.var(ddof=1)), resolution**2 / 12) / len(side) for side in sides]
-    error = math.sqrt(sum(parts))
-    spread = sum(part**2 / (len(side) - 1) for part, side in zip(parts, sides, strict=True))
+    squared_errors = [
+        max(float(side.var(ddof=1)), resolution**2 / 12) / len(side) for side in sides
+    ]
+    error = math.sqrt(sum(squared_errors))
+    spread = sum(
+        squared_error**2 / (len(side) - 1)
+        for squared_error, side in zip(squared_errors, sides, strict=True)
+    )
     return error, error**4 / spread if spread else 1.0
 
 
@@ -483,11 +489,13 @@ def p_values_above_zero(differences: Floats, resolution: float, noise: float) ->
 
     Needs at least two values. Differences up to `noise` count as 0.
     """
-    means = differences.mean(axis=-1)
+    mean_differences = differences.mean(axis=-1)
     errors = _standard_errors(differences, max(resolution, noise))
-    score = np.divide(means, errors, out=np.zeros_like(means), where=errors > 0)
+    score = np.divide(
+        mean_differences, errors, out=np.zeros_like(mean_differences), where=errors > 0
+    )
     p_values = student_t_cdf(differences.shape[-1] - 1, -score)
-    result: Floats = np.where(means > noise, p_values, 1.0)
+    result: Floats = np.where(mean_differences > noise, p_values, 1.0)
     return result
 
 

@@ -337,10 +337,10 @@ def _make_suite(
         for measure in COMPARED_MEASURES:
             values_by_seed = samples.get((*key, policy, measure.name), {})
             if seeds and values_by_seed.keys() >= set(seeds):
-                values = [values_by_seed[seed] for seed in seeds]
+                values_in_order = [values_by_seed[seed] for seed in seeds]
                 policy_samples[policy, measure.name] = (
-                    [value for value, _ in values],
-                    max(resolution for _, resolution in values),
+                    [value for value, _ in values_in_order],
+                    max(resolution for _, resolution in values_in_order),
                 )
     title = "; ".join(_distinct_commands(setups, seeds))
     checks = max(run.evaluations_max for setup in setups for run in setup.runs)
@@ -383,8 +383,8 @@ def _make_titles_unique(suites: list[Suite]) -> list[Suite]:
 
 def _failure_text(setup: ConfigurationRuns, seeds: Sequence[int]) -> str:
     """Returns how runs of these seeds failed, or "" if none did."""
-    words = [f"seed {run.seed}: {run.status}" for run in setup.failed if run.seed in seeds]
-    return ", ".join(words)
+    failed_seeds = [f"seed {run.seed}: {run.status}" for run in setup.failed if run.seed in seeds]
+    return ", ".join(failed_seeds)
 
 
 def _add_means(suites: Sequence[Suite]) -> list[Suite]:

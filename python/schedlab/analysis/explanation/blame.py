@@ -115,7 +115,7 @@ class Blames:
             self._wait_columns[name][waits] for name in ("cpu", "begin_ns", "end_ns")
         )
         low, high = (
-            np.searchsorted(self._migrations[0], self._migration_keys(name, waits))
+            np.searchsorted(self._migrations[0], self._migration_sort_keys(name, waits))
             for name in ("begin_row", "end_row")
         )
         moves = high - low
@@ -237,6 +237,7 @@ class Blames:
 
     @cached_property
     def _waits_by_row(self) -> Integers:
+        """Indices of the waits, sorted by their first row."""
         return np.argsort(self._wait_columns["begin_row"], kind="stable")
 
     @cached_property
@@ -256,6 +257,6 @@ class Blames:
             trace.at("second", rows).astype(np.int64),
         )
 
-    def _migration_keys(self, name: str, waits: Integers) -> Integers:
+    def _migration_sort_keys(self, name: str, waits: Integers) -> Integers:
         keys: Integers = (self._wait_columns["pid"][waits] << 32) | self._wait_columns[name][waits]
         return keys

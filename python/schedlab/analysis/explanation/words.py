@@ -24,7 +24,9 @@ class WaitShare:
 
     duration_ns: int
     parts: int
+    """Number of parts."""
     words: str
+    """The explanation."""
     chain: tuple[int, ...]
     cause: Cause
     life: int | None

@@ -57,15 +57,15 @@ class GateVerdict:
 
     def not_comparable(self) -> Iterator[str]:
         """Yields what can no longer be compared, in words. A gate that ignored it could be passed by failing."""
-        for alone in self.comparison.unmatched_before:
-            yield f"{', '.join(configuration_key(alone)[:4])}: it was not run"
+        for unmatched in self.comparison.unmatched_before:
+            yield f"{', '.join(configuration_key(unmatched)[:4])}: it was not run"
         for match in self.comparison.matches:
             name = match_title(match, self.comparison.across)
             for run in match.failed_runs:
                 yield f"{name}, seed {run.seed}: {run.manifest.get('message') or run.status}"
             for group, metric in match.only_before:
-                of = f" of {group}" if group else ""
-                yield f"{name}: {metric or 'all metrics'}{of}: some runs lack it now"
+                of_group = f" of {group}" if group else ""
+                yield f"{name}: {metric or 'all metrics'}{of_group}: some runs lack it now"
             if match.excluded_seeds:
                 seeds = ", ".join(map(str, match.excluded_seeds))
                 yield f"{name}: seeds of only one side: {seeds}"
@@ -81,21 +81,23 @@ class GateVerdict:
         worse = len(self.rows("worse")) + len(self.worse_counts)
         better = len(self.rows("better"))
         open_ones = len(self.rows("perhaps"))
-        same = sum(match.is_identical for match in self.comparison.matches)
-        parts = [
+        identical = sum(match.is_identical for match in self.comparison.matches)
+        count_texts = [
             f"{worse} worse",
             f"{better} better",
             *([f"{open_ones} perhaps"] if open_ones else []),
             *(
-                [f"{same} of {len(self.comparison.matches)} configurations the same, byte for byte"]
-                if same
+                [
+                    f"{identical} of {len(self.comparison.matches)} configurations the same, byte for byte"
+                ]
+                if identical
                 else []
             ),
         ]
         missing = sum(1 for _ in self.not_comparable())
         if missing:
-            parts.append(f"{missing} no longer comparable")
-        return f"{'passed' if self.passes else 'not passed'}: {', '.join(parts)}"
+            count_texts.append(f"{missing} no longer comparable")
+        return f"{'passed' if self.passes else 'not passed'}: {', '.join(count_texts)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the verdict for JSON."""

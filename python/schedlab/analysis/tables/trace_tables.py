@@ -197,10 +197,10 @@ class TraceTables:
         )
         if has_unknown_activity(self.trace):
             begin, end = pl.col("begin_ns"), pl.col("exit_ns").fill_null(self.trace.end_ns)
-            known = pl.sum_horizontal("running_ns", "waiting_ns", "blocked_ns")
+            known_ns = pl.sum_horizontal("running_ns", "waiting_ns", "blocked_ns")
             begins = pl.Series(self._values_at("time_ns", life_table.begin_row))
             frame = without_unknown(
-                frame.with_columns(begin_ns=begins).with_columns(unknown_ns=end - begin - known)
+                frame.with_columns(begin_ns=begins).with_columns(unknown_ns=end - begin - known_ns)
             ).drop("begin_ns", "unknown_ns")
         return without_columns(frame) if wakeups_unknown(self.trace) else frame
 

@@ -36,23 +36,24 @@ class _Work:
         self.lock = threading.Lock()
 
     @contextmanager
-    def part(self, what: str) -> Iterator[Update]:
-        entry = [what]
+    def part(self, title: str) -> Iterator[Update]:
+        """Shows a text within the block; yields a function that changes the text."""
+        shown_text = [title]
         with self.lock:
-            self.texts.append(entry)
-            self.show(what)
+            self.texts.append(shown_text)
+            self.show(title)
 
         def update(text: str) -> None:
             with self.lock:
-                entry[0] = text
-                if self.texts[-1] is entry:
+                shown_text[0] = text
+                if self.texts[-1] is shown_text:
                     self.show(text)
 
         try:
             yield update
         finally:
             with self.lock:
-                self.texts = [text for text in self.texts if text is not entry]
+                self.texts = [text for text in self.texts if text is not shown_text]
                 if self.texts:
                     self.show(self.texts[-1][0])
 
@@ -93,40 +94,40 @@ _shown_work: list[_Work] = []
 
 
 @contextmanager
-def working(what: str) -> Iterator[Update]:
-    """Shows the text `what` on standard error until the block ends.
+def working(title: str) -> Iterator[Update]:
+    """Shows the text `title` on standard error until the block ends.
 
     On a terminal, a single line is updated; otherwise a line is printed every SILENCE_SECONDS.
     After inner work, the outer text is shown again. Yields a function that changes the text.
     """
     if _shown_work:
-        with _shown_work[-1].part(what) as update:
+        with _shown_work[-1].part(title) as update:
             yield update
     elif not shows_progress():
-        yield from _shown(what, lambda _: None)
+        yield from _show_work(title, lambda _: None)
     elif is_live():
-        with message_console().status(what) as status:
-            yield from _shown(what, status.update)
+        with message_console().status(title) as status:
+            yield from _show_work(title, status.update)
         note_message()
     else:
-        now = [what]
+        now = [title]
         done = threading.Event()
         voice = threading.Thread(
             target=repeat_message, args=(done.wait, lambda: now[0]), daemon=True
         )
         voice.start()
         try:
-            yield from _shown(what, lambda text: now.__setitem__(0, text))
+            yield from _show_work(title, lambda text: now.__setitem__(0, text))
         finally:
             done.set()
             voice.join()
 
 
-def _shown(what: str, show: Update) -> Iterator[Update]:
+def _show_work(text: str, show: Update) -> Iterator[Update]:
     work = _Work(show)
     _shown_work.append(work)
     try:
-        with work.part(what) as update:
+        with work.part(text) as update:
             yield update
     finally:
         _work_has_ended.set()
@@ -137,7 +138,7 @@ def _shown(what: str, show: Update) -> Iterator[Update]:
 def hide_activity() -> Iterator[None]:
     """Suppresses messages about work within the block, because the caller draws on the terminal."""
     try:
-        with contextmanager(_shown)("", lambda _: None):
+        with contextmanager(_show_work)("", lambda _: None):
             yield
     finally:
         note_message()
@@ -145,7 +146,7 @@ def hide_activity() -> Iterator[None]:
 
 def repeat_message(
     wait: Callable[[float], bool],
-    what: Callable[[], str],
+    describe_work: Callable[[], str],
     speaks: Callable[[], bool] = lambda: True,
 ) -> None:
     """Calls `wait` until it returns True, and meanwhile prints what is being done and for how long.
@@ -160,7 +161,7 @@ def repeat_message(
         if pause > 0:
             continue
         if speaks():
-            say_progress(f"{what()}  {host_time(time.monotonic() - began)}")
+            say_progress(f"{describe_work()}  {host_time(time.monotonic() - began)}")
             note_message()
             pause = SILENCE_SECONDS
         else:

@@ -22,15 +22,18 @@ TICKS = re.compile(r"`+")
 
 def literal(text: str) -> str:
     """Returns text escaped for Markdown, on one line."""
-    return escaped(_line(text))
+    return escaped(_one_line(text))
 
 
 def literal_with_code(text: str) -> str:
     """Returns text escaped for Markdown, on one line; parts between backticks stay inline code."""
-    parts = _line(text).split("`")
-    if len(parts) % 2 == 0:
+    texts_and_codes = _one_line(text).split("`")
+    if len(texts_and_codes) % 2 == 0:
         return literal(text)
-    return "".join(code(part) if index % 2 else escaped(part) for index, part in enumerate(parts))
+    return "".join(
+        code(text_or_code) if index % 2 else escaped(text_or_code)
+        for index, text_or_code in enumerate(texts_and_codes)
+    )
 
 
 def escaped(line: str) -> str:
@@ -45,8 +48,8 @@ def escaped(line: str) -> str:
 
 def code(text: str) -> str:
     """Returns text as inline `code`, on one line."""
-    line = _line(text)
-    ticks = "`" * (_longest_run(line) + 1)
+    line = _one_line(text)
+    ticks = "`" * (_longest_backtick_run(line) + 1)
     padding = " " if line.startswith("`") or line.endswith("`") or not line else ""
     return f"{ticks}{padding}{line}{padding}{ticks}"
 
@@ -63,13 +66,13 @@ def code_cell(text: str) -> str:
 def listing(text: str, language: str = "") -> str:
     """Returns text as a code block, such as a console's output."""
     text = visible(text).rstrip()
-    fence = "`" * max(3, _longest_run(text) + 1)
+    fence = "`" * max(3, _longest_backtick_run(text) + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 
 
-def _line(text: str) -> str:
+def _one_line(text: str) -> str:
     return " ".join(visible(text).split())
 
 
-def _longest_run(text: str) -> int:
+def _longest_backtick_run(text: str) -> int:
     return max((len(run) for run in TICKS.findall(text)), default=0)

@@ -64,7 +64,7 @@ def open_unpacked(path: Path) -> Iterator[Path]:
         try:
             if reader:
                 with reader(path) as source:
-                    _copy(path, source, unpacked_path, limit)
+                    _copy_limited(path, source, unpacked_path, limit)
             with (unpacked_path if reader else path).open("rb") as file:
                 is_tar = _is_tar(file.read(_TAR_MAGIC_AT + len(_TAR_MAGIC)))
             if is_tar:
@@ -97,7 +97,7 @@ def _only_member(path: Path, archive: Path, folder: Path, limit: int) -> Path:
         source = members.extractfile(files[0])
         assert source
         with source:
-            _copy(path, source, place, limit)
+            _copy_limited(path, source, place, limit)
     return place
 
 
@@ -114,7 +114,7 @@ def _hint_at_format(names: list[str]) -> str:
     return ""
 
 
-def _copy(path: Path, source: IO[bytes], place: Path, limit: int) -> None:
+def _copy_limited(path: Path, source: IO[bytes], place: Path, limit: int) -> None:
     written_bytes = 0
     with place.open("xb") as target:
         while block := source.read(1 << 20):

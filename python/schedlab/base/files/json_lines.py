@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][-+]?\d+)?")
 _SINGLE_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _QUOTE_REPLACEMENTS = {"\\'": "'", '"': '\\"'}
 """How a string in single quotes is converted to one in double quotes."""
-_DIGITS_MAX = 30
+_NUMBER_DIGITS_MAX = 30
 _CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 
 
@@ -180,7 +180,7 @@ class _Parser:
                 self.place += len(word)
                 return constant
         match = _NUMBER.match(self.text, self.place)
-        if not match or len(match[0]) > _DIGITS_MAX:
-            raise self.unexpected(f"a value; a number has at most {_DIGITS_MAX} characters")
+        if not match or len(match[0]) > _NUMBER_DIGITS_MAX:
+            raise self.unexpected(f"a value; a number has at most {_NUMBER_DIGITS_MAX} characters")
         self.place = match.end()
         return float(match[0]) if match[1] or match[2] else int(match[0])

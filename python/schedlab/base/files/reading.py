@@ -32,7 +32,7 @@ def check_regular(path: Path) -> None:
         OSError,
         ValueError,
     ) as error:  # Python raises ValueError for a path that contains the character 0
-        raise _unreadable(path, error) from None
+        raise _unreadable_error(path, error) from None
     if kind != stat.S_IFREG:
         raise FileRefused(
             f"this is {_KINDS.get(kind, 'not a file')}", what=str(path), fix="name a file"
@@ -47,7 +47,7 @@ def read_bytes(path: Path, bytes_max: int = BYTES_MAX) -> bytes:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             content = file.read(bytes_max + 1)
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise _unreadable_error(path, error) from None
     if len(content) > bytes_max:
         raise FileRefused(
             f"larger than {bytes_max >> 20} MiB", what=str(path), fix="name a smaller file"
@@ -65,7 +65,7 @@ def read_text(path: Path, bytes_max: int = BYTES_MAX) -> str:
         ) from None
 
 
-def _unreadable(path: Path, error: OSError | ValueError) -> FileRefused:
+def _unreadable_error(path: Path, error: OSError | ValueError) -> FileRefused:
     why = error.strerror if isinstance(error, OSError) else error
     fix = "check its permissions" if isinstance(error, PermissionError) else "check the path"
     return FileRefused(f"cannot be read: {why}", what=str(path), fix=fix)

@@ -58,8 +58,8 @@ def _calling_user() -> int:
 
 def _open_parent(path: str) -> tuple[int, str]:
     """Returns a descriptor of the folder that contains the path's last entry, and that entry's name."""
-    remaining = deque(_split_names(path))
-    folder = _open_start(path)
+    remaining = deque(_path_names(path))
+    folder = _open_first_folder(path)
     links = 0
     try:
         while remaining:
@@ -77,21 +77,21 @@ def _open_parent(path: str) -> tuple[int, str]:
             links += 1
             if links > _LINKS_MAX:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-            remaining.extendleft(reversed(_split_names(next_step)))
+            remaining.extendleft(reversed(_path_names(next_step)))
             if next_step.startswith("/"):
                 os.close(folder)
-                folder = _open_start(next_step)
+                folder = _open_first_folder(next_step)
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     except BaseException:
         os.close(folder)
         raise
 
 
-def _split_names(path: str) -> list[str]:
+def _path_names(path: str) -> list[str]:
     return [name for name in path.split("/") if name]
 
 
-def _open_start(path: str) -> int:
+def _open_first_folder(path: str) -> int:
     first = "/" if path.startswith("/") else "."
     folder = os.open(first, _STEP_FLAGS | os.O_DIRECTORY)
     _check_folder(path, first, os.fstat(folder))
@@ -139,8 +139,8 @@ def _has_trusted_owner(status: os.stat_result) -> bool:
     return is_trusted_user(status.st_uid) or status.st_uid == _calling_user()
 
 
-def _untrusted_error(path: str, what: str, status: os.stat_result) -> Untrusted:
+def _untrusted_error(path: str, problem: str, status: os.stat_result) -> Untrusted:
     return Untrusted(
-        f"{path} {what} (its owner is user {status.st_uid}): name a path below a folder that root or"
+        f"{path} {problem} (its owner is user {status.st_uid}): name a path below a folder that root or"
         " you own, and others cannot write to"
     )

@@ -76,19 +76,19 @@ def number_field(*, required: bool = False) -> Field:
     )
 
 
-def mapping_field(what: str, sound: Check, *, required: bool = False) -> Field:
-    """Describes an object with any keys, whose values satisfy `sound`; `what` names the values."""
+def mapping_field(value_names: str, sound: Check, *, required: bool = False) -> Field:
+    """Describes an object with any keys, whose values satisfy `sound`; `value_names` names the values."""
     return Field(
-        f"an object: {what} by their names",
+        f"an object: {value_names} by their names",
         lambda value: isinstance(value, dict) and all(map(sound, value.values())),
         required,
     )
 
 
-def list_field(what: str, sound: Check, *, required: bool = False) -> Field:
-    """Describes a list whose items satisfy `sound`; `what` names the items."""
+def list_field(item_names: str, sound: Check, *, required: bool = False) -> Field:
+    """Describes a list whose items satisfy `sound`; `item_names` names the items."""
     return Field(
-        f"a list of {what}",
+        f"a list of {item_names}",
         lambda value: isinstance(value, list) and all(map(sound, value)),
         required,
     )
@@ -180,11 +180,11 @@ def read_tables(
                 read_tables([path], schema, add_missing=add_missing, **options) for path in files
             ]
             return pl.concat(tables, how="diagonal_relaxed")
-        raise _refusal(
+        raise _unusable_table(
             files, "columns are missing, or of another type than they must have"
         ) from None
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-        raise _refusal(files, str(error)) from None
+        raise _unusable_table(files, str(error)) from None
     missing = [name for name in schema if name not in table.columns] if add_missing else []
     return table.with_columns(pl.lit(None, schema[name]).alias(name) for name in missing)
 
@@ -227,11 +227,11 @@ def table_of(
         table = pl.DataFrame({name: columns.get(name, [None] * rows) for name in schema}, schema)
         _check_columns(table, schema)
     except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
-        raise _refusal([path], str(error)) from None
+        raise _unusable_table([path], str(error)) from None
     return table
 
 
-def _refusal(files: list[Path], cause: str) -> FileRefused:
+def _unusable_table(files: list[Path], cause: str) -> FileRefused:
     files_text = files[0] if len(files) == 1 else f"one of {files[0]} and {len(files) - 1} others"
     cause_text = " ".join(cause.split())[:_SHOWN_MAX]
     return FileRefused(f"not a usable table: {cause_text}", what=str(files_text), fix=_RESTORE_FIX)
@@ -244,15 +244,15 @@ def _check_columns(table: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> No
     """Raises ValueError for a column of another type or with non-finite numbers."""
     # a single call, because each access to the schema builds it again
     for column in table.get_columns():
-        name, kind = column.name, _kind_of(column.dtype)
-        expected = _kind_of(schema[name]) if name in schema else kind
+        name, kind = column.name, _type_text(column.dtype)
+        expected = _type_text(schema[name]) if name in schema else kind
         if kind not in (expected, "nothing"):
             raise ValueError(f"the column {name} has {kind}, expected {expected}")
         if column.dtype.is_float() and not column.is_finite().all():  # nulls are ignored
             raise ValueError(f"the column {name} contains a value that is not a finite number")
 
 
-def _kind_of(dtype: pl.DataType) -> str:
+def _type_text(dtype: pl.DataType) -> str:
     import polars as pl
 
     if dtype.is_numeric():

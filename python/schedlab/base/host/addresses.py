@@ -32,13 +32,15 @@ def check_address_limit() -> None:
         )
 
 
-def refuse_address_limit(what: str) -> None:
+def refuse_address_limit(programs: str) -> None:
     """Raises WrongUsage if there is any limit.
 
-    `what` (plural): the things that reserve more addresses than any limit allows.
+    `programs` (plural): the things that reserve more addresses than any limit allows.
     """
     if address_limit() is not None:
-        raise WrongUsage(f"ulimit -v: {what} do not work with a limit on address space; {_ADVICE}")
+        raise WrongUsage(
+            f"ulimit -v: {programs} do not work with a limit on address space; {_ADVICE}"
+        )
 
 
 def import_chart_library() -> Any:

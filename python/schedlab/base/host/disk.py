@@ -53,13 +53,13 @@ class DiskWatch:
 
     def _used_bytes(self) -> int:
         """Returns the disk space that the folders' files occupy, without holes."""
-        used = 0
+        used_bytes = 0
         for folder in self._folders:
             for place, _, names in os.walk(folder):
                 for name in names:
                     with suppress(OSError):  # it has just been removed
-                        used += os.lstat(os.path.join(place, name)).st_blocks * 512
-        return used
+                        used_bytes += os.lstat(os.path.join(place, name)).st_blocks * 512
+        return used_bytes
 
 
 def _free_bytes(folder: Path) -> int:

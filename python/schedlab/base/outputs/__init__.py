@@ -33,12 +33,12 @@ def parse_figures(command: str, text: str) -> Figures:
     return read(text.replace("\r", "")) if read else {}
 
 
-def _number_after(program: str, text: str, what: str, pattern: str) -> float:
+def _number_after(program: str, text: str, figure_name: str, pattern: str) -> float:
     """Returns the number that the pattern's group matches, at the first line that begins with the pattern."""
     match = re.search(rf"^\s*{pattern}", text, re.MULTILINE)
     if not match:
         raise OutputError(
-            f"{program} printed no {what}: its version is not supported, or it did not finish; read"
+            f"{program} printed no {figure_name}: its version is not supported, or it did not finish; read"
             " console.log"
         )
     return float(match[1])

@@ -40,10 +40,10 @@ class Function:
     def nesting(self) -> dict[int, tuple[str, ...]]:
         """Returns, for each instruction within loops, the first lines of these loops, outermost first."""
         enclosing_loops: dict[int, tuple[str, ...]] = {}
-        self._nest(set(self.successors), (), enclosing_loops)
+        self._add_nesting(set(self.successors), (), enclosing_loops)
         return enclosing_loops
 
-    def _nest(
+    def _add_nesting(
         self,
         instructions: set[int],
         outer: tuple[str, ...],
@@ -62,7 +62,7 @@ class Function:
             # Two jumps back to the same instruction are one loop.
             chain = outer if outer and outer[-1] == line else (*outer, line)
             enclosing_loops.update(dict.fromkeys(loop, chain))
-            self._nest(loop - {first}, chain, enclosing_loops)
+            self._add_nesting(loop - {first}, chain, enclosing_loops)
 
 
 @dataclass
@@ -150,7 +150,7 @@ def _output_lines(tool: str, *arguments: str) -> list[str]:
     return listing.splitlines()
 
 
-def _sections(path: Path) -> tuple[dict[str, str], list[str]]:
+def _read_section_flags(path: Path) -> tuple[dict[str, str], list[str]]:
     flags: dict[str, str] = {}
     names: list[str] = []
     for line in _output_lines("readelf", "-SW", str(path)):
@@ -163,7 +163,7 @@ def _sections(path: Path) -> tuple[dict[str, str], list[str]]:
     return flags, names
 
 
-def _functions(path: Path, section_names: list[str]) -> list[Function]:
+def _read_functions(path: Path, section_names: list[str]) -> list[Function]:
     functions = []
     for line in _output_lines("readelf", "-sW", str(path)):
         columns = line.split()
@@ -175,7 +175,7 @@ def _functions(path: Path, section_names: list[str]) -> list[Function]:
     return functions
 
 
-def _relocations(path: Path) -> list[tuple[str, str, str]]:
+def _read_relocations(path: Path) -> list[tuple[str, str, str]]:
     relocations = []
     section = ""
     for line in _output_lines("readelf", "-rW", str(path)):
@@ -188,7 +188,7 @@ def _relocations(path: Path) -> list[tuple[str, str, str]]:
     return relocations
 
 
-def _successors(index: int, instruction: str) -> list[int]:
+def _next_instructions(index: int, instruction: str) -> list[int]:
     jump = re.search(r"(?:goto|gotol|may_goto) ([+-]0x[0-9a-f]+)", instruction)
     targets = [index + 1 + int(jump[1], 16)] if jump else []
     if not instruction.startswith(("goto", "exit")):
@@ -196,7 +196,7 @@ def _successors(index: int, instruction: str) -> list[int]:
     return targets
 
 
-def _read_instruction(result: Object, section: str, index: int, instruction: str) -> None:
+def _add_instruction(result: Object, section: str, index: int, instruction: str) -> None:
     function = result.function_at(section, index * 8)
     for offset in re.findall(r"r10 - (0x[0-9a-f]+)", instruction):
         function.stack = max(function.stack, int(offset, 16))
@@ -211,21 +211,21 @@ def _read_instruction(result: Object, section: str, index: int, instruction: str
         # Relative to the next instruction in the section. A relocation may correct it later.
         function.calls.append((section, (index + 1 + int(match[1], 16)) * 8))
         function.call_places.append(index)
-    function.successors[index] = _successors(index, instruction)
+    function.successors[index] = _next_instructions(index, instruction)
     if instruction.startswith("may_goto"):
         function.guards.add(index)
 
 
 def read_object(path: Path) -> Object:
     """Reads a BPF object with LLVM's tools."""
-    flags, names = _sections(path)
-    result = Object(_functions(path, names), flags, _relocations(path))
+    flags, names = _read_section_flags(path)
+    result = Object(_read_functions(path, names), flags, _read_relocations(path))
     section = place = ""
     for line in _output_lines("objdump", "-drl", "--no-show-raw-insn", str(path)):
         if header := re.match(r"Disassembly of section (\S+):", line):
             section = header[1]
         elif code := re.match(r"\s+(\d+):\t(.*)", line):
-            _read_instruction(result, section, int(code[1]), code[2].strip())
+            _add_instruction(result, section, int(code[1]), code[2].strip())
             result.function_at(section, int(code[1]) * 8).lines[int(code[1])] = place
         elif source := re.match(r"; (/?\S+\.[ch]:\d+)$", line):
             place = path_from_root(source[1])

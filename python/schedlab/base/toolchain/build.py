@@ -74,11 +74,11 @@ def build(*targets: str, variables: Mapping[str, str] | None = None) -> None:
         run_make((*targets, *settings), update)
 
 
-def require_checkout(what: str) -> None:
-    """Raises WrongUsage if pip installed this package, because `what` needs a checkout."""
+def require_checkout(feature: str) -> None:
+    """Raises WrongUsage if pip installed this package, because `feature` needs a checkout."""
     if IS_INSTALLED:
         raise WrongUsage(
-            f"{what}: the installed package has the simulator with the built-in "
+            f"{feature}: the installed package has the simulator with the built-in "
             "policies and compiles nothing; use a checkout of schedlab for your own "
             "policies and for other machines"
         )

@@ -100,7 +100,7 @@ def entries(part: str) -> list[Entry]:
         re.compile(f"({pattern}){_REMOVAL_SUFFIX}") for pattern in CACHE_PARTS[part].entries
     ]
     return [
-        Entry(path, _size(path))
+        Entry(path, _disk_bytes(path))
         for path, name in _all_entries()
         if any(pattern.fullmatch(name) for pattern in patterns) and not _is_in_use(path)
     ]
@@ -140,18 +140,18 @@ def _all_entries() -> Iterator[tuple[Path, str]]:
         for entry in part.entries
         if "/" in entry
     }
-    yield from _entries_in(
+    yield from _cached_entries(
         cache_folder(),
         "",
         parent_names | {str(Path(parent_name).parent) for parent_name in parent_names},
     )
 
 
-def _entries_in(folder: Path, name: str, parent_names: set[str]) -> Iterator[tuple[Path, str]]:
+def _cached_entries(folder: Path, name: str, parent_names: set[str]) -> Iterator[tuple[Path, str]]:
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         relative = f"{name}{path.name}"
         if relative in parent_names and path.is_dir() and not path.is_symlink():
-            yield from _entries_in(path, f"{relative}/", parent_names)
+            yield from _cached_entries(path, f"{relative}/", parent_names)
         else:
             yield path, relative
 
@@ -177,7 +177,7 @@ def _running_programs() -> Iterator[Path]:
             yield Path(program).parent.resolve() / Path(program).name
 
 
-def _size(path: Path) -> int:
+def _disk_bytes(path: Path) -> int:
     if path.is_symlink() or not path.is_dir():
         return path.lstat().st_size
     files_inside = (Path(place) / name for place, _, files in os.walk(path) for name in files)

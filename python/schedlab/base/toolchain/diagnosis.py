@@ -147,7 +147,7 @@ def check_source(source: Path) -> None:
             *(name, symbol_of(source), text, str(source), folder),
             ("policies", "."),
             shlex.join(require_compiler().clang),
-            _run,
+            _run_script,
         )
         mistake = find_mistake(subject)
     if mistake and mistake.compiles:
@@ -215,7 +215,7 @@ def find_mistake(subject: Subject) -> Mistake | None:
         *_find_unused_hooks(unused, subject),
         *_find_numbers_for_enumerations(enumerations, subject),
         *_find_undefined_symbols(link_errors),
-        *_find_variables(symbols, subject),
+        *_find_forbidden_variables(symbols, subject),
     )
     return Mistake(rules[0], compiles=True) if rules else None
 
@@ -291,14 +291,14 @@ def _find_undefined_symbols(output: str) -> Iterator[str]:
             yield f"it uses {name}, which is not of policies/, at {place}; define it in the policy's file"
 
 
-def _find_variables(output: str, subject: Subject) -> Iterator[str]:
+def _find_forbidden_variables(output: str, subject: Subject) -> Iterator[str]:
     if "Symbol" in output and not re.search(rf" {subject.symbol}$", output, re.MULTILINE):
         yield (
             f"it defines no {subject.symbol}; its last lines are to begin with POLICY_DEFINITION {subject.symbol} = {{"
         )
     if names := variables_in(output):
         lines = subject.text.splitlines()
-        places = (f"{name} at {subject.name}:{_line_of(lines, name)}" for name in names)
+        places = (f"{name} at {subject.name}:{_line_number(lines, name)}" for name in names)
         yield (
             f"it has variables outside of its state: {', '.join(places)}; keep them in the state of a task, a queue or"
             " the scheduler (STATE_OF)"
@@ -315,11 +315,11 @@ def variables_in(linker_map: str) -> list[str]:
     return names
 
 
-def _line_of(lines: list[str], name: str) -> int:
+def _line_number(lines: list[str], name: str) -> int:
     word = re.compile(rf"\b{re.escape(name)}\b")
     return next((number for number, line in enumerate(lines, 1) if word.search(line)), 0)
 
 
-def _run(script: str) -> str:
+def _run_script(script: str) -> str:
     result = run_captured(["/bin/sh", "-c", script], cwd=ROOT)
     return result.stdout

@@ -55,7 +55,7 @@ class Program:
         return [_package_name(word) if manager == "apt" else word for word in words]
 
 
-def _path_check(*names: str) -> Callable[[], bool]:
+def _on_path(*names: str) -> Callable[[], bool]:
     return lambda: all(map(shutil.which, names))
 
 
@@ -92,23 +92,23 @@ PROGRAMS = {
     "dtc": Program(
         "dtc",
         "describes the board to a Spike of your own, and devices to tests",
-        _path_check("dtc"),
+        _on_path("dtc"),
         *("device-tree-compiler", "dtc", "dtc", "dtc"),
     ),
     "qemu": Program(
         "qemu-system-riscv64",
         "the interactive machine",
-        _path_check("qemu-system-riscv64"),
+        _on_path("qemu-system-riscv64"),
         "qemu-system-riscv|qemu-system-misc",
         *("qemu-system-riscv-core", "qemu-system-riscv", "qemu"),
     ),
     "linux-qemu": Program(
         "qemu-system-x86_64",
         "runs Linux guests",
-        _path_check("qemu-system-x86_64"),
+        _on_path("qemu-system-x86_64"),
         *("qemu-system-x86", "qemu-system-x86-core", "qemu-system-x86", "qemu"),
     ),
-    "zstd": Program("zstd", "unpacks the Linux guest", _path_check("zstd"), *["zstd"] * 4),
+    "zstd": Program("zstd", "unpacks the Linux guest", _on_path("zstd"), *["zstd"] * 4),
     "debian-keys": Program(
         "Debian's signatures",
         "checks what Linux guests are made of",
@@ -125,7 +125,7 @@ PROGRAMS = {
         *("debootstrap", "debootstrap", "debootstrap"),
     ),
     "sandbox": Program(
-        "bwrap", "compiles what others wrote", _path_check("bwrap"), *["bubblewrap"] * 3
+        "bwrap", "compiles what others wrote", _on_path("bwrap"), *["bubblewrap"] * 3
     ),
     "formatter": Program(
         "clang-format",
@@ -149,18 +149,16 @@ PROGRAMS = {
     "perf": Program(
         "perf",
         "reads perf.data",
-        _path_check("perf"),
+        _on_path("perf"),
         "linux-perf|linux-tools-generic",
         "perf",
         "perf",
     ),
-    "trace-cmd": Program(
-        "trace-cmd", "reads trace.dat", _path_check("trace-cmd"), *["trace-cmd"] * 3
-    ),
+    "trace-cmd": Program("trace-cmd", "reads trace.dat", _on_path("trace-cmd"), *["trace-cmd"] * 3),
     "valgrind": Program(
         "valgrind",
         "counts the simulator's instructions",
-        _path_check("valgrind"),
+        _on_path("valgrind"),
         *["valgrind"] * 3,
     ),
 }
@@ -204,11 +202,11 @@ def need(*names: str) -> None:
 
     If that is not allowed or fails, raises WrongUsage with the command that installs them.
     """
-    missing = _missing(names)
+    missing = _missing_programs(names)
     if not missing:
         return
     _install(names)
-    if missing := _missing(names):
+    if missing := _missing_programs(names):
         what = ", ".join(PROGRAMS[name].what for name in missing)
         raise WrongUsage(
             f"this host lacks {what}, which this command needs; {installation_advice(missing)}"
@@ -217,7 +215,7 @@ def need(*names: str) -> None:
 
 def install_if_packaged(*names: str) -> None:
     """Installs missing programs, except programs without a package in this release."""
-    missing = _missing(names)
+    missing = _missing_programs(names)
     if (
         not missing
         or package_manager() not in _allowed_managers
@@ -277,7 +275,7 @@ def package_manager() -> str:
     return next((name for name, program in programs.items() if shutil.which(program)), "")
 
 
-def _missing(names: Iterable[str]) -> list[str]:
+def _missing_programs(names: Iterable[str]) -> list[str]:
     return [name for name in dict.fromkeys(names) if not PROGRAMS[name].is_installed()]
 
 
@@ -294,15 +292,19 @@ def _package_name(word: str) -> str:
 def _install(names: Iterable[str]) -> None:
     if (
         package_manager() not in _allowed_managers
-        or not _missing(names)
+        or not _missing_programs(names)
         or (root := _root_prefix()) is None
     ):
         return
     with working("looking for packages") as update:
-        if not all(map(_is_packaged, _missing(names))):  # lists may be missing or out of date
+        if not all(
+            map(_is_packaged, _missing_programs(names))
+        ):  # lists may be missing or out of date
             update("fetching the lists of packages")
             _fetch_package_lists(root)
-        packages = [word for name in _missing(names) for word in PROGRAMS[name].packages("apt")]
+        packages = [
+            word for name in _missing_programs(names) for word in PROGRAMS[name].packages("apt")
+        ]
         say(f"schedlab: installing {' '.join(packages)} ({_download_mb(packages)} MB to fetch)")
         update(f"installing {' '.join(packages)}")
         error_output = run_for_error(

@@ -32,8 +32,8 @@ def commit_facts() -> dict[str, Any]:
 
     The values are None if git fails.
     """
-    head = _git("rev-parse", "HEAD")
-    status = _git("status", "--porcelain")
+    head = _git_output("rev-parse", "HEAD")
+    status = _git_output("status", "--porcelain")
     changed = None if status is None else bool(status.strip())
     patch = uncommitted_patch() if changed else b""
     return {
@@ -48,7 +48,7 @@ def uncommitted_patch() -> bytes:
 
     b"" if there are none, or if git fails. Does not modify the index or the repository.
     """
-    index, objects = (_git("rev-parse", "--git-path", name) for name in ("index", "objects"))
+    index, objects = (_git_output("rev-parse", "--git-path", name) for name in ("index", "objects"))
     if not index or not objects:
         return b""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
@@ -60,15 +60,15 @@ def uncommitted_patch() -> bytes:
             "GIT_OBJECT_DIRECTORY": scratch,
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": str((ROOT / objects.decode().strip()).resolve()),
         }
-        if _git("add", "--all", "--", *AFFECTING_SOURCES, environment=variables) is None:
+        if _git_output("add", "--all", "--", *AFFECTING_SOURCES, environment=variables) is None:
             return b""
         patch = ("diff-index", "--cached", "--patch", "--binary", "--full-index", "HEAD", "--")
-        return _git(*patch, *AFFECTING_SOURCES, environment=variables) or b""
+        return _git_output(*patch, *AFFECTING_SOURCES, environment=variables) or b""
 
 
 def commit_seconds() -> int | None:
     """Returns the commit's time in seconds since 1970, or None if git fails."""
-    output = _git("log", "-1", "--format=%ct")
+    output = _git_output("log", "-1", "--format=%ct")
     return int(output) if output and output.strip() else None
 
 
@@ -86,7 +86,7 @@ def process_facts() -> dict[str, Any]:
     }
 
 
-def _git(*arguments: str, environment: Mapping[str, str] | None = None) -> bytes | None:
+def _git_output(*arguments: str, environment: Mapping[str, str] | None = None) -> bytes | None:
     try:
         result = subprocess.run(
             ["git", "-C", str(ROOT), *arguments],

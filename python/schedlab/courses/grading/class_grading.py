@@ -266,10 +266,10 @@ def _grade_submission(
             False,
         )
     except json.JSONDecodeError:
-        last = result.stderr.strip().splitlines()[-1:] or ["no output"]
+        last_line = result.stderr.strip().splitlines()[-1:] or ["no output"]
         if result.returncode == NotGraded.exit_status:
-            return GradedSubmission(name, None, last[0].removeprefix("schedlab: "), False)
-        why = f"its grading failed (status {result.returncode}): {last[0]}; {_RETRY_HINT}"
+            return GradedSubmission(name, None, last_line[0].removeprefix("schedlab: "), False)
+        why = f"its grading failed (status {result.returncode}): {last_line[0]}; {_RETRY_HINT}"
         return GradedSubmission(name, None, why, False)
 
 
@@ -346,7 +346,7 @@ def class_page(lab: Lab, graded: list[GradedSubmission], out: Path) -> str:
         }
         for submission in graded
     ]
-    values = {
+    template_values = {
         "title": lab.title,
         "most": float(lab.points),
         "tests": [{"name": test.name, "most": float(test.points)} for test in lab.tests],
@@ -356,4 +356,4 @@ def class_page(lab: Lab, graded: list[GradedSubmission], out: Path) -> str:
         "rows": rows,
         "failings": class_losses([expectation for those in lost.values() for expectation in those]),
     }
-    return environment.from_string(_TEMPLATE.read_text()).render(map_texts(values))
+    return environment.from_string(_TEMPLATE.read_text()).render(map_texts(template_values))

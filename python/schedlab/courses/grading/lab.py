@@ -57,7 +57,7 @@ _POINTS_MAX = 1000
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a test expects and how many points it gives; `kind` is one of _KINDS."""
+    """What a test expects and how many points it gives; `kind` is one of _EXPECTATION_KINDS."""
 
     kind: str
     points: Fraction
@@ -91,9 +91,11 @@ class Expectation:
 
     def _limits_text(self) -> str:
         """Returns the limits of the figure in words."""
-        least = "" if self.at_least is None else f" at least {self.format_value(self.at_least)}"
-        most = "" if self.at_most is None else f" at most {self.format_value(self.at_most)}"
-        return f"{least},{most}" if least and most else least or most
+        least_text = (
+            "" if self.at_least is None else f" at least {self.format_value(self.at_least)}"
+        )
+        most_text = "" if self.at_most is None else f" at most {self.format_value(self.at_most)}"
+        return f"{least_text},{most_text}" if least_text and most_text else least_text or most_text
 
     def format_value(self, value: float) -> str:
         """Formats a value of the figure with its unit."""

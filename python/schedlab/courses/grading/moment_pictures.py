@@ -193,7 +193,7 @@ def draw_timeline(
         {"colour": colours[pid], "name": f"{process_sign(pid, groups)} {groups[pid]} ({pid})"}
         for pid in sorted(drawn_pids & groups.keys())
     ]
-    values = {
+    template_values = {
         "label": "Who had each CPU: above, in the run that is right; below, in this one",
         "left": _LEFT,
         "top": _TOP,
@@ -208,4 +208,4 @@ def draw_timeline(
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
-    return environment.from_string(_TEMPLATE.read_text()).render(map_texts(values)) + "\n"
+    return environment.from_string(_TEMPLATE.read_text()).render(map_texts(template_values)) + "\n"

@@ -63,15 +63,15 @@ class TestVerdict:
 
     def describe_losses(self) -> str:
         """Returns why points were lost."""
-        parts = [f"{self.run_failure}"] if self.run_failure else []
+        lines = [f"{self.run_failure}"] if self.run_failure else []
         for scored in self.expectations:
             if scored.points < scored.max_points and not self.run_failure:
-                parts.append(
+                lines.append(
                     f"{format_points(scored.points)} of {format_points(scored.max_points)} for:"
                     f" {scored.title}\n{scored.why}"
                 )
-                parts += [scored.picture] if scored.picture else []
-        return "\n".join(parts)
+                lines += [scored.picture] if scored.picture else []
+        return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns values for JSON."""

@@ -237,14 +237,14 @@ class _MeasuredRuns(Collection):
 
     def _frame(self, table: str) -> pl.DataFrame:
         """Returns a table of the metrics of all runs."""
-        parts: list[pl.DataFrame] = [
+        frames: list[pl.DataFrame] = [
             getattr(metrics, table).with_columns(
                 run=pl.lit(number, pl.Int64),
                 **{name: pl.lit(value) for name, value in identity(run).items()},
             )
             for number, (run, metrics) in enumerate(zip(self.runs, self._metrics, strict=True))
         ]
-        return pl.concat(parts, how="diagonal_relaxed")
+        return pl.concat(frames, how="diagonal_relaxed")
 
 
 def _stored_run(run: RunSpec) -> StoredRun:

@@ -94,12 +94,12 @@ class WorkloadSet:
         for workload, places in self.workloads.items():
             for number in range(level.variants):
                 draws = KeyedDraws(key, f"{self.name}/{workload}/{number}")
-                values = {place: draws.one_of(choices) for place, choices in places.items()}
+                drawn_values = {place: draws.one_of(choices) for place, choices in places.items()}
                 seed = draws.below(_SEED_COUNT)
                 for cpus in level.cpus:
                     changes = tuple(
                         (place, json.dumps(size_for_cpus(value, cpus)))
-                        for place, value in values.items()
+                        for place, value in drawn_values.items()
                     )
                     run = self._run_spec(workload, changes, cpus, seed, level, policy)
                     yield replace(run, label=f"{workload}-{number}")

@@ -220,9 +220,9 @@ def check_job(job: GuestJob) -> None:
         )
     unknown = set(job.programs) - set(image.BENCHMARKS)
     if unknown:
-        known = ", ".join(image.BENCHMARKS)
+        benchmark_names = ", ".join(image.BENCHMARKS)
         raise WrongUsage(
-            f"{', '.join(sorted(unknown))}: not a benchmark of guests; choose from {known}"
+            f"{', '.join(sorted(unknown))}: not a benchmark of guests; choose from {benchmark_names}"
         )
     if job.memory_mib < 256:
         raise WrongUsage(
@@ -420,11 +420,11 @@ def kvm_problem() -> str:
     """Returns why guests cannot use KVM; "" if they can. Tests it once per process."""
     if kvm.is_switched_off():
         return f"it is switched off, as by {kvm.NO_KVM_VARIABLE}=1"
-    return kvm.reason_given_up() or _probe_kvm()
+    return kvm.reason_given_up() or _find_kvm_problem()
 
 
 @cache
-def _probe_kvm() -> str:
+def _find_kvm_problem() -> str:
     return kvm.find_problem([*complete_prefix(), find_qemu().path, *BOARD_OPTIONS])
 
 

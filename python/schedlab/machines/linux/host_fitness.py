@@ -57,8 +57,8 @@ def _check_features(root: Path) -> Iterator[tuple[str, bool]]:
 def _missing_verb(root: Path, options: list[str]) -> str:
     """Returns the verb of a message. Without a kernel configuration, it is unknown what is missing."""
     text = _read_kernel_config(root)
-    known = text and not any(f"{name}=y" in text for name in options)
-    return "was built without" if known else "does not show"
+    is_disabled = text and not any(f"{name}=y" in text for name in options)
+    return "was built without" if is_disabled else "does not show"
 
 
 def _read_kernel_config(root: Path) -> str:

@@ -108,8 +108,8 @@ def image_key(entries: Iterable[Entry], packages: Packages) -> str:
     """Returns a hash that identifies the archive's content."""
     digest = hashlib.sha256(_FORMAT.encode())
     for entry in entries:
-        what = content_hash(entry.content, packages)
-        digest.update(f"{entry.name}\0{entry.mode}\0{entry.device}\0{what}\n".encode())
+        content_key = content_hash(entry.content, packages)
+        digest.update(f"{entry.name}\0{entry.mode}\0{entry.device}\0{content_key}\n".encode())
     return digest.hexdigest()[:24]
 
 

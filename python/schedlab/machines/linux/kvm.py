@@ -90,7 +90,7 @@ def find_problem(command: Sequence[str]) -> str:
     with tempfile.TemporaryDirectory(prefix="schedlab-kvm-") as folder:
         image = Path(folder) / "alive"
         image.write_bytes(build_bios())
-        return _probe([*command, *guest_options(image)])
+        return _find_problem_uncached([*command, *guest_options(image)])
 
 
 def guest_options(image: Path) -> list[str]:
@@ -102,7 +102,7 @@ def guest_options(image: Path) -> list[str]:
     ]
 
 
-def _probe(command: list[str]) -> str:
+def _find_problem_uncached(command: list[str]) -> str:
     try:
         with _start_qemu(command) as process:
             output, in_time = _listen(process)

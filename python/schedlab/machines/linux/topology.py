@@ -40,18 +40,19 @@ def topology_options(shape: Shape | None, cpus: int, memory_mib: int) -> list[st
     return options
 
 
-def _cpus_per_group(shape: Shape, numbers: Sequence[int], what: str) -> int:
+def _cpus_per_group(shape: Shape, numbers: Sequence[int], unsupported: str) -> int:
+    """Returns the number of CPUs in each core, cluster or node. Raises WrongUsage if they differ."""
     width = numbers.count(0)
     if tuple(numbers) != tuple(cpu // width for cpu in range(shape.cpus)) or shape.cpus % width:
         raise _shape_error(
-            shape, what, "it numbers CPUs consecutively, with the same number in each"
+            shape, unsupported, "it numbers CPUs consecutively, with the same number in each"
         )
     return width
 
 
-def _shape_error(shape: Shape, what: str, why: str) -> WrongUsage:
+def _shape_error(shape: Shape, unsupported: str, why: str) -> WrongUsage:
     return WrongUsage(
-        f"{what}: QEMU, which runs the Linux guest, cannot emulate this: {why}",
+        f"{unsupported}: QEMU, which runs the Linux guest, cannot emulate this: {why}",
         what=format_parameter("shape", shape.name),
         fix="use `machine='sim'`, or another shape",
     )

@@ -142,14 +142,14 @@ def page_of(module: bytes) -> str:
         f'<meta name="module" content="{sources_hash()}">\n'
         f'<meta name="sources" content="{hash_of(sources())}">\n'
         f'<meta name="compiler" content="{require_compiler().description()}">\n',
-        '<link rel="icon" href="icon.svg" type="image/svg+xml">': _icon(),
-        '<script src="app.js" type="module"></script>\n': _styles(PAGE / "page.css"),
-        "</body>": "".join([*_data_elements(carried), *map(_script, scripts), "</body>"]),
+        '<link rel="icon" href="icon.svg" type="image/svg+xml">': _icon_element(),
+        '<script src="app.js" type="module"></script>\n': _style_element(PAGE / "page.css"),
+        "</body>": "".join([*_data_elements(carried), *map(_script_element, scripts), "</body>"]),
     }
-    for old, new in parts.items():
-        if old not in page:
-            raise BuildFailed(f"index.html has no {old!r} any more")
-        page = page.replace(old, new)
+    for marker, replacement in parts.items():
+        if marker not in page:
+            raise BuildFailed(f"index.html has no {marker!r} any more")
+        page = page.replace(marker, replacement)
     return page
 
 
@@ -180,7 +180,7 @@ def _policy(scripts: Iterable[str]) -> str:
     return f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
 
 
-def _icon() -> str:
+def _icon_element() -> str:
     icon = base64.b64encode((MONITOR / "icon.svg").read_bytes()).decode()
     return f'<link rel="icon" href="data:image/svg+xml;base64,{icon}" type="image/svg+xml">'
 
@@ -188,14 +188,14 @@ def _icon() -> str:
 def _style(link: re.Match[str]) -> str:
     """Returns a `<style>` element that replaces a link to a style sheet, with the link's attributes."""
     folder = TEMPLATES if link[2] in THEME else MONITOR
-    return _styles(folder / link[2], link[1] + link[3])
+    return _style_element(folder / link[2], link[1] + link[3])
 
 
-def _styles(path: Path, conditions: str = "") -> str:
+def _style_element(path: Path, conditions: str = "") -> str:
     return f"<style{conditions}>\n{path.read_text()}</style>\n"
 
 
-def _script(text: str) -> str:
+def _script_element(text: str) -> str:
     return f"<script>{text}</script>\n"
 
 

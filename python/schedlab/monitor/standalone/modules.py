@@ -50,12 +50,12 @@ class _Bundle:
                 )
             return self.names[path]
         self.names[path] = ""
-        body = self._body(path)
+        body = self._function_body(path)
         name = self.names[path] = f"module{len(self.parts)}"
         self.parts.append(f"const {name} = (() => {{\n{body}}})();\n")
         return name
 
-    def _body(self, path: Path) -> str:
+    def _function_body(self, path: Path) -> str:
         exported: dict[str, str] = {}
 
         def imported(match: re.Match[str]) -> str:

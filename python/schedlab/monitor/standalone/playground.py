@@ -186,10 +186,10 @@ def _bundle(packages: Path, made: Path) -> None:
     entries = [str(SOURCES / name) for name in _ENTRIES]
     command = [str(esbuild), *entries, "--bundle", "--format=esm", "--minify-whitespace"]
     command += ["--external:./compiler/bundle.js", f"--outdir={made}", "--log-level=error"]
-    done = run_captured(command, env={**os.environ, "NODE_PATH": str(packages / "node_modules")})
-    if done.returncode:
+    result = run_captured(command, env={**os.environ, "NODE_PATH": str(packages / "node_modules")})
+    if result.returncode:
         raise BuildFailed(
-            f"the playground's scripts cannot be joined; correct page/playground:\n{done.stderr}"
+            f"the playground's scripts cannot be joined; correct page/playground:\n{result.stderr}"
         )
 
 
@@ -294,7 +294,7 @@ def interface(headers: Mapping[str, str]) -> list[dict[str, str]]:
     """
     header = headers["policy.h"]
     entries = [
-        _entry(
+        _completion_entry(
             match["name"].strip("(*)"),
             "property" if kind == "struct" else "constant",
             f"{match['type'] or ''}{match['rest'].removeprefix(')')}",
@@ -311,13 +311,15 @@ def interface(headers: Mapping[str, str]) -> list[dict[str, str]]:
         for match in _DEFINITION.finditer(content):
             if match["function"]:
                 entries.append(
-                    _entry(match["name"], "function", match["function"], match["text"] or "", "")
+                    _completion_entry(
+                        match["name"], "function", match["function"], match["text"] or "", ""
+                    )
                 )
             elif name == "policy.h" and match["macro"]:
                 parameters = match["parameters"] or ""
                 text = (match["text"] if parameters else match["after"]) or ""
                 label = match["macro"].removesuffix(parameters)
-                entries.append(_entry(label, "constant", parameters, text, ""))
+                entries.append(_completion_entry(label, "constant", parameters, text, ""))
     return list({(entry["label"], entry["of"]): entry for entry in reversed(entries)}.values())[
         ::-1
     ]
@@ -330,19 +332,24 @@ def _types(header: str) -> Iterator[dict[str, str]]:
         kind, name = match["kind"], match["name"]
         first = re.split(r"\n \*\n", match["text"] or "")[0].strip(" *\n")
         values = [
-            f"{member['name']}{_behind(member)}" for member in _MEMBER.finditer(match["body"])
+            f"{member['name']}{_trailing_comment(member)}"
+            for member in _MEMBER.finditer(match["body"])
         ]
         if kind == "enum":
-            yield _entry(name, "type", "", f"{first} Values: {'; '.join(values)}.".strip(), "")
+            yield _completion_entry(
+                name, "type", "", f"{first} Values: {'; '.join(values)}.".strip(), ""
+            )
         elif name in others:
-            yield _entry(others[name], "type", f"struct {name}", first, "")
+            yield _completion_entry(others[name], "type", f"struct {name}", first, "")
 
 
-def _behind(member: re.Match[str]) -> str:
+def _trailing_comment(member: re.Match[str]) -> str:
     return f" ({_one_line(member['after'])})" if member["after"] else ""
 
 
-def _entry(label: str, kind: str, detail: str, info: str, structure: str) -> dict[str, str]:
+def _completion_entry(
+    label: str, kind: str, detail: str, info: str, structure: str
+) -> dict[str, str]:
     return {
         "label": label,
         "type": kind,

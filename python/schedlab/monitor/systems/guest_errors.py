@@ -37,8 +37,8 @@ _ERROR_TEXTS = {
 class GuestError(Refused):
     """The guest rejected a command; `number` is an error number of abi/errors.h."""
 
-    def __init__(self, what: str, number: int, words: str = "") -> None:
+    def __init__(self, action: str, number: int, words: str = "") -> None:
         self.number = number
         self.words = _ERROR_TEXTS.get(number) or words or f"error {number}"
-        super().__init__(self.words, what=what)
-        self.args = (what, number, words)  # pickle passes these to the constructor
+        super().__init__(self.words, what=action)
+        self.args = (action, number, words)  # pickle passes these to the constructor

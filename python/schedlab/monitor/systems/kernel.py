@@ -208,11 +208,11 @@ class KernelSystem(GuestSystem):
 
     async def set_tunable(self, name: str, value: int) -> None:
         self._check_alive()
-        what = f"{name}={value}"
+        action = f"{name}={value}"
         if not _NAME_PATTERN.fullmatch(name) or value not in _INTEGER_RANGE:
-            raise Refused(f"{what}: expected a tunable and a 64-bit number, such as slice=3")
+            raise Refused(f"{action}: expected a tunable and a 64-bit number, such as slice=3")
         try:
-            await self._started_steering().execute(f"write sched_tunables {name} {value}", what)
+            await self._started_steering().execute(f"write sched_tunables {name} {value}", action)
         except GuestError as error:
             raise await self._explain_tunable_refusal(error, name, value) from None
 
@@ -230,10 +230,10 @@ class KernelSystem(GuestSystem):
     async def set_attribute(self, pid: int, kind: AttributeKind, value: int) -> None:
         self._check_alive()
         word = kind.name.lower()
-        what = f"{word} {value} of process {pid}"
+        action = f"{word} {value} of process {pid}"
         if pid == self._steer_pid:
-            raise Refused(f"{what}: this process executes the monitor's commands; choose another")
-        await self._execute_for_process(pid, f"set {pid} {word} {value}", what)
+            raise Refused(f"{action}: this process executes the monitor's commands; choose another")
+        await self._execute_for_process(pid, f"set {pid} {word} {value}", action)
 
     async def kill(self, pid: int) -> None:
         self._check_alive()
@@ -243,12 +243,12 @@ class KernelSystem(GuestSystem):
             )
         await self._execute_for_process(pid, f"kill {pid}", f"kill {pid}")
 
-    async def _execute_for_process(self, pid: int, command: str, what: str) -> None:
+    async def _execute_for_process(self, pid: int, command: str, action: str) -> None:
         try:
-            await self._started_steering().execute(command, what)
+            await self._started_steering().execute(command, action)
         except GuestError as error:
             if error.number == ESRCH:
-                raise Refused(f"{what}: process {pid} has ended; choose another") from None
+                raise Refused(f"{action}: process {pid} has ended; choose another") from None
             raise
 
     async def start_workload(self, name: str) -> int:

@@ -12,8 +12,8 @@ from schedlab.monitor.systems.guest_errors import GuestError
 class LinuxError(GuestError):
     """The guest rejected a command; `number` is Linux's errno."""
 
-    def __init__(self, what: str, number: int, words: str = "") -> None:
+    def __init__(self, action: str, number: int, words: str = "") -> None:
         self.number = number
         self.words = words or os.strerror(number)
-        Refused.__init__(self, self.words, what=what)
-        self.args = (what, number, words)  # pickle passes these to the constructor
+        Refused.__init__(self, self.words, what=action)
+        self.args = (action, number, words)  # pickle passes these to the constructor

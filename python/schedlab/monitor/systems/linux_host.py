@@ -232,11 +232,11 @@ class LinuxHostSystem(RealSystem):
 
     async def set_attribute(self, pid: int, kind: AttributeKind, value: int) -> None:
         word = kind.name.lower()
-        what = f"{word} {value} of process {pid}"
-        await self._write_command("sched_status", f"{pid} {word} {value}", what)
+        action = f"{word} {value} of process {pid}"
+        await self._write_command("sched_status", f"{pid} {word} {value}", action)
 
-    async def _write_command(self, file: str, line: str, what: str) -> None:
-        await asyncio.to_thread(self._live_control_files().write, file, line, what)
+    async def _write_command(self, file: str, line: str, action: str) -> None:
+        await asyncio.to_thread(self._live_control_files().write, file, line, action)
 
     def _live_control_files(self) -> ControlFiles:
         self._check_alive()

@@ -154,7 +154,7 @@ class ControlFiles:
         except OSError as error:
             raise Refused(f"{name} cannot be read: {self._error_reason(error)}") from None
 
-    def write(self, name: str, line: str, what: str) -> None:
+    def write(self, name: str, line: str, action: str) -> None:
         """Writes one command. Raises Refused with the server's reason if the server rejects it."""
         try:
             descriptor = open_trusted(self.folder / name, os.O_WRONLY)
@@ -164,7 +164,7 @@ class ControlFiles:
                 os.close(descriptor)
         except OSError as error:
             raise Refused(
-                f"{what}: {self._server_message() or self._error_reason(error)}"
+                f"{action}: {self._server_message() or self._error_reason(error)}"
             ) from None
 
     def _read_text(self, name: str) -> str:

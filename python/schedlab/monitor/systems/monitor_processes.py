@@ -35,9 +35,9 @@ class MonitorProcesses:
         rows = zip(*(new_processes[name].tolist() for name in _FIELDS), strict=True)
         for kind, process, first, second in rows:
             if kind == Kind.FOUND:
-                self._add(process, is_workload=False)
+                self._set_owner(process, is_workload=False)
             else:
-                self._add(
+                self._set_owner(
                     first,
                     self._is_workload_start(process, second) or process in self._workload_pids,
                 )
@@ -46,7 +46,7 @@ class MonitorProcesses:
         """Returns whether a fork is the start of a workload: `steer` forked a process, not a thread."""
         return self.steer_pid != 0 and parent == self.steer_pid and thread_of != self.steer_pid
 
-    def _add(self, pid: int, is_workload: bool) -> None:
+    def _set_owner(self, pid: int, is_workload: bool) -> None:
         joined_set, left_set = (
             (self._workload_pids, self._monitor_pids)
             if is_workload

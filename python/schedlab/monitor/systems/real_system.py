@@ -110,14 +110,14 @@ class RealSystem(System, ABC):
         if self._trace_is_complete or not self._follower:
             return np.empty(0, RECORD)
         try:
-            records = self._poll(self._follower)
+            records = self._new_records(self._follower)
         except (TraceError, OSError) as error:
             self._lose_trace(self._follower, f"its trace cannot be read: {error}")
             return np.empty(0, RECORD)
         self._inspect_records(records)
         return records
 
-    def _poll(self, follower: Follower) -> Records:
+    def _new_records(self, follower: Follower) -> Records:
         if self.life in ENDED_LIVES:
             self._trace_is_complete = True
             records = self._usable_records(follower.finish())

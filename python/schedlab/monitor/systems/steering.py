@@ -129,13 +129,13 @@ class Steering:
         pending = await self._execute(f"read {file}", f"{file} cannot be read")
         return "".join(f"{line}\n" for line in pending.lines)
 
-    async def execute(self, command: str, what: str) -> int | None:
+    async def execute(self, command: str, action: str) -> int | None:
         """Executes a command, and returns the number in its answer, if any.
 
         Raises GuestError if the guest rejects the command, and Refused if the command cannot be
-        sent or is not answered. `what` describes the action at the start of error messages.
+        sent or is not answered. `action` describes the action at the start of error messages.
         """
-        pending = await self._execute(command, what)
+        pending = await self._execute(command, action)
         return pending.answer.result().value
 
     def request_end(self) -> None:
@@ -145,37 +145,37 @@ class Steering:
 
     # --- sending a command
 
-    async def _execute(self, command: str, what: str) -> _PendingCommand:
+    async def _execute(self, command: str, action: str) -> _PendingCommand:
         if len(command) > COMMAND_CHARACTERS_MAX or not (
             command.isascii() and command.isprintable()
         ):
             raise Refused(
-                f"{what}: {command[:COMMAND_CHARACTERS_MAX]!r} cannot be sent; use at most {COMMAND_CHARACTERS_MAX} "
+                f"{action}: {command[:COMMAND_CHARACTERS_MAX]!r} cannot be sent; use at most {COMMAND_CHARACTERS_MAX} "
                 "printable ASCII characters"
             )
         try:
             await asyncio.wait_for(self._command_lock.acquire(), ANSWER_TIMEOUT_S)
         except (TimeoutError, asyncio.TimeoutError):
-            raise Refused(f"{what}: earlier commands are not answered yet; try again") from None
+            raise Refused(f"{action}: earlier commands are not answered yet; try again") from None
         try:
-            return await self._execute_in_turn(command, what)
+            return await self._execute_in_turn(command, action)
         finally:
             self._command_lock.release()
 
-    async def _execute_in_turn(self, command: str, what: str) -> _PendingCommand:
+    async def _execute_in_turn(self, command: str, action: str) -> _PendingCommand:
         if self._end_reason:
-            raise Refused(f"{what}: {self._end_reason}")
+            raise Refused(f"{action}: {self._end_reason}")
         if self._sent_commands - self._answered_commands >= UNANSWERED_COMMANDS_MAX:
             raise Refused(
-                f"{what}: the last {UNANSWERED_COMMANDS_MAX} commands are not answered; restart this system"
+                f"{action}: the last {UNANSWERED_COMMANDS_MAX} commands are not answered; restart this system"
             )
         done: asyncio.Future[CommandDone] = asyncio.get_running_loop().create_future()
         pending = _PendingCommand(self._send(command), done, self.stopwatch.run_time_s)
         self._pending = pending
         try:
-            await self._await_answer(pending, what)
+            await self._await_answer(pending, action)
         except GuestError as error:
-            raise self._refusal(what, error.number, error.words) from None
+            raise self._refusal(action, error.number, error.words) from None
         finally:
             self._pending = None
         return pending
@@ -185,19 +185,19 @@ class Steering:
         self._write(f"@@ {self._sent_commands} {command}\n".encode())
         return self._sent_commands
 
-    async def _await_answer(self, pending: _PendingCommand, what: str) -> None:
+    async def _await_answer(self, pending: _PendingCommand, action: str) -> None:
         while not pending.answer.done():
             await asyncio.wait([pending.answer], timeout=_POLL_S)
             if pending.answer.done():
                 break
             if self.stopwatch.paused_s > PAUSED_ANSWER_TIMEOUT_S:
                 raise Refused(
-                    f"{what}: the machine is paused; resume it, and it will execute the command"
+                    f"{action}: the machine is paused; resume it, and it will execute the command"
                 )
             if self.stopwatch.run_time_s - pending.last_answer_s > ANSWER_TIMEOUT_S:
                 silence = f"no answer for {ANSWER_TIMEOUT_S:.0f} s; wait, or restart this system"
                 raise Refused(
-                    "; ".join(filter(None, (f"{what}: {silence}", self.explain_silence())))
+                    "; ".join(filter(None, (f"{action}: {silence}", self.explain_silence())))
                 )
         pending.answer.result()
 

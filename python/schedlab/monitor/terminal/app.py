@@ -197,14 +197,14 @@ class MonitorApp(App[None]):
 
     # --- commands
 
-    async def perform(self, do: str, system: str = "", **what: Any) -> Any:
+    async def perform(self, command: str, system: str = "", **arguments: Any) -> Any:
         """Sends a command to a system (by default, the current one) and returns the result.
 
         If the command fails, shows the error and returns None.
         """
         try:
             return await perform_command(
-                self.session, {"do": do, "system": system or self.current, **what}
+                self.session, {"do": command, "system": system or self.current, **arguments}
             )
         except SchedlabError as error:
             self.notify(visible(str(error)), severity="error", timeout=10, markup=False)

@@ -232,8 +232,8 @@ def _draw_waiting(cpu: CpuFrame, frame: Frame, names: dict[int, str]) -> Text:
         pids = by_level[level]
         for pid in pids[:_QUEUE_PROCESSES_MAX]:
             text.append(f"{names.get(pid, '')} {pid}", process_colour(pid)).append("  ")
-        more = len(pids) - _QUEUE_PROCESSES_MAX
-        text.append(f"and {more} more\n" if more > 0 else "\n")
+        hidden_count = len(pids) - _QUEUE_PROCESSES_MAX
+        text.append(f"and {hidden_count} more\n" if hidden_count > 0 else "\n")
     return text
 
 

@@ -264,11 +264,11 @@ class AuthorsOutput(MixedBenchmark):
         return times
 
     def agreement_of_tasks(
-        self, what: str, scheduler: str, kind: str, with_study_costs: bool
+        self, agreement: str, scheduler: str, kind: str, with_study_costs: bool
     ) -> Measurement:
         """Compares the turnaround of each task with the authors' value, over all rounds.
 
-        `what` is `near_flags` for the percentage of tasks with a near time, or `differences` for the mean
+        `agreement` is `near_flags` for the percentage of tasks with a near time, or `differences` for the mean
         difference in percent.
         """
         measured_times = self._times(scheduler, with_study_costs)
@@ -291,7 +291,7 @@ class AuthorsOutput(MixedBenchmark):
         return Measurement(
             (
                 100 * sum(near_flags) / len(near_flags)
-                if what == "near"
+                if agreement == "near"
                 else sum(differences) / len(differences),
             )
         )

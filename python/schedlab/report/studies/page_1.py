@@ -386,10 +386,10 @@ def _write_sequence_tables(page: Writer, q: Queries) -> None:
     def printed(test: str, count: int) -> MeasuredCell:
         return MeasuredCell(Measurement((value_of(q.printed("priority", test, count)),)), 0)
 
-    def starvation(count: int, what: str) -> Measurement | MeasuredCell:
-        if what == "published":
+    def starvation(count: int, program: str) -> Measurement | MeasuredCell:
+        if program == "published":
             return printed("starvation", count)
-        return q.in_sequence("starvation", count, "complete", what, True)
+        return q.in_sequence("starvation", count, "complete", program, True)
 
     page.measured(
         "study-1-starvation-in-a-row",
@@ -621,10 +621,10 @@ def _write_lottery(page: Writer, q: Queries) -> None:
     table 6, the work between two yields, a burst, is calibrated for each number of CPUs, so none of its 15 shares
     counts as agreement. The other tables have the burst of one CPU on any number of CPUs.""")
 
-    def off(count: int, test: str, what: str) -> Measurement:
-        if what in q.lotteries_run:
-            return q.off_ideal_share(test, what, count)
-        return q.off_printed_shares(test, count, what != "measured")
+    def off(count: int, test: str, program: str) -> Measurement:
+        if program in q.lotteries_run:
+            return q.off_ideal_share(test, program, count)
+        return q.off_printed_shares(test, count, program != "measured")
 
     whats = {
         "the study's program, difference from the published shares": "measured",

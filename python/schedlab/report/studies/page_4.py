@@ -303,8 +303,10 @@ def _write_process_times(page: Writer, q: Queries, curves: dict[str, tuple[str, 
     """Adds the tables of the turnaround of single tasks."""
     how = q.how([q.rounds_experiment, q.experiment_with_study_costs(q.rounds_experiment)])
 
-    def process_times(what: str, with_study_costs: bool, scheduler: str, kind: str) -> Measurement:
-        return q.agreement_of_tasks(what, scheduler, kind, with_study_costs)
+    def process_times(
+        agreement: str, with_study_costs: bool, scheduler: str, kind: str
+    ) -> Measurement:
+        return q.agreement_of_tasks(agreement, scheduler, kind, with_study_costs)
 
     page.measured(
         "study-4-each-process",

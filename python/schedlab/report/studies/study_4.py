@@ -461,23 +461,23 @@ def _range_text(points: Mapping[int, object]) -> str:
     return f"{min(points)} to {max(points)}"
 
 
-def _shape(what: str, points: Mapping[int, float]) -> float | None:
+def _shape(shape: str, points: Mapping[int, float]) -> float | None:
     """Returns `growth` or `slope` of a curve, as `Queries.curve` does; None for too few points."""
     if len(points) < _SIZES_MIN:
         return None
     sizes, values = list(points), list(points.values())
-    if what == "growth":
+    if shape == "growth":
         return values[-1] / values[0]
     return float(np.polyfit(sizes, values, 1)[0])
 
 
-def _shape_by_seed(what: str, by_size: Mapping[int, Sequence[float]]) -> Measurement:
+def _shape_by_seed(shape: str, by_size: Mapping[int, Sequence[float]]) -> Measurement:
     """Returns the growth or slope for each seed."""
     if len(by_size) < _SIZES_MIN:
         return Measurement()
     seeds = range(len(next(iter(by_size.values()))))
     shapes = (
-        _shape(what, {size: values[seed] for size, values in by_size.items()}) for seed in seeds
+        _shape(shape, {size: values[seed] for size, values in by_size.items()}) for seed in seeds
     )
     return Measurement(
         tuple(seed_shape for seed_shape in shapes if seed_shape is not None), within=UNBOUNDED

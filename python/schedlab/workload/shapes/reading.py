@@ -171,7 +171,7 @@ def _sets_by_cpu(sets: Sequence[tuple[Node, list[int]]], cpus: int, node: Node) 
 
 
 def _check_within(
-    node: Node, inner: Sequence[int], outer: Sequence[int], what: str, outer_name: str
+    node: Node, inner: Sequence[int], outer: Sequence[int], inner_name: str, outer_name: str
 ) -> None:
     outer_of_inner: dict[int, int] = {}
     for cpu, (inner_set, outer_set) in enumerate(zip(inner, outer, strict=True)):
@@ -179,7 +179,7 @@ def _check_within(
             raise JsonError(
                 node.line,
                 f"{node.path or 'the shape'}: CPU {cpu}: not {outer_name} with the other CPUs"
-                f" of its {what}; move it there",
+                f" of its {inner_name}; move it there",
             )
 
 
