@@ -297,6 +297,34 @@ uint64_t workload_random(uint64_t limit)
 
 #define BURN_START 88172645463325252u
 
+#ifdef __riscv
+uint64_t workload_instructions(void)
+{
+    uint64_t instructions;
+    __asm__ volatile("rdinstret %0" : "=r"(instructions));
+    return instructions;
+}
+
+bool workload_pass(uint64_t instructions)
+{
+    __asm__ volatile("slti x0, %[left], %[burn]"
+                     : [left] "+r"(instructions)
+                     : [burn] "i"(HINT_BURN));
+    return instructions == 0;
+}
+#else
+uint64_t workload_instructions(void)
+{
+    return 0;
+}
+
+bool workload_pass(uint64_t instructions)
+{
+    (void)instructions;
+    return false;
+}
+#endif
+
 /* The step is xorshift64 (Marsaglia 2003); the sum keeps the whole chain alive. */
 #ifdef __riscv
 /*

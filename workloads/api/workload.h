@@ -108,6 +108,11 @@ void workload_weight(int weight);
  */
 #define WORKLOAD_BURN_INSTRUCTIONS 10
 void workload_burn(uint64_t iterations);
+/* Returns the instructions of this CPU since its start; 0 on other hosts than RISC-V. */
+uint64_t workload_instructions(void);
+/* Lets the time of these instructions pass without executing them, on a machine that can. Returns
+ * false, at once, on others: then the caller must execute them. */
+bool workload_pass(uint64_t instructions);
 
 void workload_sleep(int64_t ticks);
 int64_t workload_ticks(void);       /* since some time in the past */

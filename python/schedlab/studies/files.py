@@ -181,7 +181,7 @@ def _study_4_files() -> Iterator[tuple[str, ExperimentFile]]:
 
 def _study_5_files() -> Iterator[tuple[str, ExperimentFile]]:
     """Yields the workload files of study 5, by experiment."""
-    quick_changes = (("tasks.event.run2.until", "256ms"),)
+    quick_changes = (("tasks.event.run2.until", "257ms"),)
     yield (
         "s5-cpubench",
         ExperimentFile("cpubench", quick_changes=quick_changes, remark=_NO_EVENTS_REMARK),

@@ -220,7 +220,8 @@ def _write_method(page: Writer, q: Queries) -> None:
         else "Linux itself is not measured in these runs."
     )
     page.item("""**Benchmark** (`cpubench`). A thread does *events* for a set time; an event finds the primes up to
-    10,000. An event's *latency* is the time from its beginning to its end, including the time of other threads.""")
+    10,000. An event's *latency* is the time from its beginning to its end, including the time of other threads. On
+    Spike, where all events take the same number of instructions, only the first is executed.""")
     page.item("""**Schedulers.** Weighted round-robin (`wrr:linux`) and lottery (`lottery:linux`) as sections
     3.3.1 and 3.4.1 describe them. CFS on the schedlab kernel is `cfs`: the rules of Linux 5.15, the study's kernel,
     without groups.""")
