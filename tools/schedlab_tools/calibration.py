@@ -102,9 +102,9 @@ def tick_cost(seen: Observed, call: Cost) -> Cost:
     if not seen.by_cycles:
         return _late_tick_cost(seen)
     works = []
-    for parts in _computing_stays(seen):
-        ticks = sum(seen.ticks_in(part.begin_ns, part.end_ns) for part in parts)
-        extra = sum(map(seen.work, parts)) - _BURN_NS * 1e9 / seen.cycles_per_second - call.ns
+    for stays in _computing_stays(seen):
+        ticks = sum(seen.ticks_in(stay.begin_ns, stay.end_ns) for stay in stays)
+        extra = sum(map(seen.work, stays)) - _BURN_NS * 1e9 / seen.cycles_per_second - call.ns
         if ticks:
             works.append(extra / ticks)
     return _cost_of_values(works, source)
@@ -112,15 +112,15 @@ def tick_cost(seen: Observed, call: Cost) -> Cost:
 
 def _computing_stays(seen: Observed) -> Iterator[list[Stay]]:
     """Yields the stays of the computing process, from one yield to the next."""
-    parts: list[Stay] = []
+    stays: list[Stay] = []
     for stay in seen.stays:
         if stay.note != COMPUTE or not stay.pid:
             continue
-        parts.append(stay)
+        stays.append(stay)
         if stay.cause == Kind.YIELD:
-            if sum(part.cycles for part in parts) >= _CYCLES_OF_BURN or not seen.by_cycles:
-                yield parts
-            parts = []
+            if sum(part.cycles for part in stays) >= _CYCLES_OF_BURN or not seen.by_cycles:
+                yield stays
+            stays = []
 
 
 def _late_tick_cost(seen: Observed) -> Cost:
@@ -262,11 +262,11 @@ def _cut_forks(cut: Observed) -> Iterator[tuple[Stay, Stay]]:
     """
     last: dict[int, Stay] = {}
     for stay in cut.stays:
-        before = last.get(stay.pid)
+        last_stay = last.get(stay.pid)
         last[stay.pid] = stay
-        goes_on = before and before.cause == Kind.FORK and not stay.again
-        if before and goes_on and stay.events and stay.events[0][0] == Kind.FORK:
-            yield before, stay
+        goes_on = last_stay and last_stay.cause == Kind.FORK and not stay.again
+        if last_stay and goes_on and stay.events and stay.events[0][0] == Kind.FORK:
+            yield last_stay, stay
 
 
 def new_cost(calls: Observed) -> Cost:
@@ -292,10 +292,10 @@ def child_costs(creation: Observed, calls: Observed, call: Cost) -> dict[str, Co
         and stay.count(Kind.MARK)
         and not creation.ticks_in(stay.begin_ns, stay.end_ns)
     ]
-    first = f"{CREATION_PROGRAM}: a child, all but its question for the time and its end"
-    last = "a process that yields and ends: from its last SCHEDULER_EXIT to SCHEDULER_ENTER"
-    end = _cost_of_values(map(calls.work, _ends(calls)), last)
-    begin = _cost_of_values(map(creation.work, lives), first, -call.ns - end.ns)
+    first_source = f"{CREATION_PROGRAM}: a child, all but its question for the time and its end"
+    last_source = "a process that yields and ends: from its last SCHEDULER_EXIT to SCHEDULER_ENTER"
+    end = _cost_of_values(map(calls.work, _ends(calls)), last_source)
+    begin = _cost_of_values(map(creation.work, lives), first_source, -call.ns - end.ns)
     return {"first_run": begin, "exit": end}
 
 
@@ -394,11 +394,11 @@ def plan(
     creation = replace(
         base, workload=CREATION_PROGRAM, label="creation", tick_ns=_CREATION_TICKS * tick_ns
     )
-    cut = replace(creation, label="cut", tick_ns=_CUT_TICK_NS)
+    cut_run = replace(creation, label="cut", tick_ns=_CUT_TICK_NS)
     several = replace(base, cpus=cpus)
     all_policies = dict.fromkeys((REFERENCE, *policies))
     runs = [replace(run, policy=policy) for policy in all_policies for run in (base, creation)]
-    return Plan(folder, (several, cut, *runs))
+    return Plan(folder, (several, cut_run, *runs))
 
 
 # --- two profiles
@@ -425,8 +425,8 @@ def drifts(before: Profile, now: Profile) -> list[Drift]:
     drift_rows = []
     for name, cost in now.costs.items():
         general = before.costs.get(name.partition(".")[0], Cost(0))
-        old = before.costs.get(name, general)
-        bound = max(cost.spread_ns, old.spread_ns, _NEARNESS_NS, _NEARNESS * old.ns)
-        if abs(cost.ns - old.ns) > bound:
-            drift_rows.append(Drift(name, old.ns, cost.ns))
+        old_cost = before.costs.get(name, general)
+        bound = max(cost.spread_ns, old_cost.spread_ns, _NEARNESS_NS, _NEARNESS * old_cost.ns)
+        if abs(cost.ns - old_cost.ns) > bound:
+            drift_rows.append(Drift(name, old_cost.ns, cost.ns))
     return drift_rows

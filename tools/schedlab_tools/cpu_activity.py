@@ -150,9 +150,9 @@ class _Reader:
         events = tuple(cpu.events)
         if cpu.began:
             began, before = cpu.began
-            new = cpu.pid not in self.seen
+            is_new = cpu.pid not in self.seen
             self.seen.add(cpu.pid)
-            stay = Stay(cpu.pid, cpu.note, began, time, cycles - before, new, cpu.again, events)
+            stay = Stay(cpu.pid, cpu.note, began, time, cycles - before, is_new, cpu.again, events)
             self.observed.stays.append(stay)
             if cpu.called_ns >= 0 and not cpu.pid:
                 self.observed.called.append((cpu.called_ns, stay))

@@ -21,7 +21,7 @@ from schedlab.base.files.atomic import atomic_write, lock_folder
 from schedlab.paths import ROOT
 
 FOLDER = ROOT / "bench" / "linux-agreement"
-WORKLOADS, VARIANTS, DATA = (FOLDER / f"{name}.csv" for name in ("workloads", "variants", "runs"))
+WORKLOADS, VARIANTS, RUNS = (FOLDER / f"{name}.csv" for name in ("workloads", "variants", "runs"))
 GUEST, SIMULATOR, KERNEL = "linux", "sim", "spike"
 POLICIES = {GUEST: "fair", SIMULATOR: "eevdf", KERNEL: "eevdf"}
 NEARNESS = 0.1
@@ -128,7 +128,7 @@ def read_workloads(path: Path = WORKLOADS) -> list[Workload]:
         return [Workload(**row) for row in csv.DictReader(file)]
 
 
-def read_data(path: Path = DATA) -> list[Row]:
+def read_data(path: Path = RUNS) -> list[Row]:
     """Returns the rows of the data; none if there is no file."""
     if not path.exists():
         return []
@@ -136,17 +136,17 @@ def read_data(path: Path = DATA) -> list[Row]:
         return list(csv.DictReader(file))
 
 
-def add_row(row: Row, path: Path = DATA) -> None:
+def add_row(row: Row, path: Path = RUNS) -> None:
     """Adds a run to the data, or replaces it. Several processes may do so at the same time."""
     with lock_folder(ROOT / "build" / "linux-agreement"):
-        rows = {_place(row): row for row in (*read_data(path), row)}
+        rows = {_row_key(row): row for row in (*read_data(path), row)}
         with atomic_write(path) as new, new.open("w", newline="") as file:
             writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows[place] for place in sorted(rows))
 
 
-def _place(row: Row) -> tuple[str, str, str, int, int]:
+def _row_key(row: Row) -> tuple[str, str, str, int, int]:
     return row["workload"], row["machine"], row["variant"], int(row["cpus"]), int(row["seed"])
 
 

@@ -96,9 +96,9 @@ def find_line(mistake: Mistake) -> tuple[Path, int]:
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     files = [ROOT / name for name in listed.stdout.splitlines()]
     lines = {file: lines_equal_to(mistake.text, file.read_text()) for file in files}
-    others = {file: places for file, places in lines.items() if places}
-    same_name = {other: lines for other, lines in others.items() if other.name == path.name}
-    candidates = list((same_name if len(same_name) == 1 else others).items())
+    with_line = {file: places for file, places in lines.items() if places}
+    same_name = {other: lines for other, lines in with_line.items() if other.name == path.name}
+    candidates = list((same_name if len(same_name) == 1 else with_line).items())
     if len(candidates) != 1:
         raise LookupError(f"{len(candidates)} files have the line")
     other, places = candidates[0]
@@ -134,15 +134,15 @@ def compile_command(path: str) -> list[str]:
     program = require_compiler()
     for folder in ("sim", "kernel", "host-tests"):
         for dependencies in sorted((BUILD_FOLDER / folder).rglob("*.d")):
-            words = dependencies.read_text().replace("\\\n", " ").split()
-            if path not in words:
+            dependency_words = dependencies.read_text().replace("\\\n", " ").split()
+            if path not in dependency_words:
                 continue
             if dependencies.parent.match("sim/engines*"):
                 name = dependencies.stem.replace("-", "_")
                 macros = [f"-DENGINE=engine_{name}", f"-DPOLICY=policy_{name}"]
-                policy = next(w for w in words if re.fullmatch(r"policies/.*\.c", w))
+                policy = next(w for w in dependency_words if re.fullmatch(r"policies/.*\.c", w))
                 return [*program.host, *HOST_C.split(), *macros, "-include", policy, "sim/engine.c"]
-            source = next(word for word in words if word.endswith(".c"))
+            source = next(word for word in dependency_words if word.endswith(".c"))
             if folder == "kernel":
                 return [*program.clang, *KERNEL_C.split(), source]
             return [*program.host, *HOST_C.split(), source]
@@ -162,10 +162,10 @@ def changes_of(path: str, reached: Mapping[str, Sequence[str]]) -> dict[int, lis
 
 def c_mutants(source: str) -> Iterator[tuple[int, str]]:
     """Yields the index and the changed text of each line, for mutants that change one line."""
-    old = source.splitlines()
+    source_lines = source.splitlines()
     for mutant in make_mutants(source):
         new, index = mutant.source.splitlines(), mutant.line - 1
-        if len(new) == len(old) and new[index + 1 :] == old[index + 1 :]:
+        if len(new) == len(source_lines) and new[index + 1 :] == source_lines[index + 1 :]:
             yield index, new[index]
 
 
@@ -184,9 +184,9 @@ def draw(reach: Mapping[str, Mapping[str, Sequence[str]]], seed: int) -> Iterato
         drawn = 0
         for path, index in places:
             source = (ROOT / path).read_text()
-            text = source.splitlines()[index].strip()
-            occurrence = lines_equal_to(text, source).index(index) + 1
-            mistake = Mistake("", path, text, occurrence, rng.choice(changes[path, index]))
+            line_text = source.splitlines()[index].strip()
+            occurrence = lines_equal_to(line_text, source).index(index) + 1
+            mistake = Mistake("", path, line_text, occurrence, rng.choice(changes[path, index]))
             with planted(mistake) as file:
                 sound = compiles(file)
             if sound:

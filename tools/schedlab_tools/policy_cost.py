@@ -38,8 +38,8 @@ class PolicyRow(JudgedRow):
     @property
     def verdict(self) -> str:
         """The verdict on a built-in policy with a declared cost; presets have none."""
-        known = known_policies().get(self.policy)
-        allowed = GROWTH_ALLOWED.get(known.cost) if known else None
+        catalogue_entry = known_policies().get(self.policy)
+        allowed = GROWTH_ALLOWED.get(catalogue_entry.cost) if catalogue_entry else None
         if allowed is None or not {64, 4096} <= set(self.mean):
             return ""
         return "met" if self.mean[4096] <= allowed * self.mean[64] else "grows"

@@ -15,7 +15,7 @@ from pathlib import Path
 from schedlab.base.files.atomic import atomic_write, file_hash, lock_folder
 from schedlab.paths import ROOT
 
-DATA = ROOT / "bench" / "questions" / "results.csv"
+RESULTS_FILE = ROOT / "bench" / "questions" / "results.csv"
 KEY = ("question", "measure", "policy", "seed")
 COLUMNS = (*KEY, "value", "workload_sha256", "object_sha256", "date")
 SEEDS = 5
@@ -147,7 +147,7 @@ QUESTIONS = (
 )  # fmt: skip
 
 
-def read_results(path: Path = DATA) -> list[Row]:
+def read_results(path: Path = RESULTS_FILE) -> list[Row]:
     """Returns the rows of the results."""
     if not path.exists():
         return []
@@ -155,17 +155,17 @@ def read_results(path: Path = DATA) -> list[Row]:
         return list(csv.DictReader(file))
 
 
-def add_results(rows: Iterable[Row], path: Path = DATA) -> None:
+def add_results(rows: Iterable[Row], path: Path = RESULTS_FILE) -> None:
     """Adds rows to the results; rows of the same key are replaced. Rows of other questions are removed."""
     with lock_folder(ROOT / "build" / "questions"):
         all_rows = {tuple(row[name] for name in KEY): row for row in [*read_results(path), *rows]}
-        known = {
+        known_keys = {
             (question.name, measure.name, policy)
             for question in QUESTIONS
             for measure in question.measures
             for policy in question.policies
         }
-        current_keys = sorted(key for key in all_rows if key[:3] in known)
+        current_keys = sorted(key for key in all_rows if key[:3] in known_keys)
         with atomic_write(path) as new, new.open("w", newline="") as file:
             writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
             writer.writeheader()

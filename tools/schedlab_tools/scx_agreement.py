@@ -135,8 +135,8 @@ def tasks_of(events: Trace, calls: Iterable[tuple[str, int]]) -> list[TaskRun]:
     rows = events.events.with_row_index("row")
     named = rows.join(events.texts, on="row").filter(pl.col("kind") == int(Kind.EXEC))
     names = dict(named.select("process", "text").rows())
-    forks = _times(rows, Kind.FORK, "first")
-    exits = _times(rows, Kind.EXIT, "process")
+    forks = _first_times(rows, Kind.FORK, "first")
+    exits = _first_times(rows, Kind.EXIT, "process")
     return [
         TaskRun(names[pid], "".join(letters.get(pid, ())), exits[pid] - begin)
         for pid, begin in sorted(forks.items(), key=lambda fork: (names.get(fork[0], ""), fork))
@@ -144,7 +144,7 @@ def tasks_of(events: Trace, calls: Iterable[tuple[str, int]]) -> list[TaskRun]:
     ]
 
 
-def _times(rows: pl.DataFrame, kind: Kind, column: str) -> dict[int, int]:
+def _first_times(rows: pl.DataFrame, kind: Kind, column: str) -> dict[int, int]:
     chosen = rows.filter(pl.col("kind") == int(kind)).select(column, "time_ns")
     return {int(pid): int(time) for pid, time in chosen.rows()}
 

@@ -92,16 +92,14 @@ def plan_check(
             machine=machine_named(SIMULATOR),
         ).filled()
         base = replace(request.base(), label=name, settings=tuple(tunables.items()))
-        counts = (
-            (1,) if name in EXPECTED_RATIOS else tuple(n for n in cpus if _has_needed_cpus(base, n))
-        )
+        counts = (1,) if name in EXPECTED_RATIOS else tuple(n for n in cpus if _has_cpus(base, n))
         if name == HOTPLUG and HOTPLUG not in load_run_scheduler(base).attributes:
             continue
         runs += all_combinations(folder, base, (choice,), counts, seeds).runs
     return Plan(folder, tuple(runs))
 
 
-def _has_needed_cpus(run: RunSpec, cpus: int) -> bool:
+def _has_cpus(run: RunSpec, cpus: int) -> bool:
     return not (run.file and run.file.cpus_missing(cpus))
 
 

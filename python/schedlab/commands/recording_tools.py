@@ -135,15 +135,13 @@ class RecordingTools:
 
     def _opened(self, recording: str) -> Run:
         """Opens an imported recording. Raises WrongUsage if there is none of this name."""
-        folders_by_name = {path.parent.name: path.parent for path in self._imported()}
-        if recording not in folders_by_name:
+        folders = {path.parent.name: path.parent for path in self._imported()}
+        if recording not in folders:
             advice = (
-                f"choose from: {', '.join(folders_by_name)}"
-                if folders_by_name
-                else "use import_recording first"
+                f"choose from: {', '.join(folders)}" if folders else "use import_recording first"
             )
             raise WrongUsage(f"recording {recording[:64]!r}: does not exist; {advice}")
-        run = open_run(folders_by_name[recording])
+        run = open_run(folders[recording])
         if run.manifest["machine"] != MACHINE:
             raise WrongUsage(f"{recording}: a run of schedlab, not a recording; use explain_waits")
         return run

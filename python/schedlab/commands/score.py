@@ -156,10 +156,10 @@ def _policies_to_measure(
     """Returns the policies to measure: the given ones, and their references."""
     from schedlab.base.toolchain.policies import PolicyChoice, read_catalogue
 
-    all_policies = (
+    everything = (
         [PolicyChoice(name) for name in read_catalogue()] if level.compares_all_policies else []
     )
-    return tuple(dict.fromkeys([*all_policies, workload_set.reference, *policies]))
+    return tuple(dict.fromkeys([*everything, workload_set.reference, *policies]))
 
 
 def _make_cards(

@@ -219,18 +219,14 @@ def run_and_show(
     from schedlab.commands.sweep_options import nodes_of_options
     from schedlab.sweep import command
 
-    description_options = {name: options.pop(name) for name in DESCRIPTION_OPTIONS}
+    described = {name: options.pop(name) for name in DESCRIPTION_OPTIONS}
     name = f"sweep-{request.file.stem if request.file else 'options'}"
     folder = (request.out or new_runs_folder(name)).absolute()
     if request.search:
-        run_search(
-            request, nodes_of_options(**description_options, simple=options), folder, objectives
-        )
+        run_search(request, nodes_of_options(**described, simple=options), folder, objectives)
         return
     plan = command.plan_sweep(
-        request.file,
-        nodes_of_options(**description_options, simple=options),
-        requested_loads(request),
+        request.file, nodes_of_options(**described, simple=options), requested_loads(request)
     )
     if request.dry_run:
         print_sweep_plan(plan, request.as_json)

@@ -62,11 +62,11 @@ def interpret_exit(
             " limit",
         )
     if exit_status == STUCK:
-        explanation = "the guest hangs: every CPU sleeps, and nothing can wake one"
-        return Outcome("hung", explanation + describe_tail(console))
+        why = "the guest hangs: every CPU sleeps, and nothing can wake one"
+        return Outcome("hung", why + describe_tail(console))
     if exit_status == REFUSED:
-        explanation = "the kernel did not accept a change of the branch; choose another"
-        return Outcome("refused", explanation + describe_tail(console))
+        why = "the kernel did not accept a change of the branch; choose another"
+        return Outcome("refused", why + describe_tail(console))
     if exit_status < 0:
         name = signal.Signals(-exit_status).name
         return Outcome(
@@ -75,13 +75,11 @@ def interpret_exit(
     if exit_status == FAILED and (scheduler := _SCHEDULER.search(console)):
         return Outcome("failed", f"{SCHEDULER_FAILED}{scheduler[1]}")
     if exit_status == FAILED:
-        explanation = (
+        why = (
             find_broken_rule(console.splitlines()) or "the workload failed, or could not be started"
         )
         kills = describe_kills(console)
-        return Outcome(
-            "failed", "; ".join(filter(None, (kills, explanation))) + describe_tail(console)
-        )
+        return Outcome("failed", "; ".join(filter(None, (kills, why))) + describe_tail(console))
     return Outcome(
         "failed", f"the machine ended with status {exit_status}" + describe_tail(console)
     )

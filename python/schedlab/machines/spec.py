@@ -181,11 +181,9 @@ def register(*machines: Machine) -> None:
 def machine_named(name: str) -> Machine:
     """Returns a machine by name. Raises WrongUsage if there is none."""
     if name not in _machines:
-        machine_names = ", ".join(_machines)
+        names = ", ".join(_machines)
         raise WrongUsage(
-            "unknown machine",
-            what=format_parameter("machine", name),
-            fix=f"choose from {machine_names}",
+            "unknown machine", what=format_parameter("machine", name), fix=f"choose from {names}"
         )
     return _machines[name]
 

@@ -251,12 +251,8 @@ def branching_command(
     command: list[str], at_ns: int, folders: Iterable[str], jobs: int
 ) -> list[str]:
     """Extends a driver's command, so that it branches into these folders at `at_ns`, `jobs` in parallel."""
-    branch_options = [
-        f"--branch-at={at_ns}",
-        f"--jobs={jobs}",
-        *(f"--branch={name}" for name in folders),
-    ]
-    return [command[0], *branch_options, *command[1:]]
+    more = [f"--branch-at={at_ns}", f"--jobs={jobs}", *(f"--branch={name}" for name in folders)]
+    return [command[0], *more, *command[1:]]
 
 
 def stock_command(path: str, boot: Boot) -> list[str]:

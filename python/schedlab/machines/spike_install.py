@@ -215,18 +215,16 @@ def add_section_table(content: bytes) -> bytes:
     _, _, begin, _, _, size, *_ = next(segment for segment in segments if segment[0] == _DYNAMIC)
     entries = dict(_ENTRY.iter_unpack(content[begin : begin + size]))
     symbols, strings = (_file_offset(segments, entries[tag]) for tag in (_SYMBOLS, _STRINGS))
-    section_headers = [
+    heads = [
         (0,) * 10,
         _section_header(_DYNSYM, symbols, strings - symbols, _STRINGS_AT, _SYMBOL_BYTES),
         _section_header(_STRTAB, strings, entries[_STRINGS_BYTES], 0, 0),
         _section_header(_DYNAMIC_SECTION, begin, size, _STRINGS_AT, _ENTRY.size),
     ]
     padded = content + bytes(-len(content) % 8)
-    padded_content = bytearray(padded + b"".join(_SECTION.pack(*row) for row in section_headers))
+    padded_content = bytearray(padded + b"".join(_SECTION.pack(*row) for row in heads))
     struct.pack_into("<Q", padded_content, _TABLE_AT, len(padded))
-    struct.pack_into(
-        "<HHH", padded_content, _TABLE_SIZE_AT, _SECTION.size, len(section_headers), _STRINGS_AT
-    )
+    struct.pack_into("<HHH", padded_content, _TABLE_SIZE_AT, _SECTION.size, len(heads), _STRINGS_AT)
     return bytes(padded_content)
 
 

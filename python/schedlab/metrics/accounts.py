@@ -180,14 +180,12 @@ class Accounts:
         kinds = list(self._kinds.values())
         rows = np.flatnonzero(is_kind(columns.kind, *kinds)) + steps.begin
         rows = rows[self._windows.part(rows)]
-        record_indices = rows - steps.begin
-        record_lives = life_at(
-            steps.pid[starts], steps.row[starts], columns.process[record_indices], rows
-        )
+        index = rows - steps.begin
+        of_life = life_at(steps.pid[starts], steps.row[starts], columns.process[index], rows)
         kind_index = np.zeros(max(kinds) + 1, np.int64)
         kind_index[kinds] = np.arange(len(kinds))
         # Each pair of life and kind gets a number. The first numbers are of records without a life.
-        pair_numbers = (record_lives + 1) * len(kinds) + kind_index[columns.kind[record_indices]]
+        pair_numbers = (of_life + 1) * len(kinds) + kind_index[columns.kind[index]]
         pair_counts = np.bincount(pair_numbers, minlength=(len(starts) + 1) * len(kinds))
         for name, counts in zip(
             self._kinds, pair_counts.reshape(-1, len(kinds))[1:].T, strict=True

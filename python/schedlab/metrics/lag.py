@@ -125,19 +125,14 @@ def _ideal_service(begin: Integers, end: Integers, weight: Integers, runs: np.nd
     with at most one CPU each.
     """
     times = np.unique(np.concatenate((begin, end)))
-    distinct_weights = np.unique(weight)[::-1]
-    ready = np.array(
-        [_count_covering(times, begin, end, weight == kind) for kind in distinct_weights]
-    )
-    rates = _ideal_rates(
-        distinct_weights.astype(float), ready, _count_covering(times, begin, end, runs)
-    )
-    service_of_weight = np.zeros((len(distinct_weights), len(times)))
-    np.cumsum(rates * np.diff(times), axis=1, out=service_of_weight[:, 1:])
-    index = np.searchsorted(-distinct_weights, -weight)
+    weights = np.unique(weight)[::-1]
+    ready = np.array([_count_covering(times, begin, end, weight == kind) for kind in weights])
+    rates = _ideal_rates(weights.astype(float), ready, _count_covering(times, begin, end, runs))
+    service = np.zeros((len(weights), len(times)))
+    np.cumsum(rates * np.diff(times), axis=1, out=service[:, 1:])
+    index = np.searchsorted(-weights, -weight)
     gained: Floats = (
-        service_of_weight[index, np.searchsorted(times, end)]
-        - service_of_weight[index, np.searchsorted(times, begin)]
+        service[index, np.searchsorted(times, end)] - service[index, np.searchsorted(times, begin)]
     )
     return gained
 

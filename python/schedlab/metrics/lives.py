@@ -117,28 +117,22 @@ def _parents(
     """
     parent = np.where(forked & ~outside, parent, _NONE)
     begins = np.flatnonzero(is_change(run))
-    is_known_run = np.logical_and.reduceat(forked, begins) & np.logical_or.reduceat(outside, begins)
-    if is_known_run.any():
+    known = np.logical_and.reduceat(forked, begins) & np.logical_or.reduceat(outside, begins)
+    if known.any():
         lives = np.diff(begins, append=len(run))
         first_row = np.minimum.reduceat(fork_row, begins)
-        first_lives = np.flatnonzero(
-            (fork_row == np.repeat(first_row, lives)) & np.repeat(is_known_run, lives)
-        )
-        of_outside = outside & np.repeat(is_known_run, lives)
-        parent[of_outside] = np.repeat(first_lives, lives[is_known_run])[
-            outside[np.repeat(is_known_run, lives)]
-        ]
-        parent[first_lives] = _NONE
+        first = np.flatnonzero((fork_row == np.repeat(first_row, lives)) & np.repeat(known, lives))
+        of_outside = outside & np.repeat(known, lives)
+        parent[of_outside] = np.repeat(first, lives[known])[outside[np.repeat(known, lives)]]
+        parent[first] = _NONE
     return parent
 
 
 def _first_row_of_step(steps: Steps, step: Step, count: int) -> Integers:
     """Returns the row of each life's first step of this kind; −1 without one."""
     rows = np.full(count, _NONE)
-    last_to_first = np.flatnonzero(steps.step == step)[::-1]
-    rows[steps.life[last_to_first]] = steps.row[
-        last_to_first
-    ]  # the earliest row comes last, and remains
+    order = np.flatnonzero(steps.step == step)[::-1]
+    rows[steps.life[order]] = steps.row[order]  # the earliest row comes last, and remains
     return rows
 
 
@@ -244,12 +238,10 @@ def last_before(life: Integers, row: Integers, row_limit: Integers, before: Inte
     `life` and `row` describe the records.
     """
     order = np.lexsort((row, life))
-    candidates = (
-        np.searchsorted(_sort_number(life[order], row[order]), _sort_number(row_limit, before)) - 1
-    )
-    has_record = (candidates >= 0) & (row_limit >= 0)
-    has_record[has_record] = life[order[candidates[has_record]]] == row_limit[has_record]
-    return np.where(has_record, order[np.maximum(candidates, 0)] if len(order) else _NONE, _NONE)
+    at = np.searchsorted(_key(life[order], row[order]), _key(row_limit, before)) - 1
+    has_record = (at >= 0) & (row_limit >= 0)
+    has_record[has_record] = life[order[at[has_record]]] == row_limit[has_record]
+    return np.where(has_record, order[np.maximum(at, 0)] if len(order) else _NONE, _NONE)
 
 
 def _resolve(value: Integers, parent: Integers) -> Integers:
@@ -264,5 +256,5 @@ def _resolve(value: Integers, parent: Integers) -> Integers:
     return value
 
 
-def _sort_number(life: Integers, row: Integers) -> Integers:
+def _key(life: Integers, row: Integers) -> Integers:
     return (life << 32) | row

@@ -434,11 +434,8 @@ def _values_at(
     grouped: pl.DataFrame, nothing: pl.DataFrame, key: str, numbers: Integers
 ) -> pl.DataFrame:
     """Returns the row of `grouped` with each number in its column `key`, or else `nothing`."""
-    grouped_numbers = grouped[key].to_numpy()
-    place = np.full(
-        max(int(grouped_numbers.max(initial=0)), int(numbers.max(initial=0))) + 1,
-        len(grouped_numbers),
-    )
-    place[grouped_numbers] = np.arange(len(grouped_numbers))
+    present = grouped[key].to_numpy()
+    place = np.full(max(int(present.max(initial=0)), int(numbers.max(initial=0))) + 1, len(present))
+    place[present] = np.arange(len(present))
     values = pl.DataFrame([column for column in grouped.get_columns() if column.name != key])
     return values.vstack(nothing)[place[numbers]]

@@ -109,17 +109,15 @@ def _statistics(columns: Sequence[str], values: npt.NDArray[np.float64]) -> Valu
     count = len(values)
     if not count:
         return dict.fromkeys(columns)
-    quantile_levels = [
-        level if count * (1 - level) >= 1 - 1e-9 else None for level in QUANTILES.values()
-    ]
-    allowed_levels = [level for level in quantile_levels if level is not None]
-    quantile_values = iter(quantiles(values, allowed_levels) if allowed_levels else ())
+    levels = [level if count * (1 - level) >= 1 - 1e-9 else None for level in QUANTILES.values()]
+    allowed = [level for level in levels if level is not None]
+    results = iter(quantiles(values, allowed) if allowed else ())
     return dict(
         zip(
             columns,
             (
                 float(values.mean()),
-                *(None if level is None else next(quantile_values) for level in quantile_levels),
+                *(None if level is None else next(results) for level in levels),
                 _half_width(values),
             ),
             strict=True,

@@ -115,14 +115,12 @@ def _policies(trace: TraceFacts, windows: Windows) -> list[str]:
     """Returns each run's active policy when its window ends, as `name` or `name:preset`."""
     rows = trace.texts["row"].to_numpy()
     naming = np.flatnonzero(np.isin(rows, trace.rows(Kind.POLICY)))
-    last_index = np.searchsorted(rows[naming], windows.end_row, side="right") - 1
+    last = np.searchsorted(rows[naming], windows.end_row, side="right") - 1
     return [
         str(trace.texts["text"][int(naming[index])])
         if index >= 0 and rows[naming[index]] >= first_row
         else ""
-        for index, first_row in zip(
-            last_index.tolist(), windows.runs.first_row.tolist(), strict=True
-        )
+        for index, first_row in zip(last.tolist(), windows.runs.first_row.tolist(), strict=True)
     ]
 
 
@@ -169,11 +167,9 @@ def _values_of_cpus(cpus: pl.DataFrame, runs: RunFacts) -> pl.DataFrame:
     """Returns the values of each run's CPUs."""
     values = values_by_run(cpus, len(runs), *values_of("cpus"))
     # Polars rounds the mean of a column differently from the mean of a group.
-    overheads = cpus[_OVERHEAD_WITH_IDLE]
-    mean_overheads = [
-        overheads[first : first + runs.cpus].mean() for first in range(0, len(overheads), runs.cpus)
-    ]
-    return values.with_columns(pl.Series(_OVERHEAD_WITH_IDLE, mean_overheads, pl.Float64))
+    part = cpus[_OVERHEAD_WITH_IDLE]
+    means = [part[first : first + runs.cpus].mean() for first in range(0, len(part), runs.cpus)]
+    return values.with_columns(pl.Series(_OVERHEAD_WITH_IDLE, means, pl.Float64))
 
 
 def _rate(

@@ -79,15 +79,15 @@ def calibrate(events: Events) -> list[Finding]:
     """Returns what a recording says about the simulator's costs."""
     values = observe(events.events)
     return [
-        _finding(
+        _finding_or_too_few(
             "interrupt", values.remote, "an idle CPU: from another CPU's wake-up to the switch"
         ),
-        _finding(
+        _finding_or_too_few(
             "wakeup", values.local, "an idle CPU: from its own interrupt's wake-up to the switch"
         ),
-        _switch(values.stays),
-        _tick(events.ticks),
-        _migration(values.moved),
+        _switch_finding(values.stays),
+        _tick_finding(events.ticks),
+        _migration_finding(values.moved),
         *(Finding(cost, None, why) for cost, why in _UNSEEN.items()),
     ]
 
@@ -115,12 +115,12 @@ _UNSEEN = {
 
 def tick_length_ns(ticks: Sequence[TimerTick]) -> int:
     """Returns the usual time between two ticks of a CPU; 0 if unknown."""
-    before: dict[int, int] = {}
+    last_begin: dict[int, int] = {}
     gaps = []
     for tick in ticks:
-        if tick.cpu in before:
-            gaps.append(tick.time_ns - before[tick.cpu])
-        before[tick.cpu] = tick.time_ns
+        if tick.cpu in last_begin:
+            gaps.append(tick.time_ns - last_begin[tick.cpu])
+        last_begin[tick.cpu] = tick.time_ns
     # Idle CPUs leave ticks out, so many gaps are multiples of a tick.
     return round(sorted(gaps)[len(gaps) // 4]) if gaps else 0
 
@@ -177,7 +177,7 @@ def _shortest(values: Sequence[float]) -> float:
 # --- each cost
 
 
-def _finding(cost: str, values: Sequence[int], source: str) -> Finding:
+def _finding_or_too_few(cost: str, values: Sequence[int], source: str) -> Finding:
     result = estimate(values)
     if result:
         return Finding(cost, result, source)
@@ -188,7 +188,7 @@ def _too_few(count: int, needed: int, source: str) -> str:
     return f"{count} such events, at least {needed} are needed: {source}"
 
 
-def _switch(stays: Sequence[int]) -> Finding:
+def _switch_finding(stays: Sequence[int]) -> Finding:
     result = estimate(stays, _shortest, _STAYS_MIN)
     source = "the shortest stays on a CPU, which include a decision and a thread's shortest work"
     if result:
@@ -196,10 +196,10 @@ def _switch(stays: Sequence[int]) -> Finding:
     return Finding("switch", None, _too_few(len(stays), 6 * _STAYS_MIN, source))
 
 
-def _tick(ticks: Sequence[TimerTick]) -> Finding:
+def _tick_finding(ticks: Sequence[TimerTick]) -> Finding:
     source = "the function of the tick's timer, without the entry and exit of the interrupt"
     if ticks:
-        return _finding("tick", [tick.duration_ns for tick in ticks], source)
+        return _finding_or_too_few("tick", [tick.duration_ns for tick in ticks], source)
     return Finding(
         "tick",
         None,
@@ -207,9 +207,9 @@ def _tick(ticks: Sequence[TimerTick]) -> Finding:
     )
 
 
-def _migration(extra_ns: Sequence[int]) -> Finding:
+def _migration_finding(extra_ns: Sequence[int]) -> Finding:
     source = "a computation after a migration, less the thread's nearest computation without one"
-    finding = _finding("migration", extra_ns, source)
+    finding = _finding_or_too_few("migration", extra_ns, source)
     estimate = finding.estimate
     if estimate and not estimate.is_positive:
         return Finding(
@@ -235,7 +235,7 @@ def observe(events: Sequence[Event]) -> Values:
             observer.wakeup(event)
         elif isinstance(event, Loss):
             observer.forget()
-    moved = sorted(pair for bursts in observer.bursts.values() for pair in _moved(bursts))
+    moved = sorted(pair for bursts in observer.bursts.values() for pair in _extra_ns(bursts))
     observer.values.moved = [value for _, value in moved]
     return observer.values
 
@@ -303,7 +303,7 @@ class _Observer:
             self.values.local.append(delay)
 
 
-def _moved(bursts: Sequence[_Burst]) -> Iterator[tuple[int, int]]:
+def _extra_ns(bursts: Sequence[_Burst]) -> Iterator[tuple[int, int]]:
     """Yields time and additional length of each burst after a migration.
 
     The comparison with one burst instead of a mean has the median 0 if both have one distribution.

@@ -127,8 +127,8 @@ class _Reader:
 
     def system(self, system: Any) -> None:
         self.cpus = max(self.cpus, system.num_cpus)
-        of = system.utsname
-        facts = {"release": _text(of.release), "architecture": _text(of.machine)}
+        uname = system.utsname
+        facts = {"release": _text(uname.release), "architecture": _text(uname.machine)}
         self.facts.update({name: words for name, words in facts.items() if words})
 
     def bundle(self, bundle: Any) -> None:
@@ -170,7 +170,7 @@ class _Reader:
         self.collected.add_switch(Switch(time, cpu, *previous, state, *following), header.pid)
 
     def sched_waking(self, time: int, cpu: int, event: Any, waking: Any) -> None:
-        self.woken(
+        self.add_wakeup(
             WAKEUPS[0],
             time,
             cpu,
@@ -181,7 +181,7 @@ class _Reader:
         )
 
     def sched_wakeup(self, time: int, cpu: int, event: Any, wakeup: Any) -> None:
-        self.woken(
+        self.add_wakeup(
             WAKEUPS[1],
             time,
             cpu,
@@ -197,24 +197,24 @@ class _Reader:
         )
 
     def sched_process_fork(self, time: int, cpu: int, _: Any, event: Any) -> None:
-        self.forked("sched_process_fork", time, cpu, event.parent_pid, event.child_pid)
+        self.add_fork("sched_process_fork", time, cpu, event.parent_pid, event.child_pid)
 
     def task_newtask(self, time: int, cpu: int, event: Any, new_task: Any) -> None:
         if new_task.clone_flags & _THREAD:
             self.collected.leader[new_task.pid] = self.collected.leader.get(event.pid, event.pid)
-        self.forked("task_newtask", time, cpu, event.pid, new_task.pid)
+        self.add_fork("task_newtask", time, cpu, event.pid, new_task.pid)
 
     def sched_migrate_task(self, time: int, cpu: int, _: Any, event: Any) -> None:
         self.add("sched_migrate_task", Move(time, cpu, event.pid, event.orig_cpu, event.dest_cpu))
 
-    def woken(
+    def add_wakeup(
         self, event_name: str, time: int, cpu: int, pid: int, name: str, target: int, flags: int
     ) -> None:
         if event_name != WAKEUPS[0]:
             self.wakeups.append(len(self.collected.events))
         self.add(event_name, Wakeup(time, cpu, pid, name, target, bool(flags & _IN_INTERRUPT)))
 
-    def forked(self, event_name: str, time: int, cpu: int, parent: int, child: int) -> None:
+    def add_fork(self, event_name: str, time: int, cpu: int, parent: int, child: int) -> None:
         self.add(event_name, Fork(time, cpu, parent, child))
         if parent in self.collected.of_kernel and parent == 2:
             self.collected.of_kernel.add(child)
@@ -236,7 +236,7 @@ class _Reader:
             event.waking_common_flags or repeat(0),
         )
         for time, pid, name, target, flags in zip(*wakings, strict=False):
-            self.woken(WAKEUPS[0], time, cpu, pid, self.named(names, name), target, flags)
+            self.add_wakeup(WAKEUPS[0], time, cpu, pid, self.named(names, name), target, flags)
         switches = (
             accumulate(event.switch_timestamp),
             event.switch_prev_state,

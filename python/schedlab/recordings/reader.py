@@ -293,7 +293,7 @@ def _output(*command: str) -> subprocess.CompletedProcess[str]:
 _HEADER_LINE = re.compile(r"^# ([\w ]+?) : (.*)$", re.MULTILINE)
 
 
-_PERF_NAMES = {
+_NAMES = {
     "host": "hostname",
     "release": "os release",
     "architecture": "arch",
@@ -317,9 +317,7 @@ def _parse_facts(header: str) -> dict[str, str]:
     """Returns the facts about the machine in perf's header."""
     header_values = dict(_HEADER_LINE.findall(header))
     facts = {
-        name: header_values[key].strip()
-        for name, key in _PERF_NAMES.items()
-        if key in header_values
+        name: header_values[key].strip() for name, key in _NAMES.items() if key in header_values
     }
     if not facts.get("cpus", "0").isdecimal():
         del facts["cpus"]
@@ -329,10 +327,10 @@ def _parse_facts(header: str) -> dict[str, str]:
 def _check(path: Path, events: Events) -> None:
     """Raises WrongUsage if the recording lacks events that a trace needs."""
     if not any(isinstance(event, Switch) for event in events.events):
-        what = events.unreadable[0] if events.unreadable else ""
-        if what:
+        example = events.unreadable[0] if events.unreadable else ""
+        if example:
             raise WrongUsage(
-                f"{path}: its events have an unsupported format: {what}; {RECORD_WITH}"
+                f"{path}: its events have an unsupported format: {example}; {RECORD_WITH}"
             )
         raise WrongUsage(
             f"{path}: no sched_switch events, so running tasks are unknown; {RECORD_WITH}"

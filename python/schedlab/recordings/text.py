@@ -26,7 +26,7 @@ from schedlab.recordings.events import (
 )
 from schedlab.recordings.states import finish
 
-_WHAT = (
+_EVENT_NAMES = (
     r"(sched_switch|sched_waking|sched_wakeup|sched_wakeup_new|sched_process_fork"
     r"|sched_migrate_task|PERF_RECORD_FORK|PERF_RECORD_LOST)\b"
 )
@@ -41,7 +41,7 @@ def _line_patterns(event_pattern: str) -> tuple[re.Pattern[str], re.Pattern[str]
     )
 
 
-_LINES = _line_patterns(_WHAT)
+_LINES = _line_patterns(_EVENT_NAMES)
 """Two forms of a line: the CPU is in brackets or, in trace-cmd's latency format, joined to the
 flags.
 
@@ -145,20 +145,20 @@ class _Parser:
         self.add(Loss(self.time_ns, int(match[1]), int(match[2] or 1)))
 
     def line(self, line: re.Match[str]) -> None:
-        cpu, flags, seconds, fraction, what, rest = line.groups()
-        patterns, make = self.makers[what]
+        cpu, flags, seconds, fraction, event_name, rest = line.groups()
+        patterns, make = self.makers[event_name]
         for words in _continued(line):
             match = next(filter(None, (pattern.match(words) for pattern in patterns)), None)
             if match:
-                self.count(what)
+                self.count(event_name)
                 self.time_ns = _nanoseconds(seconds, fraction)
                 self.thread = _thread_of(line)
-                if self.thread >= 0 and what in _TRACEPOINTS:
+                if self.thread >= 0 and event_name in _TRACEPOINTS:
                     self.collected.see(self.time_ns, int(cpu), self.thread)
                 make(int(cpu), match.groups(), flags)
                 return
         if len(self.collected.unreadable) < _UNREADABLE_SHOWN:
-            self.collected.unreadable.append(f"{what}: {rest}")
+            self.collected.unreadable.append(f"{event_name}: {rest}")
 
     def count(self, event_name: str) -> None:
         self.collected.seen[event_name] = self.collected.seen.get(event_name, 0) + 1
@@ -281,12 +281,12 @@ def is_babeltrace(text: str) -> bool:
 def as_ftrace(printed: str) -> str:
     """Returns the scheduler events of babeltrace2's text as lines of ftrace, with numeric states."""
     lines: list[str] = []
-    before = day = 0
-    for hours, minutes, seconds, nanoseconds, what, rest in _LINE.findall(printed):
+    last_second = day = 0
+    for hours, minutes, seconds, nanoseconds, event, rest in _LINE.findall(printed):
         second = int(hours or 0) * 3600 + int(minutes or 0) * 60 + int(seconds)
-        if hours and second + _DAY_S // 2 < before:
+        if hours and second + _DAY_S // 2 < last_second:
             day += 1  # times of day start again at midnight
-        before = second
+        last_second = second
         cpu = _CPU.search(rest)
         values = {
             _PARENT.get(name, name.replace("tid", "pid")): _unescaped(text)
@@ -294,7 +294,7 @@ def as_ftrace(printed: str) -> str:
             else number or other
             for name, text, number, other in _FIELD.findall(rest)
         }
-        names = _FIELDS.get(what, _OF_WAKEUPS)
+        names = _FIELDS.get(event, _OF_WAKEUPS)
         if cpu is None or not set(names) - {"prev_comm", "next_comm", "comm", "child_comm"} <= set(
             values
         ):
@@ -302,7 +302,7 @@ def as_ftrace(printed: str) -> str:
         arguments = " ".join(
             f"{name}={_argument_text(name, values.get(name, ''))}" for name in names
         )
-        lines.append(f"[{cpu[1]}] {day * _DAY_S + second}.{nanoseconds}: {what}: {arguments}\n")
+        lines.append(f"[{cpu[1]}] {day * _DAY_S + second}.{nanoseconds}: {event}: {arguments}\n")
     return "".join(lines)
 
 

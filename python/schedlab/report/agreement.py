@@ -76,21 +76,22 @@ def _study_number(cell: JudgedCell) -> int:
 def _summarize(cells: Sequence[JudgedCell]) -> str:
     """Returns the page's introduction: how many figures agree, and why others differ."""
     near = _count(cells, "near")
-    text = f"Both machines gave {format_count(len(cells), 'figure')}; {near:,} differ by at most {_NEAR} or one tick."
+    summary = f"Both machines gave {format_count(len(cells), 'figure')}; {near:,} differ by at most {_NEAR}"
+    summary += " or one tick."
     sensitive = _count(cells, "microseconds")
     known, unexplained = _count(cells, "known"), _count(cells, "off", "unexpectedly near")
     unclear, failed = _count(cells, "not significant"), _count(cells, "failed")
     if known:
-        text += f" {known:,} differ by more, for the reason given."
+        summary += f" {known:,} differ by more, for the reason given."
     if sensitive:
-        text += f" In {sensitive:,}, microseconds decide between the results."
+        summary += f" In {sensitive:,}, microseconds decide between the results."
     if unclear:
-        text += f" {unclear:,} differ by more, but not significantly."
+        summary += f" {unclear:,} differ by more, but not significantly."
     if unexplained:
-        text += f" **{unexplained:,} {'is' if unexplained == 1 else 'are'} not explained.**"
+        summary += f" **{unexplained:,} {'is' if unexplained == 1 else 'are'} not explained.**"
     if failed:
-        text += f" {failed:,} could not be compared."
-    return text
+        summary += f" {failed:,} could not be compared."
+    return summary
 
 
 def _count(cells: Sequence[JudgedCell], *judgements: str) -> int:
@@ -145,7 +146,7 @@ def _policy_row(policy: str, cells: Sequence[JudgedCell]) -> Row:
         cell.cell.relative for cell in cells if not cell.cell.failure and cell.cell.kernel_mean > 0
     ]
     mean = sum(relative) / len(relative) if relative else 0.0
-    size = sum(abs(value) for value in relative) / len(relative) if relative else 0.0
+    mean_size = sum(abs(value) for value in relative) / len(relative) if relative else 0.0
     unexplained = _count(cells, "off", "unexpectedly near", "failed")
     return (
         Cell(policy),
@@ -156,7 +157,7 @@ def _policy_row(policy: str, cells: Sequence[JudgedCell]) -> Row:
         Cell(f"{_count(cells, 'not significant'):,}"),
         Cell(f"{unexplained:,}", "bad" if unexplained else "plain"),
         Cell(f"{100 * mean:+.2f} %"),
-        Cell(percent(size, 2)),
+        Cell(percent(mean_size, 2)),
     )
 
 

@@ -124,8 +124,10 @@ def write_artifact(
     `collection`: the report's runs. `names`: the figures, as `select_figures` accepts them.
     """
     figures = select_figures(figures_in(report), names)
-    data = {figure.name: (report / FILES / f"{figure.name}.csv").read_bytes() for figure in figures}
-    runs = select_needed_runs(collection, figures, data) if names else collection
+    tables = {
+        figure.name: (report / FILES / f"{figure.name}.csv").read_bytes() for figure in figures
+    }
+    runs = select_needed_runs(collection, figures, tables) if names else collection
     sources = commit_facts()
     patch = uncommitted_patch() if "changes_sha256" in sources else b""
     _warn_of_other_sources(runs, sources)
@@ -135,7 +137,7 @@ def write_artifact(
         "schedlab": __version__,
         **sources,
         "figures": [
-            {**vars(figure), "sha256": hashlib.sha256(data[figure.name]).hexdigest()}
+            {**vars(figure), "sha256": hashlib.sha256(tables[figure.name]).hexdigest()}
             for figure in figures
         ],
         "runs": [

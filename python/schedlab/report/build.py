@@ -83,26 +83,26 @@ def write_formats(
         counter = _StepCounter(progress, "pictures", len(files.report_charts(report)))
         files.draw_pictures(report, folder / files.FILES_FOLDER, counter.advance)
     results.write_json(folder / REPORT_FILE, _report_json(report))
-    first = None
+    first_document = None
     if "html" in formats:
         from schedlab.report.html import write_pages
 
-        first = write_pages(report, folder, progress, pictures=pictures)
+        first_document = write_pages(report, folder, progress, pictures=pictures)
     if "markdown" in formats:
         from schedlab.report.markdown import write_document
 
         document = write_document(report, folder)
-        first = first or document
+        first_document = first_document or document
     if "latex" in formats:
         from schedlab.report.latex import write_latex
 
         figures = sum(not chart.still for chart in files.report_charts(report))
         paper_counter = _StepCounter(progress, "pictures for a paper", figures)
         paper = write_latex(report, folder, paper_counter.advance)
-        first = first or paper
-    if first is None:
+        first_document = first_document or paper
+    if first_document is None:
         raise ValueError(f"a report is written as html, markdown or latex, not as {formats}")
-    return first
+    return first_document
 
 
 def make_report(collection: Collection, progress: Progress = lambda what, done, of: None) -> Report:

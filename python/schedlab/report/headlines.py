@@ -428,12 +428,12 @@ def goals_chart(suites: Sequence[Suite]) -> Chart | None:
         for policy_score in (count_score(rankable, name, measure),)
         if policy_score.suites
     ]
-    data = pl.DataFrame(rows)
+    placements = pl.DataFrame(rows)
     return Chart(
         "goals",
         "Which policy for what",
-        _draw_strip(data, names, [measure.title for measure in measures]),
-        data.drop("place"),
+        _draw_strip(placements, names, [measure.title for measure in measures]),
+        placements.drop("place"),
         "A bar shows a policy's comparisons of a metric: full if it is the winner, hatched if it"
         " is tied for best, empty if it is worse. The numbers count winner and tied for best. On"
         " the right: comparisons without a winner, and how many seeds would settle half of those"
@@ -567,9 +567,9 @@ def _strip_texts(data: pl.DataFrame, columns: int, y: alt.Y) -> list[Any]:
     """Draws the text on the right: what would decide a goal."""
     texts = data.group_by("goal", maintain_order=True).first()
     texts = texts.select("goal", "open", "seeds_needed", at=pl.lit(columns + _COLUMN_GAP))
-    right = chart_with_data(texts).encode(alt.X("at:Q"), y)
+    texts_layer = chart_with_data(texts).encode(alt.X("at:Q"), y)
     return [
-        right.mark_text(align="left", fontSize=SMALL_TEXT_SIZE, dy=dy).encode(
+        texts_layer.mark_text(align="left", fontSize=SMALL_TEXT_SIZE, dy=dy).encode(
             text=alt.Text(f"{name}:N")
         )
         for name, dy in (("open", -5), ("seeds_needed", 9))

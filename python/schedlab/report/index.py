@@ -60,19 +60,19 @@ def _findings_section(
     """Returns the differences; below them, what is settled and how to read the charts."""
     if not statements:
         return Section("Findings", (Text(read_prose("nothing-found"), "note"),))
-    text = "\n".join(
-        f"- {_finding_markdown(one, trials)}" for one in statements if one.measure
+    measured_findings = "\n".join(
+        f"- {_finding_markdown(finding, trials)}" for finding in statements if finding.measure
     ) + _trials_note(trials)
     picture = goals_chart(suites)
     baseline = literal(policy_label(widely_run_policies(rankable_suites(suites))[0]))
     none = f"No policy is significantly better than {baseline} in a metric that tasks notice."
-    rest = "\n\n".join(one.text for one in statements if not one.measure)
-    settled: tuple[Block, ...] = (Text(rest), *((picture,) if picture else ()))
+    other_findings = "\n\n".join(finding.text for finding in statements if not finding.measure)
+    settled: tuple[Block, ...] = (Text(other_findings), *((picture,) if picture else ()))
     guide = Text(read_prose("read-charts", baseline=baseline))
     charts = tuple(headline_charts(suites))
     return Section(
         "Findings",
-        (Text(text or none, "note"),),
+        (Text(measured_findings or none, "note"),),
         (
             Section("How much is settled", settled),
             Section("How to read the charts", (guide,)),

@@ -63,26 +63,26 @@ def write_latex(report: Report, folder: Path, advance: ReportDrawn = lambda name
     """
     path = folder / LATEX_FOLDER
     path.mkdir()
-    parts = []
+    latex_blocks = []
     for page in report.pages:
-        parts.append(f"\\clearpage\n\\section{{{_escape_title(page.title)}}}")
+        latex_blocks.append(f"\\clearpage\n\\section{{{_escape_title(page.title)}}}")
         for block in page.blocks():
             if isinstance(block, Table) and not block.is_list:
                 (path / f"{block.name}.tex").write_text("".join(_end_lines(_write_table(block))))
-                parts.append(f"\\input{{{block.name}}}")
+                latex_blocks.append(f"\\input{{{block.name}}}")
             elif isinstance(block, Chart):
                 for chart in block.on_paper:
                     (path / f"{chart.name}.tex").write_text(
                         "".join(_end_lines(_write_figure(chart)))
                     )
-                    parts.append(f"\\input{{{chart.name}}}")
+                    latex_blocks.append(f"\\input{{{chart.name}}}")
                     _draw_pdfs(chart, path)
                     advance(chart.name)
     (path / "preamble.tex").write_text(_fill_version("preamble.tex"))
     (path / "schedlab.bib").write_text(citation())
     document = (_TEMPLATES / DOCUMENT_FILE).read_text()
-    fields = {"title": _escape_title(report.title), "content": "\n".join(parts)}
-    (path / DOCUMENT_FILE).write_text(Template(document).substitute(fields))
+    template_fields = {"title": _escape_title(report.title), "content": "\n".join(latex_blocks)}
+    (path / DOCUMENT_FILE).write_text(Template(document).substitute(template_fields))
     return path / DOCUMENT_FILE
 
 
@@ -179,10 +179,10 @@ def _write_cell(cell: Cell, notes: Mapping[str, int]) -> str:
 def _write_numbers(text: str) -> str:
     """Returns text with siunitx commands for numbers and intervals."""
     inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
-    parts = inner.split(", ") if inner != text else [text]
-    if not all(_NUMBER_PATTERN.fullmatch(part) for part in parts):
+    numbers = inner.split(", ") if inner != text else [text]
+    if not all(_NUMBER_PATTERN.fullmatch(number) for number in numbers):
         return escape_latex(text)
-    texts = ", ".join(f"\\num{{{part.replace(',', '').replace('−', '-')}}}" for part in parts)
+    texts = ", ".join(f"\\num{{{number.replace(',', '').replace('−', '-')}}}" for number in numbers)
     return f"{{[}}{texts}{{]}}" if inner != text else texts
 
 
@@ -204,11 +204,12 @@ def _has_glyph(character: str) -> bool:
 
 def _escape_title(title: str) -> str:
     """Converts a title with `code` to LaTeX."""
-    parts = title.split("`")
-    if len(parts) % 2 == 0:
+    texts_and_codes = title.split("`")
+    if len(texts_and_codes) % 2 == 0:
         return escape_latex(title)
     return "".join(
-        _write_code(part) if number % 2 else escape_latex(part) for number, part in enumerate(parts)
+        _write_code(text_or_code) if number % 2 else escape_latex(text_or_code)
+        for number, text_or_code in enumerate(texts_and_codes)
     )
 
 

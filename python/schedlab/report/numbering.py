@@ -62,5 +62,5 @@ class Numbering:
 
 def number_notes(table: Table) -> dict[str, int]:
     """Returns the footnotes of a table's cells in reading order. Equal texts share one number."""
-    words = (cell.why for row in table.rows for cell in row if cell.why)
-    return {why: number for number, why in enumerate(dict.fromkeys(words), start=1)}
+    reasons = (cell.why for row in table.rows for cell in row if cell.why)
+    return {why: number for number, why in enumerate(dict.fromkeys(reasons), start=1)}

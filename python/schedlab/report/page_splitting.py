@@ -24,15 +24,15 @@ def split_page(page: Page) -> list[Page]:
     moved_numbers = _choose_moved_sections(page.sections)
     if not moved_numbers:
         return [page]
-    parts = {number: _part_page(page, page.sections[number]) for number in sorted(moved_numbers)}
+    pages = {number: _part_page(page, page.sections[number]) for number in sorted(moved_numbers)}
     index = replace(
         page,
         sections=tuple(
-            _link_section(parts[number], section) if number in parts else section
+            _link_section(pages[number], section) if number in pages else section
             for number, section in enumerate(page.sections)
         ),
     )
-    return [index, *(part_section for part in parts.values() for part_section in split_page(part))]
+    return [index, *(part_section for part in pages.values() for part_section in split_page(part))]
 
 
 def _choose_moved_sections(sections: Sequence[Section]) -> set[int]:
@@ -53,8 +53,8 @@ def _choose_moved_sections(sections: Sequence[Section]) -> set[int]:
 
 def _figures(section: Section) -> list[Block]:
     """Returns the tables and charts of a section."""
-    blocks = Page("", "", "", (section,)).blocks()
-    return [block for block in blocks if not isinstance(block, Text)]
+    section_blocks = Page("", "", "", (section,)).blocks()
+    return [block for block in section_blocks if not isinstance(block, Text)]
 
 
 def _part_page(page: Page, section: Section) -> Page:

@@ -49,12 +49,12 @@ def trial_address(trial: Trial) -> str:
     """Returns the address of a trial, as seen from the report's pages,
     in the form of `page/link.js`.
     """
-    parts = [("policy", policy) for policy in trial.policies]
-    parts += [("cpus", str(trial.cpus)), ("tick", f"{trial.tick_ns / 1e6:g}")]
-    parts += [("seed", str(trial.seed)), ("pace", str(_TRIAL_SPEED))]
-    parts += [("workload", trial.workload)] if trial.workload else []
-    parts += [("text", trial.text)] if trial.text else []
-    return f"{PAGE.name}#{urlencode(parts)}"
+    parameters = [("policy", policy) for policy in trial.policies]
+    parameters += [("cpus", str(trial.cpus)), ("tick", f"{trial.tick_ns / 1e6:g}")]
+    parameters += [("seed", str(trial.seed)), ("pace", str(_TRIAL_SPEED))]
+    parameters += [("workload", trial.workload)] if trial.workload else []
+    parameters += [("text", trial.text)] if trial.text else []
+    return f"{PAGE.name}#{urlencode(parameters)}"
 
 
 def write_player_pages(report: Report, folder: Path) -> None:

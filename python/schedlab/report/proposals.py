@@ -114,17 +114,18 @@ def find_outcomes(collection: Collection) -> Iterator[ProposalOutcome]:
 
 def _measure_test(collection: Collection, test: Test, policy: str) -> Measurement:
     """Returns the metric of a test under a policy, for all seeds."""
-    rows = collection.groups if test.group else collection.summary
-    if len(rows):
-        rows = rows.filter(pl.col("experiment") == test.label)
-    if len(rows) and test.group:
-        rows = rows.filter(pl.col("group") == test.group)
+    test_rows = collection.groups if test.group else collection.summary
+    if len(test_rows):
+        test_rows = test_rows.filter(pl.col("experiment") == test.label)
+    if len(test_rows) and test.group:
+        test_rows = test_rows.filter(pl.col("group") == test.group)
     first, _, second = test.column.partition(" / ")
     value = pl.col(first).first()
     if second:
         value = value / pl.col(second).first()
     return measure_seeds(
-        _test_configuration(collection, test, policy), evaluate_per_run(collection, rows, value)
+        _test_configuration(collection, test, policy),
+        evaluate_per_run(collection, test_rows, value),
     )
 
 
@@ -165,7 +166,7 @@ def _outcomes_table(outcomes: list[ProposalOutcome]) -> Table:
         *(_outcome_row(outcome) for outcome in outcomes),
         *(_missing_row(proposal) for proposal in missing),
     ]
-    data = pl.DataFrame(
+    outcome_data = pl.DataFrame(
         [
             {
                 "study": outcome.proposal.study,
@@ -191,7 +192,7 @@ def _outcomes_table(outcomes: list[ProposalOutcome]) -> Table:
         "Results without and with each proposal",
         _TABLE_COLUMNS,
         tuple((Cell(str(number)), *row) for number, row in enumerate(rows, start=1)),
-        data,
+        outcome_data,
         "Less is better, except for rows with ↑. In brackets: the 95 % interval.",
         meanings=_MEANINGS,
     )

@@ -111,18 +111,18 @@ class ReproductionRequest:
 
     def command(self, folder: Path) -> str:
         """Returns the command that resumes the reproduction."""
-        words = ["./schedlab", "reproduce", *self.names, f"--{self.depth}"]
+        command = ["./schedlab", "reproduce", *self.names, f"--{self.depth}"]
         if self.machine:
-            words += ["--machine", self.machine]
+            command += ["--machine", self.machine]
         if self.tick_ns != TICK_NS and self.machine not in LINUX_MACHINES:
-            words += ["--tick", format_time(self.tick_ns)]
+            command += ["--tick", format_time(self.tick_ns)]
         if self.seed != 1:
-            words += ["--seed", str(self.seed)]
+            command += ["--seed", str(self.seed)]
         if self.machine in (None, SPIKE) and self.memory_mib != MEMORY_MIB:
-            words += ["--memory", str(self.memory_mib)]
+            command += ["--memory", str(self.memory_mib)]
         if self.decide:
-            words += ["--decide", str(self.decide)]
-        return shlex.join([*words, "--out", str(folder)])
+            command += ["--decide", str(self.decide)]
+        return shlex.join([*command, "--out", str(folder)])
 
 
 @dataclass(frozen=True)
@@ -209,8 +209,8 @@ def rankable_suites_of(plan: Plan) -> list[Suite]:
 
 def run_plans(plans: Mapping[str, Plan], plan: Plan) -> None:
     """Executes the runs of `plan`, the machines' plans together, that do not exist yet."""
-    parts = split_plans(plans)
-    missing_runs = [tuple(list_unfinished(part)) for _, part in parts]
+    part_plans = split_plans(plans)
+    missing_runs = [tuple(list_unfinished(part)) for _, part in part_plans]
     count = sum(map(len, missing_runs))
     finished = len(plan.runs) - count
     say_progress(
@@ -218,10 +218,10 @@ def run_plans(plans: Mapping[str, Plan], plan: Plan) -> None:
         + (f"; {finished:,} are there already" if finished else "")
     )
     began = time.monotonic()
-    for number, (name, part) in enumerate(parts):
-        done = sum(map(len, missing_runs[:number]))
+    for number, (name, part) in enumerate(part_plans):
+        finished_count = sum(map(len, missing_runs[:number]))
         later_runs = tuple(run for runs in missing_runs[number + 1 :] for run in runs)
-        progress_of_all = OverallProgress(done, later_runs, len(plan.runs), began)
+        progress_of_all = OverallProgress(finished_count, later_runs, len(plan.runs), began)
         if part.runs:
             select = partial(unfinished_of, part)
             report_failures(

@@ -211,8 +211,8 @@ def _describe_workload(workload: Workload) -> str:
     policies = format_count(len(_policy_titles(workload)), "policy", "policies")
     extent = format_count(sum(len(setup.runs) for setup in setups), "run")
     numbers = cpus_text(setup.setup.cpus for setup in setups)
-    known = _experiment_of(workload)
-    study = f" Of study {known.study}: {literal(known.title)}." if known else ""
+    experiment = _experiment_of(workload)
+    study = f" Of study {experiment.study}: {literal(experiment.title)}." if experiment else ""
     return f"{command}, {policies} on {numbers}, {extent}.{study}"
 
 
@@ -322,12 +322,12 @@ def _run_actions(run: StoredRun, recording: Recording | None = None) -> tuple[tu
     trace_address = recording and recording.is_sound and player_pages.perfetto_address(recording)
     perfetto_link = trace_address or player_pages.PERFETTO_ADDRESS
     again = repeat_command(run.manifest)
-    lines = [("run", again)] if again else []
+    actions = [("run", again)] if again else []
     if (run.folder / TRACE_FILE).is_file():
         folder = str(run.folder)
-        lines += [
+        actions += [
             ("monitor", shlex.join(("./schedlab", "monitor", folder))),
             (f"[Perfetto]({perfetto_link})", shlex.join(("./schedlab", "trace", folder))),
             ("trace", str(run.folder / TRACE_FILE)),
         ]
-    return tuple(lines)
+    return tuple(actions)

@@ -421,7 +421,7 @@ def _column_kinds(lines: Sequence[ComparisonRow], part: str) -> list[ColumnKind]
 
 def _table_data(labels: Sequence[str], lines: Sequence[ComparisonRow]) -> pl.DataFrame:
     """Returns the data behind a table: a row for each comparison."""
-    numbers = (
+    number_columns = (
         "expected",
         "published",
         "rerun",
@@ -444,7 +444,7 @@ def _table_data(labels: Sequence[str], lines: Sequence[ComparisonRow]) -> pl.Dat
             for part, comparison in line.comparisons.items()
         ],
         schema_overrides={
-            **dict.fromkeys(numbers, pl.Float64),
+            **dict.fromkeys(number_columns, pl.Float64),
             "seeds": pl.Int64,
             **dict.fromkeys(("missing", "cause", "cause_run"), pl.String),
         },

@@ -159,7 +159,7 @@ def _slices_table(suite: Suite, slices: dict[str, Estimate], processes: int) -> 
         )
         for policy in slices
     ]
-    data = [
+    slice_data = [
         {"policy": policy, "figure": title, "mean": mean.mean, "low": mean.low, "high": mean.high}
         for title, _, means in columns
         for policy, mean in means.items()
@@ -175,6 +175,6 @@ def _slices_table(suite: Suite, slices: dict[str, Estimate], processes: int) -> 
             ),
         ),
         tuple(rows),
-        pl.DataFrame(data),
+        pl.DataFrame(slice_data),
         f"Sorted by time slice: running time ÷ times picked. {processes} processes, {len(suite.seeds)} seeds.",
     )

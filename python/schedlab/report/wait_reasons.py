@@ -94,7 +94,7 @@ def _wait_blocks(
         return
     seeds = sorted({setup.runs[0].seed for setup, _ in explained_setups})
     caption = f"All waits in the measured window, from one run of each policy: seed {', '.join(map(str, seeds))}."
-    data = pl.concat(
+    delay_data = pl.concat(
         explained.delays.select(
             pl.lit(_setup_name(setup, has_several_counts)).alias("setup"), pl.all()
         )
@@ -103,7 +103,7 @@ def _wait_blocks(
     yield from charts.draw_if_possible(
         charts.causes,
         f"causes-{workload.stem}",
-        data,
+        delay_data,
         title=f"{workload.title}: causes of waiting",
         caption=caption,
     )
@@ -247,7 +247,7 @@ WAIT_BEGINNING_TEXTS = {
 def _wait_row(first_cells: Mapping[str, object], explained: ExplainedWait) -> Row:
     """Returns the row of a wait. `first_cells`: its first cells by heading."""
     wait, shares = explained.wait, explained.shares
-    words = "; ".join(
+    reasons = "; ".join(
         f"{share.words} ({duration(share.duration_ns)})" for share in shares[:SHARES_NAMED_MAX]
     )
     hidden = f"; {len(shares) - SHARES_NAMED_MAX} more" if len(shares) > SHARES_NAMED_MAX else ""
@@ -257,7 +257,7 @@ def _wait_row(first_cells: Mapping[str, object], explained: ExplainedWait) -> Ro
         Cell(WAIT_BEGINNING_TEXTS[wait.kind]),
         Cell(f"{wait.begin_ns / 1e6:,.3f}"),
         Cell(duration(wait.duration_ns)),
-        Cell(words + hidden),
+        Cell(reasons + hidden),
     )
 
 

@@ -169,10 +169,10 @@ class WhatIf:
             return "According to the recording, no process waited for a CPU."
         longest = self.explained.longest[0]
         share = longest.shares[0]
-        part = percent(share.duration_ns / longest.wait.duration_ns)
+        percentage = percent(share.duration_ns / longest.wait.duration_ns)
         return (
             f"**The longest wait** was {literal(longest.name)}'s, after {WAIT_BEGINNING_TEXTS[longest.wait.kind]}:"
-            f" {duration(longest.wait.duration_ns)}. For {part} of it, {literal(share.words)}."
+            f" {duration(longest.wait.duration_ns)}. For {percentage} of it, {literal(share.words)}."
         )
 
     @property
@@ -187,12 +187,12 @@ class WhatIf:
         if not total_ns:
             return "According to the recording, no process delayed another one."
         cause, delayed_ns = str(causes["because_of"][0]), int(causes["duration_ns"][0])
-        words = (
+        delay_text = (
             f"{literal(cause)} ran" if not cause.startswith("(") else f"a CPU was {literal(cause)}"
         )
         return (
             f"**Processes waited {duration(total_ns)}** for a CPU in total. For"
-            f" {percent(delayed_ns / total_ns)} of this time, {words}."
+            f" {percent(delayed_ns / total_ns)} of this time, {delay_text}."
         )
 
     @property

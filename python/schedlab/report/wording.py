@@ -75,13 +75,13 @@ def cpus_text(numbers: Iterable[int]) -> str:
 
 def ranges_text(numbers: Iterable[int]) -> str:
     """Returns ranges of numbers: `1–3, 5` for 1, 2, 3 and 5."""
-    parts: list[list[int]] = []
+    ranges: list[list[int]] = []
     for number in sorted(set(numbers)):
-        if parts and number == parts[-1][-1] + 1:
-            parts[-1].append(number)
+        if ranges and number == ranges[-1][-1] + 1:
+            ranges[-1].append(number)
         else:
-            parts.append([number])
-    return ", ".join(f"{part[0]}–{part[-1]}" if len(part) > 1 else str(part[0]) for part in parts)
+            ranges.append([number])
+    return ", ".join(f"{part[0]}–{part[-1]}" if len(part) > 1 else str(part[0]) for part in ranges)
 
 
 def are_repeatable(setups: Iterable[ConfigurationRuns]) -> bool:
@@ -104,16 +104,16 @@ def provenance_text(setups: Sequence[ConfigurationRuns], *, brackets: bool = Tru
 
     `brackets`: intervals are printed in brackets after means.
     """
-    words = [f"Machine {_machines_text(setups)}, {_ticks_text(setups)}, {seeds_text(setups)}."]
+    sentences = [f"Machine {_machines_text(setups)}, {_ticks_text(setups)}, {seeds_text(setups)}."]
     if max(len(setup.runs) for setup in setups) > 1:
         if brackets:
-            words.append("In brackets: the 95 % interval of the mean over seeds.")
-        words.append("Runs of one configuration differ only in their seeds.")
+            sentences.append("In brackets: the 95 % interval of the mean over seeds.")
+        sentences.append("Runs of one configuration differ only in their seeds.")
     unrepeatable = sorted({e.setup.machine for e in setups if not are_repeatable([e])})
     if unrepeatable:
         names = literal(listed(unrepeatable))
-        words.append(f"**{names}: not repeatable.** Another run would give other numbers.")
-    return " ".join(words)
+        sentences.append(f"**{names}: not repeatable.** Another run would give other numbers.")
+    return " ".join(sentences)
 
 
 def _machines_text(setups: Sequence[ConfigurationRuns]) -> str:

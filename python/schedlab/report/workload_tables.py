@@ -356,15 +356,15 @@ def processes_table(collection: Collection, workload: Workload) -> Table | None:
     seeds = {setup.runs[0].seed for setup in drawn_setups}
     if not drawn_setups or len(seeds) > 1:
         return None
-    data = rows_of_setups(collection.processes, drawn_setups).filter(
+    process_rows = rows_of_setups(collection.processes, drawn_setups).filter(
         (pl.col("role") == "workload") & pl.col("seed").is_in(seeds)
     )
-    parts = [rows_of_setups(data, [setup]) for setup in drawn_setups]
-    if not data.height or max(part.height for part in parts) > _PROCESSES_MAX:
+    rows_by_setup = [rows_of_setups(process_rows, [setup]) for setup in drawn_setups]
+    if not process_rows.height or max(part.height for part in rows_by_setup) > _PROCESSES_MAX:
         return None
-    present_columns = (column for column in _PROCESS_TIMES if data[column].count())
-    units = {column: _times_unit(data[column]) for column in present_columns}
-    lengths = [part.height for part in parts]
+    present_columns = (column for column in _PROCESS_TIMES if process_rows[column].count())
+    units = {column: _times_unit(process_rows[column]) for column in present_columns}
+    lengths = [part.height for part in rows_by_setup]
     return Table(
         name=f"processes-{workload.stem}",
         title=f"{workload.title}: each process{repeatability_suffix(drawn_setups)}",
@@ -381,10 +381,10 @@ def processes_table(collection: Collection, workload: Workload) -> Table | None:
                 *(_setup_cells(setup.setup) if number == 0 else (Cell(""), Cell(""))),
                 *_process_cells(row, units),
             )
-            for setup, part in zip(drawn_setups, parts, strict=True)
+            for setup, part in zip(drawn_setups, rows_by_setup, strict=True)
             for number, row in enumerate(part.iter_rows(named=True))
         ),
-        data=data,
+        data=process_rows,
         caption=(
             f"One run each: machine {literal(workload.first.machine)}, tick"
             f" {format_time(workload.first.tick_ns)}, seed {seeds.pop()}."

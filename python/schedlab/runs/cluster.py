@@ -58,7 +58,7 @@ class Cluster:
     """Implements the interface Workers (schedlab.runs.executor) with a Dask cluster."""
 
     death: type[Exception] = KilledWorker
-    one_by_one = False
+    runs_single_tasks = False
 
     def __init__(self, client: Client) -> None:
         self.client = client

@@ -257,12 +257,12 @@ class Collection:
         identities = pl.DataFrame(
             [{"run": number, **identity(run)} for number, run in enumerate(self.runs)]
         )
-        rows = self._tables[table]
+        stored_rows = self._tables[table]
         shared_columns = [
-            name for name in rows.columns if name in identities.columns and name != "run"
+            name for name in stored_rows.columns if name in identities.columns and name != "run"
         ]
         joined = identities.join(
-            rows.drop(shared_columns),
+            stored_rows.drop(shared_columns),
             on="run",
             how="left" if table == "summary" else "inner",
             maintain_order="left_right",
@@ -333,14 +333,18 @@ def read_collection(places: Sequence[Path], remeasure: bool = False) -> Collecti
         for run in single_runs:
             runs.setdefault(run.folder.resolve(), run)
     ignored_entries = ("measuring",) if remeasure else ()
-    parts = {key: what for key, what in results.SHARED_INPUTS.items() if key not in ignored_entries}
-    return Collection(_without_duplicates(distinguish(list(runs.values()), parts), ignored_entries))
+    inputs = {
+        key: title for key, title in results.SHARED_INPUTS.items() if key not in ignored_entries
+    }
+    return Collection(
+        _without_duplicates(distinguish(list(runs.values()), inputs), ignored_entries)
+    )
 
 
-def distinguish(runs: Sequence[StoredRun], parts: Mapping[str, str]) -> Iterator[StoredRun]:
+def distinguish(runs: Sequence[StoredRun], inputs: Mapping[str, str]) -> Iterator[StoredRun]:
     """Sets `distinction` of runs that have equal names and different inputs; yields all runs.
 
-    The runs thus become separate configurations. `parts`: the manifest entries to compare, with
+    The runs thus become separate configurations. `inputs`: the manifest entries to compare, with
     their display names.
     """
     by_setup: dict[Setup, list[StoredRun]] = {}
@@ -349,7 +353,7 @@ def distinguish(runs: Sequence[StoredRun], parts: Mapping[str, str]) -> Iterator
     differing = {
         setup: [
             key
-            for key in parts
+            for key in inputs
             if len({results.shorten_entry(key, run.manifest) for run in same_setup}) > 1
         ]
         for setup, same_setup in by_setup.items()
@@ -357,9 +361,9 @@ def distinguish(runs: Sequence[StoredRun], parts: Mapping[str, str]) -> Iterator
     for run in runs:
         keys = differing[run.setup]
         if keys and run.manifest.get("label"):
-            _raise_difference(*_first_difference(by_setup[run.setup], keys[0]), parts[keys[0]])
+            _raise_difference(*_first_difference(by_setup[run.setup], keys[0]), inputs[keys[0]])
         distinction = ", ".join(
-            f"{parts[key]} {results.shorten_entry(key, run.manifest)}" for key in keys
+            f"{inputs[key]} {results.shorten_entry(key, run.manifest)}" for key in keys
         )
         yield replace(run, distinction=distinction) if distinction else run
 
@@ -376,14 +380,14 @@ def _first_difference(runs: Sequence[StoredRun], key: str) -> tuple[StoredRun, S
 def _without_duplicates(
     runs: Iterable[StoredRun], ignored_entries: Sequence[str] = ()
 ) -> Iterator[StoredRun]:
-    seen: dict[tuple[Setup, int], list[StoredRun]] = {}
+    runs_by_key: dict[tuple[Setup, int], list[StoredRun]] = {}
     for run in runs:
-        others = seen.setdefault((run.setup, run.seed), [])
-        if others and run.manifest.get("repeatable"):
-            _check_same_inputs(others[0], run, ignored_entries)
-            if run.status in (run.status for run in others):
+        runs_of_key = runs_by_key.setdefault((run.setup, run.seed), [])
+        if runs_of_key and run.manifest.get("repeatable"):
+            _check_same_inputs(runs_of_key[0], run, ignored_entries)
+            if run.status in (run.status for run in runs_of_key):
                 continue
-        others.append(run)
+        runs_of_key.append(run)
         yield run
 
 

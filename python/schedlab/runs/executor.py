@@ -53,7 +53,7 @@ class Workers(Protocol):
 
     death: type[Exception]
     """The exception that a batch raises if its worker died."""
-    one_by_one: bool
+    runs_single_tasks: bool
     """True if runs are assigned one at a time; false if in batches, to reduce overhead."""
 
     def prepare(self, laboratory: Laboratory) -> None:
@@ -184,7 +184,7 @@ class _Assigner:
         batch_max = min(_BATCH_MAX, max(1, len(self.waiting) // slots))
         batch = [self.waiting.take(cpus)]
         seconds = self.usual_seconds(batch[0])
-        while not self.workers.one_by_one and len(batch) < batch_max:
+        while not self.workers.runs_single_tasks and len(batch) < batch_max:
             task = self.waiting.first(cpus)
             seconds += self.usual_seconds(task) if task else _BATCH_SECONDS
             if seconds > _BATCH_SECONDS:
@@ -300,7 +300,7 @@ class _LocalWorkers:
 class _Threads(_LocalWorkers):
     """Workers that are threads of this process."""
 
-    one_by_one = True
+    runs_single_tasks = True
 
     def prepare(self, laboratory: Laboratory) -> None:
         if not self.laboratory:
@@ -331,7 +331,7 @@ class _Processes(_LocalWorkers):
 
     """
 
-    one_by_one = False
+    runs_single_tasks = False
 
     def prepare(self, laboratory: Laboratory) -> None:
         if not self.laboratory:
@@ -339,20 +339,20 @@ class _Processes(_LocalWorkers):
             self.far_end, self.pipe = SPAWN_CONTEXT.Pipe(duplex=False)
             self.begin = partial(_begin_worker, laboratory, self.far_end, self.scratch)
             self.pools = [self.start() for _ in range(self.count)]
-            self.given: list[Batch | None] = [None] * self.count
+            self.batches: list[Batch | None] = [None] * self.count
 
     def start(self) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(1, SPAWN_CONTEXT, self.begin)
 
     def give(self, tasks: Sequence[Task]) -> Batch:
-        free = next(n for n, batch in enumerate(self.given) if batch is None or batch.done())
+        free = next(n for n, batch in enumerate(self.batches) if batch is None or batch.done())
         try:
             batch = self.pools[free].submit(_perform_batch, tuple(tasks))
         except BrokenProcessPool:
             self.pools[free].shutdown()
             self.pools[free] = self.start()
             batch = self.pools[free].submit(_perform_batch, tuple(tasks))
-        self.given[free] = batch
+        self.batches[free] = batch
         return batch
 
     def stop(self) -> None:

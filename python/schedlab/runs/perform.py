@@ -128,11 +128,11 @@ def _check_hotplug(runs: Iterable[RunSpec]) -> None:
 def _policy_missing_error(policy: PolicyChoice) -> WrongUsage:
     """Returns the error to raise if a run's machine does not have its policy."""
     if policy.name == FAIR_POLICY.name:
-        what, fix = "only Linux has this policy", "add `machine='linux'`, or choose another"
+        problem, fix = "only Linux has this policy", "add `machine='linux'`, or choose another"
     else:
-        what = "only the simulator and Linux have this policy"
+        problem = "only the simulator and Linux have this policy"
         fix = "add `machine='sim'`, or choose another"
-    return WrongUsage(what, what=format_parameter("policy", policy), fix=fix)
+    return WrongUsage(problem, what=format_parameter("policy", policy), fix=fix)
 
 
 def check_schedulers(runs: Iterable[RunSpec]) -> None:

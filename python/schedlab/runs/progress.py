@@ -67,11 +67,11 @@ class Durations:
                 str(key): float(value) for key, value in json.loads(self.path.read_text()).items()
             }
             for key, seconds in self.seconds.items():
-                self._note_alike(key, seconds)
+                self._learn_similar(key, seconds)
         except (OSError, ValueError, AttributeError, TypeError):
             self.seconds = {}
 
-    def _note_alike(self, key: str, seconds: float) -> None:
+    def _learn_similar(self, key: str, seconds: float) -> None:
         machine, _, _, _, workload = key.split(" ", 4)
         self.alike.setdefault(f"{machine} {workload}", {})[key] = seconds
 
@@ -84,16 +84,16 @@ class Durations:
 
         If there is none, returns the mean of runs with the same workload, or None.
         """
-        known = self.seconds.get(self.key(run))
-        if known is not None:
-            return known
-        others = self.alike.get(f"{run.machine} {run.workload}", {}).values()
-        return sum(others) / len(others) if others else None
+        last_seconds = self.seconds.get(self.key(run))
+        if last_seconds is not None:
+            return last_seconds
+        similar_seconds = self.alike.get(f"{run.machine} {run.workload}", {}).values()
+        return sum(similar_seconds) / len(similar_seconds) if similar_seconds else None
 
     def learn(self, run: RunSpec, seconds: float) -> None:
         self.seconds.pop(self.key(run), None)
         self.seconds[self.key(run)] = seconds
-        self._note_alike(self.key(run), seconds)
+        self._learn_similar(self.key(run), seconds)
 
     @property
     def report_s(self) -> float | None:

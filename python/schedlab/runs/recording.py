@@ -67,10 +67,10 @@ class Recording:
     @property
     def title(self) -> str:
         """The title in a replay's manifest and tables."""
-        how = f"{self._policy_title} on {self.cpus} CPU{'s' if self.cpus > 1 else ''}"
+        conditions = f"{self._policy_title} on {self.cpus} CPU{'s' if self.cpus > 1 else ''}"
         changes = f", {self.changes}" if self.changes else ""
         seed = "" if self.of else f", seed {self.seed}"
-        return f"replay of {self.workload} ({self.machine}, {how}{seed}{changes})"
+        return f"replay of {self.workload} ({self.machine}, {conditions}{seed}{changes})"
 
     @property
     def _policy_title(self) -> str:

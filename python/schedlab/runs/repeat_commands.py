@@ -92,7 +92,7 @@ def _group_by(manifests: Sequence[Manifest], keys: Sequence[str]) -> list[list[M
 def _format_command(manifests: Sequence[Manifest]) -> str:
     first = manifests[0]
     policies, cpus, seeds = (_distinct_values(manifests, key) for key in _VARIED_ENTRIES)
-    words = [
+    command = [
         *_RUN_COMMAND,
         *("--workload", first["workload"]),
         *_option_words("--with", first.get("with", {}).items()),
@@ -116,7 +116,7 @@ def _format_command(manifests: Sequence[Manifest]) -> str:
             else ()
         ),
     ]
-    return shlex.join(words)
+    return shlex.join(command)
 
 
 def _option_words(option: str, values: Iterable[Sequence[object]]) -> list[str]:

@@ -308,8 +308,8 @@ def check_given_once(
     """Returns settings by name, in the given order. Raises WrongUsage if a name is repeated."""
     values = dict(settings)
     if len(values) < len(settings):
-        names = [name for name, _ in settings]
-        repeated = next(name for name in names if names.count(name) > 1)
+        setting_names = [name for name, _ in settings]
+        repeated = next(name for name in setting_names if setting_names.count(name) > 1)
         raise WrongUsage(
             "given more than once",
             what=format_parameter(parameter_name, repeated),

@@ -122,11 +122,11 @@ class Laboratory:
         self._simulators: dict[object, SimulatorProcess] = {}
         """Processes by thread and machine."""
         self.parts = {
-            name: self._written(name, part) if isinstance(part, bytes) else part
+            name: self._write_program(name, part) if isinstance(part, bytes) else part
             for name, part in self.programs.items()
         }
 
-    def _written(self, name: str, content: bytes) -> Path:
+    def _write_program(self, name: str, content: bytes) -> Path:
         path = self.folder / name
         path.write_bytes(content)
         path.chmod(0o755)
@@ -189,8 +189,8 @@ class Laboratory:
         if trace:
             return _Simulated(number, task, outcome, trace, time.monotonic() - began)
         metrics, outcome = evaluate_run(simulator.folder, outcome, store=False)
-        data = next(iter(self.digest(metrics.joined()))) if metrics else None
-        return Result(task.key, outcome, time.monotonic() - began, data)
+        digested = next(iter(self.digest(metrics.joined()))) if metrics else None
+        return Result(task.key, outcome, time.monotonic() - began, digested)
 
     def _simulator(self, machine: Batching) -> SimulatorProcess:
         """Returns the process of this thread that simulates the machine's runs."""
@@ -210,12 +210,12 @@ class Laboratory:
         for group in group_traces([run.trace for run in simulated]):
             began = time.monotonic()
             runs = [simulated[index] for index in group]
-            rows = self._digest_together([run.trace for run in runs])
+            digests = self._digest_together([run.trace for run in runs])
             seconds = (time.monotonic() - began) / len(runs)
             for place, run in enumerate(runs):
-                if place in rows:
+                if place in digests:
                     run_results[run.number] = Result(
-                        run.task.key, run.outcome, run.seconds + seconds, rows[place]
+                        run.task.key, run.outcome, run.seconds + seconds, digests[place]
                     )
                 else:
                     run_results[run.number] = self.perform(run.task)
@@ -230,10 +230,10 @@ class Laboratory:
         assert self.digest
         try:
             chosen, joined = join_traces(traces)
-            rows = self.digest(measure_joined(joined)) if joined else ()
+            digests = self.digest(measure_joined(joined)) if joined else ()
         except (Exception, PanicException):  # measured alone, each trace gets its own message
             return {}
-        return dict(zip(chosen, rows, strict=True))
+        return dict(zip(chosen, digests, strict=True))
 
     def perform(self, task: Task) -> Result:
         """Executes and measures a run. Raises Stopped."""
@@ -257,13 +257,13 @@ class Laboratory:
                     ignored = ignored_attributes(task.run, metrics.attributes)
                     manifest["attributes_ignored"] = ignored
                 results.write_json(folder / results.MANIFEST_FILE, manifest)
-        data = None
+        digested = None
         if metrics and self.digest:
-            (data,) = self.digest(metrics.joined())
+            (digested,) = self.digest(metrics.joined())
         elif self.keep_metrics:
-            data = metrics
+            digested = metrics
         seconds = time.monotonic() - began
-        return Result(task.key, outcome, seconds, data, manifest if task.place else {})
+        return Result(task.key, outcome, seconds, digested, manifest if task.place else {})
 
     @contextmanager
     def _place(self, task: Task) -> Iterator[Path]:

@@ -104,33 +104,33 @@ class Btf:
         position += 12
         if kind == "int":
             (encoding,) = unpack("I", data, position, "section .BTF")
-            entry = Type(*identity, size, 0, is_signed=bool(encoding >> 24 & 1))
+            new_type = Type(*identity, size, 0, is_signed=bool(encoding >> 24 & 1))
             position += 4
         elif kind == "array":
             element, _, count = unpack("III", data, position, "section .BTF")
-            entry = Type(*identity, count, element)
+            new_type = Type(*identity, count, element)
             position += 12
         elif kind in ("var", "decl_tag"):
             (value,) = unpack("i", data, position, "section .BTF")
-            entry = Type(*identity, 0, size, component=value)
+            new_type = Type(*identity, 0, size, component=value)
             position += 4
         elif layout := _MEMBERS.get(kind):
             width = 4 * len(layout)
             members = tuple(
-                self._member(
+                self._make_member(
                     kind, flag, unpack(layout, data, position + index * width, "section .BTF")
                 )
                 for index in range(number)
             )
             target = size if kind == "func_proto" else 0
-            entry = Type(*identity, size, target, members, is_signed=flag)
+            new_type = Type(*identity, size, target, members, is_signed=flag)
             position += number * width
         else:
-            entry = Type(*identity, size if kind == "float" else 0, size)
-        self.types.append(entry)
+            new_type = Type(*identity, size if kind == "float" else 0, size)
+        self.types.append(new_type)
         return position
 
-    def _member(self, kind: str, flag: bool, words: tuple[int, ...]) -> Member:
+    def _make_member(self, kind: str, flag: bool, words: tuple[int, ...]) -> Member:
         if kind in COMPOSITES:
             bits = words[2] >> 24 if flag else 0
             offset = words[2] & 0xFFFFFF if flag else words[2]
@@ -146,26 +146,26 @@ class Btf:
 
     def plain(self, number: int) -> Type:
         """Returns a type without type definitions and qualifiers."""
-        entry = self.type(number)
+        resolved = self.type(number)
         for _ in range(_QUALIFIERS_MAX):
-            if entry.kind not in QUALIFIERS:
-                return entry
-            entry = self.type(entry.target)
+            if resolved.kind not in QUALIFIERS:
+                return resolved
+            resolved = self.type(resolved.target)
         raise BadObject(f"type {number} of section .BTF refers to itself; compile the object again")
 
     def size_of(self, number: int) -> int:
         """Returns a type's size in bytes. Raises BadObject if it has none."""
         count = 1
         for _ in range(_DIMENSIONS_MAX):
-            entry = self.plain(number)
-            if entry.kind == "array":
-                count, number = count * entry.size, entry.target
-            elif entry.kind == "var":
-                number = entry.target
+            resolved = self.plain(number)
+            if resolved.kind == "array":
+                count, number = count * resolved.size, resolved.target
+            elif resolved.kind == "var":
+                number = resolved.target
             else:
-                size = 8 if entry.kind == "ptr" else entry.size
+                size = 8 if resolved.kind == "ptr" else resolved.size
                 if count * size > _BYTES_MAX:
-                    raise BadObject(f"type {entry.name or number} is larger than 4 GiB")
+                    raise BadObject(f"type {resolved.name or number} is larger than 4 GiB")
                 return count * size
         raise BadObject(f"type {number} of section .BTF refers to itself; compile the object again")
 
@@ -200,17 +200,17 @@ class Btf:
         The offset is relative to `entry`.
         """
         essential = essential_name(name)
-        seen = set()  # a damaged structure may contain itself
+        visited = set()  # a damaged structure may contain itself
         pending = [(entry, 0)]
         while pending:
             composite, offset = pending.pop()
-            seen.add(composite.id)
+            visited.add(composite.id)
             for member in composite.members:
                 if member.name and essential_name(member.name) == essential:
-                    at = member.offset + offset
-                    return Member(member.name, member.type, at, member.bits)
+                    member_offset = member.offset + offset
+                    return Member(member.name, member.type, member_offset, member.bits)
                 inner = VOID if member.name else self.plain(member.type)
-                if inner.kind in COMPOSITES and inner.id not in seen:
+                if inner.kind in COMPOSITES and inner.id not in visited:
                     pending.append((inner, offset + member.offset))
         return None
 

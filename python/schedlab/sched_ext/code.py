@@ -55,8 +55,8 @@ class Missing:
     """True if the scheduler cannot run; otherwise the run ends when a program needs it."""
 
     def __str__(self) -> str:
-        more = f" and {len(self.programs) - 3} more" if len(self.programs) > 3 else ""
-        return f"{self.kind} {self.name}, used by {', '.join(self.programs[:3])}{more}"
+        others_text = f" and {len(self.programs) - 3} more" if len(self.programs) > 3 else ""
+        return f"{self.kind} {self.name}, used by {', '.join(self.programs[:3])}{others_text}"
 
 
 @dataclass
@@ -198,20 +198,20 @@ class CodeLinker:
         op, registers, _, immediate = self.code.instructions[at]
         if symbol.section == UNDEFINED:
             name = essential_name(symbol.name)
-            number = self._kernel.functions.get(name)
-            if number is None:
+            function_id = self._kernel.functions.get(name)
+            if function_id is None:
                 self._miss_function(at, symbol, name)
                 return
             self.code.kernel_functions.setdefault(name, set()).add(at)
-            source, value = CALL_FUNCTION, number
+            source, value = CALL_FUNCTION, function_id
         else:
-            source, value = CALL_PROGRAM, self._target(at, symbol, immediate + 1) - at - 1
+            source, value = (CALL_PROGRAM, self._target(at, symbol, immediate + 1) - at - 1)
         self.code.instructions[at] = Instruction(op, registers & 15 | source << 4, 0, value)
 
     def _miss_function(self, at: int, symbol: Symbol, name: str) -> None:
         if not symbol.is_weak:
             kind = "kernel function" if symbol.name in self._of_kernel else "unlinked function"
-            self._miss(at, kind, name, is_fatal=True)
+            self._add_missing(at, kind, name, is_fatal=True)
         self._poison(at, f"kernel function {name}")
 
     def _target(self, at: int, symbol: Symbol, instructions: int) -> int:
@@ -231,16 +231,16 @@ class CodeLinker:
             value = self._address_in_kernel(at, symbol)
         elif symbol.section in self.code.base:
             target = self._target(at, symbol, immediate // 8)
-            self._refer(at, target)
+            self._add_reference(at, target)
             value = REGION_CODE << 32 | target
         else:
             value = self._address_of(symbol, immediate)
         self._set_wide(at, value)
 
     def _address_in_kernel(self, at: int, symbol: Symbol) -> int:
-        known = self._kernel_address(symbol)
-        if known is not None:
-            return known
+        address = self._kernel_address(symbol)
+        if address is not None:
+            return address
         name = essential_name(symbol.name)
         if name in self._kernel.functions:
             return REGION_FUNCTIONS << 32 | self._kernel.functions[name]
@@ -248,7 +248,7 @@ class CodeLinker:
             return REGION_VARIABLES << 32 | self._kernel.variables[name]
         if not symbol.is_weak:
             kind = "kernel symbol" if symbol.name in self._of_kernel else "unlinked variable"
-            self._miss(at, kind, name, is_fatal=True)
+            self._add_missing(at, kind, name, is_fatal=True)
         return 0
 
     def _set_wide(self, at: int, value: int) -> None:
@@ -267,10 +267,10 @@ class CodeLinker:
             self.code.instructions[place] = call
             self._poisoned.add(place)
 
-    def _miss(self, at: int, kind: str, name: str, is_fatal: bool) -> None:
+    def _add_missing(self, at: int, kind: str, name: str, is_fatal: bool) -> None:
         self.code.lacks.setdefault((kind, name), []).append((self.code.name_at(at), is_fatal))
 
-    def _refer(self, at: int, target: int) -> None:
+    def _add_reference(self, at: int, target: int) -> None:
         function, other = self.code.function_at(at), self.code.function_at(target)
         if function and other:
             self.code.references.setdefault(function.first, set()).add(other.first)
@@ -288,22 +288,22 @@ class CodeLinker:
                 continue
             if relocation.offset % 8 or relocation.offset >= section.size:
                 raise BadObject(f"a CO-RE relocation of section {section.name} lies outside of it")
-            at = self.code.base[section.index] + relocation.offset // 8
+            instruction = self.code.base[section.index] + relocation.offset // 8
             key = (relocation.type, relocation.access, relocation.kind)
             if key not in answers:
-                answers[key] = self._answer(relocation)
+                answers[key] = self._resolve_relocation(relocation)
             answer = answers[key]
             if isinstance(answer, Unresolved):
-                self._miss(at, "field", str(answer), is_fatal=False)
-                self._poison(at, f"field {answer}")
+                self._add_missing(instruction, "field", str(answer), is_fatal=False)
+                self._poison(instruction, f"field {answer}")
                 continue
             if relocation.kind == "byte_offset":
                 self.code.fields.add(answer.field)
             if relocation.kind == "type_id_local":
                 self.code.local_types.add(relocation.type)
-            self._patch(at, answer)
+            self._patch(instruction, answer)
 
-    def _answer(self, relocation: CoreRelocation) -> Answer | Unresolved:
+    def _resolve_relocation(self, relocation: CoreRelocation) -> Answer | Unresolved:
         try:
             return resolve(
                 self._program.btf,
@@ -351,7 +351,7 @@ class CodeLinker:
                 if source == CALL_HELPER:
                     self.code.helpers.setdefault(instruction.immediate, set()).add(index)
                 elif source == CALL_PROGRAM:
-                    self._refer(index, index + 1 + instruction.immediate)
+                    self._add_reference(index, index + 1 + instruction.immediate)
                 elif source != CALL_FUNCTION or index not in relocated:
                     raise BadObject(f"{self.code.name_at(index)}: a call without a relocation")
 
@@ -365,7 +365,7 @@ class CodeLinker:
                 function = self.code.function_at(at)
                 is_fatal = bool(function and function.first in run)
                 name = linux_name("helpers", number)
-                self._miss(at, "helper", name, is_fatal)
+                self._add_missing(at, "helper", name, is_fatal)
                 self._poison(at, f"helper {name}")
 
 

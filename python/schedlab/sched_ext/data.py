@@ -87,12 +87,12 @@ class GlobalData:
 
     def _read_variables(self, program: BpfObject) -> Iterator[Variable]:
         for data in self.sections.values():
-            for entry, place in self._btf.section_variables(data.section.name):
-                offset = program.offsets.get(entry.name, place.offset)
-                size = place.bits or self._btf.size_of(entry.target)
+            for member, place in self._btf.section_variables(data.section.name):
+                offset = program.offsets.get(member.name, place.offset)
+                size = place.bits or self._btf.size_of(member.target)
                 if offset + size > data.size:
-                    raise BadObject(f"variable {entry.name} lies outside of its section")
-                yield Variable(entry.name, data, offset, size, entry.target)
+                    raise BadObject(f"variable {member.name} lies outside of its section")
+                yield Variable(member.name, data, offset, size, member.target)
 
     def _read_map_values(self, program: BpfObject) -> Iterator[Variable]:
         places = [section for section in program.elf.sections if section.name == ".maps"]
@@ -108,8 +108,8 @@ class GlobalData:
 
     def element_count(self, variable: Variable) -> int:
         """Returns the number of elements of an array; 1 for another variable."""
-        entry = self._btf.plain(variable.type)
-        return max(1, entry.size) if entry.kind == "array" else 1
+        resolved = self._btf.plain(variable.type)
+        return max(1, resolved.size) if resolved.kind == "array" else 1
 
     def set_kernel_constants(self, kernel: Btf) -> list[str]:
         """Sets the variables that user space copies from the kernel's enumerations.
@@ -134,17 +134,17 @@ class GlobalData:
         value does not fit.
         """
         variable, offset, number = self._resolve(path)
-        entry = self._btf.plain(number)
+        resolved = self._btf.plain(number)
         if isinstance(value, int):
-            if entry.kind not in ("int", "enum", "enum64", "ptr", "float"):
+            if resolved.kind not in ("int", "enum", "enum64", "ptr", "float"):
                 raise BadObject(f"variable {path} is not a number; name a member or an element")
             self._write_number(variable, path, offset, number, value)
             return
-        if entry.kind != "array" or entry.size < len(value):
+        if resolved.kind != "array" or resolved.size < len(value):
             raise BadObject(f"variable {path} is not an array of {len(value)} elements")
-        size = self._btf.size_of(entry.target)
+        size = self._btf.size_of(resolved.target)
         for index, element in enumerate(value):
-            self._write_number(variable, path, offset + index * size, entry.target, element)
+            self._write_number(variable, path, offset + index * size, resolved.target, element)
 
     def is_zero(self, variable: Variable) -> bool:
         """Returns whether all bytes of a variable are 0 at the start."""
@@ -154,28 +154,28 @@ class GlobalData:
     def _resolve(self, path: str) -> tuple[Variable, int, int]:
         """Returns the variable, offset in its section and type of a path."""
         steps = [match.groups() for match in _STEP.finditer(path)]
-        known = {**self.map_values, **self.variables}
-        if not steps or _STEP.sub("", path) or steps[0][0] not in known:
+        all_variables = {**self.map_values, **self.variables}
+        if not steps or _STEP.sub("", path) or steps[0][0] not in all_variables:
             name = steps[0][0] if steps and steps[0][0] else path
-            close = difflib.get_close_matches(name, known, 1)
+            close = difflib.get_close_matches(name, all_variables, 1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise BadObject(f"the scheduler has no variable {path}{hint}")
-        variable = known[steps[0][0]]
-        offset, number = variable.offset, variable.type
+        variable = all_variables[steps[0][0]]
+        offset, type_id = variable.offset, variable.type
         for name, index in steps[1:]:
-            entry = self._btf.plain(number)
-            if index and entry.kind == "array" and int(index) < entry.size:
-                number = entry.target
-                offset += int(index) * self._btf.size_of(number)
+            resolved = self._btf.plain(type_id)
+            if index and resolved.kind == "array" and int(index) < resolved.size:
+                type_id = resolved.target
+                offset += int(index) * self._btf.size_of(type_id)
                 continue
             member = None
-            if name and entry.kind in COMPOSITES:
-                member = self._btf.find_member(entry, name)
+            if name and resolved.kind in COMPOSITES:
+                member = self._btf.find_member(resolved, name)
             if not member or member.bits:
                 raise BadObject(f"the scheduler has no variable {path}")
-            number = member.type
+            type_id = member.type
             offset += member.offset // 8
-        return variable, offset, number
+        return variable, offset, type_id
 
     def _write_number(
         self, variable: Variable, path: str, offset: int, number: int, value: int

@@ -133,10 +133,10 @@ class Elf:
             name, info, _, section, value, size = unpack(_SYMBOL, table.data, offset, "a symbol")
             kind = info & 15
             if kind == 3 and section < len(self.sections):
-                text = self.sections[section].name
+                symbol_name = self.sections[section].name
             else:
-                text = text_at(texts, name, "the names of symbols") if name else ""
-            symbols.append(Symbol(text, kind, info >> 4 == _WEAK, section, value, size))
+                symbol_name = text_at(texts, name, "the names of symbols") if name else ""
+            symbols.append(Symbol(symbol_name, kind, info >> 4 == _WEAK, section, value, size))
         return symbols
 
     def _relocation_sections(self) -> dict[int, list[Section]]:

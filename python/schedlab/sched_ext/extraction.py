@@ -41,7 +41,7 @@ def find_object(selection: str) -> ObjectFile:
     path = Path(selection)
     if _is_path(selection):
         content = read_bytes(path, PROGRAM_BYTES_MAX)
-        return ObjectFile(_name_of(path), path, _only_object(content, path))
+        return ObjectFile(_scheduler_name(path), path, _only_object(content, path))
     if not selection:
         raise WrongUsage(
             "the scheduler is missing",
@@ -65,7 +65,7 @@ def _is_path(selection: str) -> bool:
     return "/" in selection or selection.endswith(".o") or Path(selection).is_file()
 
 
-def _name_of(path: Path) -> str:
+def _scheduler_name(path: Path) -> str:
     return path.name.removesuffix(".o").removesuffix(".bpf").removeprefix(_PREFIX)
 
 

@@ -77,46 +77,46 @@ class FieldFinder:
 
     def _within(self, number: int, offset: int, tag: str, depth: int) -> Iterator[SpecialField]:
         """Yields the special fields of a type that begins at an offset."""
-        entry = self._btf.plain(number)
-        if not self._has_any(entry.id, depth):
+        resolved = self._btf.plain(number)
+        if not self._has_any(resolved.id, depth):
             return
         if depth > 2 * _DEPTH_MAX:
-            raise BadObject(f"type {entry.name or number} is nested too deeply")
-        if entry.kind == "ptr":
-            pointer_tag = self._pointer_tag(entry)
-            target = self._btf.plain(entry.target)
+            raise BadObject(f"type {resolved.name or number} is nested too deeply")
+        if resolved.kind == "ptr":
+            pointer_tag = self._pointer_tag(resolved)
+            target = self._btf.plain(resolved.target)
             yield SpecialField(_TAGS[pointer_tag], offset, 8, target.name, target.id)
-        elif entry.kind == "array":
-            size = self._btf.size_of(entry.target)
-            for index in range(entry.size):
-                yield from self._within(entry.target, offset + index * size, tag, depth + 1)
-        elif entry.name in _STRUCTURES:
-            kind, size = _STRUCTURES[entry.name]
+        elif resolved.kind == "array":
+            size = self._btf.size_of(resolved.target)
+            for index in range(resolved.size):
+                yield from self._within(resolved.target, offset + index * size, tag, depth + 1)
+        elif resolved.name in _STRUCTURES:
+            kind, size = _STRUCTURES[resolved.name]
             yield SpecialField(kind, offset, size, *self._contained(tag))
         else:
-            for index, member in enumerate(entry.members):
-                inner = self._tags.get((entry.id, index), "")
-                at = offset + member.offset // 8
-                yield from self._within(member.type, at, inner, depth + 1)
+            for index, member in enumerate(resolved.members):
+                inner = self._tags.get((resolved.id, index), "")
+                member_offset = offset + member.offset // 8
+                yield from self._within(member.type, member_offset, inner, depth + 1)
 
     def _has_any(self, number: int, depth: int) -> bool:
         """Returns whether a type is or contains a special field."""
-        entry = self._btf.plain(number)
-        if entry.id not in self._known:
-            self._known[entry.id] = False  # a damaged structure may contain itself
+        resolved = self._btf.plain(number)
+        if resolved.id not in self._known:
+            self._known[resolved.id] = False  # a damaged structure may contain itself
             if depth > _DEPTH_MAX:
                 return False
-            if entry.kind == "ptr":
-                has_any = self._pointer_tag(entry) in _TAGS
-            elif entry.kind == "array":
-                has_any = entry.size > 0 and self._has_any(entry.target, depth + 1)
+            if resolved.kind == "ptr":
+                has_any = self._pointer_tag(resolved) in _TAGS
+            elif resolved.kind == "array":
+                has_any = resolved.size > 0 and self._has_any(resolved.target, depth + 1)
             else:
-                has_any = entry.kind in COMPOSITES and (
-                    entry.name in _STRUCTURES
-                    or any(self._has_any(member.type, depth + 1) for member in entry.members)
+                has_any = resolved.kind in COMPOSITES and (
+                    resolved.name in _STRUCTURES
+                    or any(self._has_any(member.type, depth + 1) for member in resolved.members)
                 )
-            self._known[entry.id] = has_any
-        return self._known[entry.id]
+            self._known[resolved.id] = has_any
+        return self._known[resolved.id]
 
     def _pointer_tag(self, entry: Type) -> str:
         tag = self._btf.type(entry.target)
@@ -124,12 +124,12 @@ class FieldFinder:
 
     def _contained(self, tag: str) -> tuple[str, int, int]:
         """Returns name, number and offset of the node of the elements that a tag names."""
-        words = tag.split(":")
-        if len(words) != 3:
+        tag_parts = tag.split(":")
+        if len(tag_parts) != 3:
             return "", 0, 0
-        for entry in self._btf.by_name.get(words[1], ()):
+        for entry in self._btf.by_name.get(tag_parts[1], ()):
             if entry.kind == "struct":
-                member = self._btf.find_member(entry, words[2])
+                member = self._btf.find_member(entry, tag_parts[2])
                 if member:
                     return entry.name, entry.id, member.offset // 8
         raise BadObject(f"{tag}: the object has no such structure and member")

@@ -165,16 +165,16 @@ class Image:
     steps: list[Step] = field(default_factory=list)
     strings: bytearray = field(default_factory=lambda: bytearray(1), repr=False)
     data: bytearray = field(default_factory=bytearray, repr=False)
-    _known: dict[str, int] = field(default_factory=dict, repr=False)
+    _offset_by_text: dict[str, int] = field(default_factory=dict, repr=False)
 
     def text(self, text: str) -> int:
         """Returns the offset of a text, which is added if it is new."""
         if not text:
             return 0
-        if text not in self._known:
-            self._known[text] = len(self.strings)
+        if text not in self._offset_by_text:
+            self._offset_by_text[text] = len(self.strings)
             self.strings += text.replace("\0", "").encode(errors="replace") + b"\0"
-        return self._known[text]
+        return self._offset_by_text[text]
 
     def text_of(self, offset: int) -> str:
         """Returns the text at an offset."""
@@ -183,11 +183,11 @@ class Image:
     def place(self, content: bytes | bytearray) -> int:
         """Adds bytes to the data. Returns their offset. Raises BadObject if there are too many."""
         self.data += bytes(-len(self.data) % 8)
-        at = len(self.data)
-        if at + len(content) > DATA_BYTES_MAX:
+        offset = len(self.data)
+        if offset + len(content) > DATA_BYTES_MAX:
             raise BadObject(f"more than {DATA_BYTES_MAX >> 20} MiB of initial data")
         self.data += content
-        return at
+        return offset
 
     def encode(self) -> bytes:
         """Returns the file's bytes."""
@@ -217,18 +217,18 @@ def decode(content: bytes) -> Image:
     if magic != MAGIC or version != VERSION or size != len(content):
         raise BadObject("this is not an image of this version")
     image = Image(profile, name, flags, *settings)
-    tables = [_table(content, number) for number in range(TABLES)]
+    tables = [_table_place(content, number) for number in range(TABLES)]
     for (table, (record, layout)), (offset, count) in zip(RECORDS.items(), tables, strict=False):
         compiled = struct.Struct(f"<{layout}")
-        part = cut(content, offset, count * compiled.size, f"the image's table {table}")
-        setattr(image, table, [record(*words) for words in compiled.iter_unpack(part)])
+        table_bytes = cut(content, offset, count * compiled.size, f"the image's table {table}")
+        setattr(image, table, [record(*words) for words in compiled.iter_unpack(table_bytes)])
     image.strings = bytearray(cut(content, *tables[-2], "the image's texts"))
     image.data = bytearray(cut(content, *tables[-1], "the image's data"))
     check(image)
     return image
 
 
-def _table(content: bytes, number: int) -> tuple[int, int]:
+def _table_place(content: bytes, number: int) -> tuple[int, int]:
     offset, count = unpack("II", content, 48 + 8 * number, "the image")
     return offset, count
 
@@ -307,8 +307,8 @@ def _check_steps(image: Image) -> None:
             _require(step.data_size <= step.size <= STEP_CONTEXT_MAX, "steps")
         elif step.kind == STEP_MAP_UPDATE:
             _require(step.target < len(image.maps), "steps")
-            entry = image.maps[step.target]
-            _require(step.data_size == entry.key_size + entry.value_size, "steps")
+            map_definition = image.maps[step.target]
+            _require(step.data_size == map_definition.key_size + map_definition.value_size, "steps")
         else:
             _require(step.kind <= STEP_STORE and step.target < STEP_SLOTS, "steps")
             _require(step.kind == STEP_STORE or step.offset + 8 <= STEP_CONTEXT_MAX, "steps")

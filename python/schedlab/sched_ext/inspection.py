@@ -98,12 +98,10 @@ def inspect(loading: Loading, sha256: str) -> Inspection:
 
 
 def _describe_missing(missing: Missing) -> str:
-    known = all_functions().get(missing.name) if missing.kind == "kernel function" else None
-    if not known:
+    function = all_functions().get(missing.name) if missing.kind == "kernel function" else None
+    if not function:
         return str(missing)
-    return (
-        f"{missing} (in Linux from {_format_version(known.first)} to {_format_version(known.last)})"
-    )
+    return f"{missing} (in Linux from {_format_version(function.first)} to {_format_version(function.last)})"
 
 
 def _format_version(number: int) -> str:

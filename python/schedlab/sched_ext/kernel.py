@@ -86,7 +86,7 @@ def _of_profile(name: str, profile: int) -> dict[str, int]:
     }
 
 
-def _numbered(name: str) -> dict[int, str]:
+def _names_by_number(name: str) -> dict[int, str]:
     return {
         int(number): text
         for text, number in _macro_entries(_read_header("kernel_functions.h"), name)
@@ -123,16 +123,17 @@ def kernel_of(profile: str = DEFAULT_PROFILE) -> Kernel:
     number = profile_number(profile)
     btf = Btf(_compiled_types())
     _remove_lacking(btf, number)
-    words = f"{number}{_read_header('kernel_functions.h')}{_read_header('kernel_types.h')}{_read_header('image.h')}"
+    headers = ("kernel_functions.h", "kernel_types.h", "image.h")
+    digest_input = f"{number}{''.join(map(_read_header, headers))}"
     return Kernel(
         number,
         btf,
         _of_profile("KERNEL_FUNCTIONS", number),
         _of_profile("KERNEL_VARIABLES", number),
         _of_profile("SCHEDULER_OPS", number),
-        _numbered("HELPER_FUNCTIONS"),
-        _numbered("MAP_TYPES"),
-        hashlib.sha256(words.encode()).hexdigest(),
+        _names_by_number("HELPER_FUNCTIONS"),
+        _names_by_number("MAP_TYPES"),
+        hashlib.sha256(digest_input.encode()).hexdigest(),
     )
 
 
@@ -153,23 +154,25 @@ def _remove_lacking(btf: Btf, profile: int) -> None:
             continue
         for entry in btf.by_name.get(type_name, ()):
             if not member:
-                _replace(btf, entry, replace(VOID, id=entry.id))
+                _replace_type(btf, entry, replace(VOID, id=entry.id))
             else:
                 members = tuple(known for known in entry.members if known.name != member)
-                _replace(btf, btf.type(entry.id), replace(btf.type(entry.id), members=members))
+                _replace_type(btf, btf.type(entry.id), replace(btf.type(entry.id), members=members))
         btf.by_name[type_name] = [
             btf.type(entry.id) for entry in btf.by_name[type_name] if btf.type(entry.id).name
         ]
 
 
-def _replace(btf: Btf, before: Type, after: Type) -> None:
+def _replace_type(btf: Btf, before: Type, after: Type) -> None:
     btf.types[before.id] = after
 
 
 def _compiled_types() -> bytes:
     """Returns the BTF of sim/sched_ext/kernel_types.h, from the cache if it was compiled before."""
-    words = (*require_compiler().clang, *BPF_TARGET)
-    sources = _read_header("kernel_types.h") + _read_header("kernel_functions.h") + " ".join(words)
+    command = (*require_compiler().clang, *BPF_TARGET)
+    sources = (
+        _read_header("kernel_types.h") + _read_header("kernel_functions.h") + " ".join(command)
+    )
     name = hashlib.sha256(sources.encode()).hexdigest()[:16]
     cached = cache_folder() / "sched_ext" / f"{name}.btf"
     if cached.is_file():
@@ -187,10 +190,10 @@ def _compiled_types() -> bytes:
 def compile_for_bpf(source: Path, target: Path, options: Iterable[str] = ()) -> None:
     """Compiles a C file to a BPF object. Raises BuildFailed with the compiler's messages."""
     # Debug information names no folder of this host.
-    names = (f"-ffile-prefix-map={source.parent}=.", "-fdebug-compilation-dir=.")
+    path_options = (f"-ffile-prefix-map={source.parent}=.", "-fdebug-compilation-dir=.")
     files = ("-x", "c", "-c", str(source), "-o", str(target))
     result = subprocess.run(
-        [*require_compiler().clang, *BPF_TARGET, *names, *options, *files],
+        [*require_compiler().clang, *BPF_TARGET, *path_options, *options, *files],
         capture_output=True,
         text=True,
         check=False,

@@ -393,7 +393,7 @@ class Linker:
                 Program(
                     self._image.text(function.name),
                     self._image.text(function.section),
-                    _kind(function.section, function.first in callbacks),
+                    _program_kind(function.section, function.first in callbacks),
                     function.first,
                     function.count,
                 )
@@ -401,18 +401,20 @@ class Linker:
 
     def _add_types(self, code: Code) -> None:
         """Adds the types of objects that programs allocate, and the types that fields refer to."""
-        pending = sorted(code.local_types | {entry.type for entry in self._image.fields} - {0})
-        seen: set[int] = set()
+        pending = sorted(
+            code.local_types | {resolved.type for resolved in self._image.fields} - {0}
+        )
+        added: set[int] = set()
         while pending:
             number = pending.pop(0)
-            entry = self._program.btf.plain(number)
-            if number in seen or entry.kind != "struct":
+            resolved = self._program.btf.plain(number)
+            if number in added or resolved.kind != "struct":
                 continue
-            seen.add(number)
+            added.add(number)
             first, count = self._add_fields(self._program.fields.of_type(number))
             pending += [field.type for field in self._image.fields[first:] if field.type]
             self._image.types.append(
-                LocalType(number, self._image.text(entry.name), entry.size, first, count)
+                LocalType(number, self._image.text(resolved.name), resolved.size, first, count)
             )
 
     def _add_lines(self, code: Code) -> None:
@@ -428,7 +430,8 @@ class Linker:
         self._image.lines = [lines[at] for at in sorted(lines)]
 
 
-def _kind(section: str, is_callback: bool) -> int:
+def _program_kind(section: str, is_callback: bool) -> int:
+    """Returns which kind of program a section has: CALLBACK, SYSCALL or SUBPROGRAM."""
     if is_callback:
         return CALLBACK
     if section == "syscall":

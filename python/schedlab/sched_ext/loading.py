@@ -95,14 +95,14 @@ def load_object(
 ) -> Scheduler:
     """Returns the scheduler of an object, from the cache if it was loaded before. Raises like load."""
     sha256 = hashlib.sha256(file.content).hexdigest()
-    words = [sha256, kernel_of(kernel).digest, _loader_digest(), repr(machine)]
-    words.append(json.dumps(dict(settings), sort_keys=True, default=str))
-    key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
+    key_parts = [sha256, kernel_of(kernel).digest, _loader_digest(), repr(machine)]
+    key_parts.append(json.dumps(dict(settings), sort_keys=True, default=str))
+    key = hashlib.sha256("\0".join(key_parts).encode()).hexdigest()[:16]
     place = cache_folder() / "sched_ext" / f"{key}.image"
-    facts = place.with_suffix(".json")
-    if place.is_file() and facts.is_file():
-        known = json.loads(facts.read_text())
-        return Scheduler(sha256=sha256, image=place.read_bytes(), **known)
+    facts_file = place.with_suffix(".json")
+    if place.is_file() and facts_file.is_file():
+        stored_facts = json.loads(facts_file.read_text())
+        return Scheduler(sha256=sha256, image=place.read_bytes(), **stored_facts)
     loading = link(file, machine, settings, kernel)
     fatal = [missing for missing in loading.linked.missing if missing.is_fatal]
     if fatal:
@@ -112,7 +112,7 @@ def load_object(
             what=str(file.path),
         )
     image = loading.linked.image.encode()
-    known = {
+    stored_facts = {
         "name": loading.linked.description.name,
         "warnings": list(loading.warnings),
         "attributes": _attributes(loading.linked),
@@ -121,9 +121,9 @@ def load_object(
     place.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(place) as new:
         new.write_bytes(image)
-    with atomic_write(facts) as new:
-        new.write_text(json.dumps(known))
-    return Scheduler(sha256=sha256, image=image, **known)
+    with atomic_write(facts_file) as new:
+        new.write_text(json.dumps(stored_facts))
+    return Scheduler(sha256=sha256, image=image, **stored_facts)
 
 
 def _attributes(linked: Linked) -> list[str]:
@@ -153,8 +153,10 @@ def link(
     except BadObject as error:
         raise _file_refused(file, error) from None
     profile = _profile_for(plain, file)
-    known = (*plain.data.variables, *plain.data.map_values)
-    configuration = configuration_of(profile, machine, settings, _enumerators(target), known)
+    variable_names = (*plain.data.variables, *plain.data.map_values)
+    configuration = configuration_of(
+        profile, machine, settings, _enumerator_values(target), variable_names
+    )
     try:
         linked = Linker(program, target, configuration).link()
         absent = add_steps(linked, profile, machine) if profile else []
@@ -178,7 +180,7 @@ def _profile_for(linked: Linked, file: ObjectFile) -> Profile | None:
     return None
 
 
-def _enumerators(kernel: Kernel) -> dict[str, int]:
+def _enumerator_values(kernel: Kernel) -> dict[str, int]:
     return {
         member.name: member.value
         for entry in kernel.btf.types
@@ -189,11 +191,11 @@ def _enumerators(kernel: Kernel) -> dict[str, int]:
 
 def zero_settings(data: GlobalData, configuration: Configuration) -> list[str]:
     """Returns the read-only variables that are 0 and were not set: a program may rely on a value."""
-    given = {path.split(".")[0].split("[")[0] for path in configuration.variables}
+    configured = {path.split(".")[0].split("[")[0] for path in configuration.variables}
     return sorted(
         variable.name
         for variable in data.variables.values()
-        if is_setting(variable) and variable.name not in given and data.is_zero(variable)
+        if is_setting(variable) and variable.name not in configured and data.is_zero(variable)
     )
 
 

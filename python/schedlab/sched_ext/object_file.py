@@ -120,11 +120,15 @@ class BpfObject:
             for relocation in self.elf.relocations(section)
         }
         return [
-            self._map(variable, self.offsets.get(variable.name, place.offset), place.bits, values)
+            self._make_map(
+                variable, self.offsets.get(variable.name, place.offset), place.bits, values
+            )
             for variable, place in self.btf.section_variables(".maps")
         ]
 
-    def _map(self, variable: Type, offset: int, size: int, values: dict[int, str]) -> MapDefinition:
+    def _make_map(
+        self, variable: Type, offset: int, size: int, values: dict[int, str]
+    ) -> MapDefinition:
         definition = self.btf.plain(variable.target)
         members = {member.name: member for member in definition.members}
 
@@ -177,27 +181,29 @@ class BpfObject:
     def descriptions(self) -> list[Description]:
         """The object's schedulers: variables of type struct sched_ext_ops."""
         return [
-            self._description(section, variable, self.offsets.get(variable.name, place.offset))
+            self._make_description(section, variable, self.offsets.get(variable.name, place.offset))
             for section in self.elf.sections
             if section.name.startswith((".struct_ops", "?.struct_ops"))
             for variable, place in self.btf.section_variables(section.name)
             if essential_name(self.btf.plain(variable.target).name) == "sched_ext_ops"
         ]
 
-    def _description(self, section: Section, variable: Type, start: int) -> Description:
+    def _make_description(self, section: Section, variable: Type, start: int) -> Description:
         functions = {
             relocation.offset: relocation.symbol for relocation in self.elf.relocations(section)
         }
         callbacks, values, name = [], {}, ""
         for member in self.btf.plain(variable.target).members:
-            at = start + member.offset // 8
-            entry = self.btf.plain(member.type)
-            content = section.data[at : at + min(self.btf.size_of(member.type), 4096)]
-            if entry.kind == "ptr" and at in functions:
-                callbacks.append(Callback(essential_name(member.name), functions[at]))
-            elif entry.kind == "array" and member.name == "name":
+            member_begin = start + member.offset // 8
+            member_type = self.btf.plain(member.type)
+            content = section.data[
+                member_begin : member_begin + min(self.btf.size_of(member.type), 4096)
+            ]
+            if member_type.kind == "ptr" and member_begin in functions:
+                callbacks.append(Callback(essential_name(member.name), functions[member_begin]))
+            elif member_type.kind == "array" and member.name == "name":
                 name = content.split(b"\0")[0].decode(errors="replace")
-            elif entry.kind in ("int", "enum", "enum64"):
+            elif member_type.kind in ("int", "enum", "enum64"):
                 values[member.name] = int.from_bytes(content, "little")
         if not _SCHEDULER_NAME.fullmatch(name):
             raise BadObject(

@@ -79,12 +79,12 @@ def resolve(program: Btf, kernel: Btf, type_id: int, access: str, kind: str) -> 
 
 
 def _parse_path(access: str) -> list[int]:
-    words = access.split(":")
-    if len(words) > _ACCESS_PATH_MAX or not all(
-        word.isascii() and word.isdigit() for word in words
+    indexes = access.split(":")
+    if len(indexes) > _ACCESS_PATH_MAX or not all(
+        word.isascii() and word.isdigit() for word in indexes
     ):
         raise BadObject(f"a relocation has the path {access[:80]!r}; compile the object again")
-    return [int(word[:10]) for word in words]
+    return [int(word[:10]) for word in indexes]
 
 
 def _same_kind(kind: str, other: str) -> bool:
@@ -108,11 +108,11 @@ def _resolve_type(
 
 def _has_all_members(kernel: Btf, candidate: Type, root: Type) -> bool:
     """Returns whether the kernel's type has every named member of the program's type."""
-    entry = kernel.plain(candidate.id)
-    if entry.kind in ENUMERATIONS:
-        names = {essential_name(member.name) for member in entry.members}
+    resolved = kernel.plain(candidate.id)
+    if resolved.kind in ENUMERATIONS:
+        names = {essential_name(member.name) for member in resolved.members}
         return all(essential_name(member.name) in names for member in root.members)
-    return all(kernel.find_member(entry, member.name) for member in root.members if member.name)
+    return all(kernel.find_member(resolved, member.name) for member in root.members if member.name)
 
 
 def _resolve_enumerator(
@@ -156,15 +156,15 @@ def _follow_path(program: Btf, root: Type, path: list[int]) -> tuple[list[_Step]
     steps: list[_Step] = [path[0]]
     bit, bits, number = path[0] * program.size_of(root.id) * 8, 0, root.id
     for index in path[1:]:
-        entry = program.plain(number)
-        if entry.kind in COMPOSITES and index < len(entry.members):
-            member = entry.members[index]
+        resolved = program.plain(number)
+        if resolved.kind in COMPOSITES and index < len(resolved.members):
+            member = resolved.members[index]
             number, bits = member.type, member.bits
             bit += member.offset
             if member.name:
                 steps.append(member.name)
-        elif entry.kind == "array":
-            number, bits = entry.target, 0
+        elif resolved.kind == "array":
+            number, bits = resolved.target, 0
             bit += index * program.size_of(number) * 8
             steps.append(index)
         else:
@@ -177,23 +177,23 @@ def _find_field(
 ) -> _Field | None:
     """Returns the field of the kernel at a path of names, or None if there is none of its type."""
     number, bits = root.id, 0
-    bit = int(steps[0]) * kernel.size_of(root.id) * 8 if steps[0] else 0
+    bit_offset = int(steps[0]) * kernel.size_of(root.id) * 8 if steps[0] else 0
     for step in steps[1:]:
-        entry = kernel.plain(number)
+        resolved = kernel.plain(number)
         if isinstance(step, str):
-            member = _member_of(kernel, entry, step)
+            member = _member_of(kernel, resolved, step)
             if not member:
                 return None
             number, bits = member.type, member.bits
-            bit += member.offset
-        elif entry.kind == "array" and (step < entry.size or not entry.size):
-            number, bits = entry.target, 0
-            bit += step * kernel.size_of(number) * 8
+            bit_offset += member.offset
+        elif resolved.kind == "array" and (step < resolved.size or not resolved.size):
+            number, bits = resolved.target, 0
+            bit_offset += step * kernel.size_of(number) * 8
         else:
             return None
     if not _compatible(program, local.type, kernel, number):
         return None
-    return _Field(bit, bits, number)
+    return _Field(bit_offset, bits, number)
 
 
 def _member_of(kernel: Btf, entry: Type, name: str) -> Member | None:
@@ -225,9 +225,9 @@ def _field_answer(kernel: Btf, target: _Field, kind: str) -> Answer:
         return Answer(start, 0 if target.bits else size)
     if kind == "byte_size":
         return Answer(size)
-    entry = kernel.plain(target.type)
+    field_type = kernel.plain(target.type)
     if kind == "signed":
-        return Answer(int(entry.is_signed and entry.kind in ("int", *ENUMERATIONS)))
+        return Answer(int(field_type.is_signed and field_type.kind in ("int", *ENUMERATIONS)))
     width = target.bits or size * 8
     shift = 64 - (target.bit - start * 8 + width) if kind == "lshift" else 64 - width
     return Answer(shift)

@@ -115,16 +115,16 @@ def value_of(written: Any, names: Mapping[str, Value]) -> Value:
         return int(written)
     if isinstance(written, (list, tuple)):
         return [int(element) for element in written]
-    text = str(written).strip()
-    if match := _DURATION.fullmatch(text):
+    expression = str(written).strip()
+    if match := _DURATION.fullmatch(expression):
         return int(match[1]) * _UNITS_NS[match[2]]
-    if text in names:
-        return names[text]
+    if expression in names:
+        return names[expression]
     try:
-        return int(text, 0)
+        return int(expression, 0)
     except ValueError:
         raise WrongUsage(
-            f"{text!r} is not a number, a duration (20 ms) or a fact of the machine",
+            f"{expression!r} is not a number, a duration (20 ms) or a fact of the machine",
             fix=f"write a number or a duration, or choose from the facts {', '.join(sorted(names))}",
         ) from None
 
@@ -145,38 +145,40 @@ def configuration_of(
     """
     names = machine.names()
     variables: dict[str, Value] = {}
-    ops: dict[str, int] = {}
+    ops_values: dict[str, int] = {}
     sections: dict[str, int] = {}
     map_entries: dict[str, int] = {}
     if profile:
         for path, written in profile.variables.items():
             if known_variables is None or re.split(r"[.\[]", path)[0] in known_variables:
                 variables[path] = value_of(written, names)
-        ops = {name: _number(written, names) for name, written in profile.ops.items()}
+        ops_values = {name: _number_of(written, names) for name, written in profile.ops.items()}
         if profile.flags:
-            ops["flags"] = _flags(profile, names, enumerator)
-        sections = {name: _number(written, names) for name, written in profile.sections.items()}
+            ops_values["flags"] = _flags_of(profile, names, enumerator)
+        sections = {name: _number_of(written, names) for name, written in profile.sections.items()}
         map_entries = {
-            name: _number(written, names) for name, written in profile.map_entries.items()
+            name: _number_of(written, names) for name, written in profile.map_entries.items()
         }
-    targets = {"ops": ops, "section": sections, "map": map_entries}
+    targets = {"ops": ops_values, "section": sections, "map": map_entries}
     for path, written in given.items():
         begin, _, rest = path.partition(".")
         if begin in targets and rest:
-            targets[begin][rest] = _number(written, names)
+            targets[begin][rest] = _number_of(written, names)
         else:
             variables[path] = value_of(written, names)
-    return Configuration(variables, ops, sections, map_entries, cpus=machine.cpus, hz=machine.hz)
+    return Configuration(
+        variables, ops_values, sections, map_entries, cpus=machine.cpus, hz=machine.hz
+    )
 
 
-def _number(written: Any, names: Mapping[str, Value]) -> int:
+def _number_of(written: Any, names: Mapping[str, Value]) -> int:
     value = value_of(written, names)
     if not isinstance(value, int):
         raise WrongUsage(f"{written!r} is a list; write one number")
     return value
 
 
-def _flags(profile: Profile, names: Mapping[str, Value], enumerator: Mapping[str, int]) -> int:
+def _flags_of(profile: Profile, names: Mapping[str, Value], enumerator: Mapping[str, int]) -> int:
     flags = 0
     for fact, texts in profile.flags.items():
         if fact == "always" or names.get(fact):
@@ -200,12 +202,12 @@ def add_steps(linked: Linked, profile: Profile, machine: MachineFacts) -> list[s
             missing.append(call.program)
             continue
         context = _Context(linked.program.btf, call.program)
-        for names in _rounds(call.for_each, machine):
+        for names in _cpus_of_rounds(call.for_each, machine):
             image.steps += _steps_of(image, call, programs[call.program], context, names)
     return missing
 
 
-def _rounds(for_each: str, machine: MachineFacts) -> Iterator[Mapping[str, Value]]:
+def _cpus_of_rounds(for_each: str, machine: MachineFacts) -> Iterator[Mapping[str, Value]]:
     """Yields the names that a call's arguments may use, once per call."""
     facts = machine.names()
     if not for_each:
@@ -262,18 +264,18 @@ def _steps_of(
     content = bytearray(context.size)
     for member, written in call.arguments.items():
         offset, size = context.place(member)
-        value = _number(written, names) & (1 << size * 8) - 1
+        value = _number_of(written, names) & (1 << size * 8) - 1
         content[offset : offset + size] = value.to_bytes(size, "little")
     steps = [
         Step(STEP_USE, slot % STEP_SLOTS, context.place(member)[0], 0, 0, 0)
         for member, slot in call.use.items()
     ]
-    data = image.place(content)
-    steps.append(Step(STEP_CALL, number, 0, context.size, data, len(content)))
+    data_offset = image.place(content)
+    steps.append(Step(STEP_CALL, number, 0, context.size, data_offset, len(content)))
     for member, slot in call.keep.items():
         steps.append(Step(STEP_KEEP, slot % STEP_SLOTS, context.place(member)[0], 0, 0, 0))
     for slot, name in call.store.items():
-        bits = _number(name, names)
+        bits = _number_of(name, names)
         mask = bits.to_bytes((bits.bit_length() + 63) // 64 * 8 or 8, "little")
         steps.append(Step(STEP_STORE, slot % STEP_SLOTS, 0, 0, image.place(mask), len(mask)))
     return steps

@@ -142,5 +142,5 @@ def _row_as_run(folder: Path, row: Mapping[str, Any], facts: Mapping[str, Any]) 
 
 def _split_pairs(text: str | None) -> list[tuple[str, str]]:
     """Splits `a=1,b=2` into pairs."""
-    parts = (part.partition("=") for part in (text or "").split(",") if part)
-    return [(name, value) for name, _, value in parts]
+    pairs = (pair.partition("=") for pair in (text or "").split(",") if pair)
+    return [(name, value) for name, _, value in pairs]

@@ -69,8 +69,8 @@ def _evaluate(node: ast.expr, values: Mapping[str, int]) -> Any:
     if isinstance(node, ast.Compare):
         return _compare(node, values)
     if isinstance(node, ast.BoolOp):
-        parts = [_evaluate(operand, values) for operand in node.values]
-        return all(parts) if isinstance(node.op, ast.And) else any(parts)
+        operands = [_evaluate(operand, values) for operand in node.values]
+        return all(operands) if isinstance(node.op, ast.And) else any(operands)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return not _evaluate(node.operand, values)
     if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:

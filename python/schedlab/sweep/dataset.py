@@ -390,8 +390,8 @@ def _is_program_set(value: Any) -> bool:
     """Returns whether a value has the form of Make.to_dict: facts about measuring and each machine."""
     if not isinstance(value, dict) or not isinstance(value.get("machines"), dict):
         return False
-    facts = (value.get("measuring"), *value["machines"].values())
-    return all(isinstance(fact, dict) for fact in facts)
+    code_facts = (value.get("measuring"), *value["machines"].values())
+    return all(isinstance(fact, dict) for fact in code_facts)
 
 
 def _is_run_inputs(value: Any) -> bool:
@@ -443,9 +443,9 @@ def read_table(folder: Path, table: str) -> pl.DataFrame:
     tables = [
         read_tables([path], types).select(types.names()) for path in part_files(folder, table)
     ]
-    by = [column.name for column in columns if column.name in ("key", "group", "name")]
+    key_columns = [column.name for column in columns if column.name in ("key", "group", "name")]
     # Values that earlier versions did not store are null.
-    return pl.concat([make_frame([], columns), *tables], how="vertical_relaxed").sort(by)
+    return pl.concat([make_frame([], columns), *tables], how="vertical_relaxed").sort(key_columns)
 
 
 def read_runs(folder: Path, required: Iterable[str] = ()) -> pl.DataFrame:

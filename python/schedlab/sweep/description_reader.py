@@ -168,17 +168,21 @@ class _Reader:
     def cpus(self, machines: Iterable[str]) -> tuple[int, ...]:
         """Returns numbers of CPUs that all machines support."""
         names = sorted(set(machines))
-        most = min(machine_named(name).cpus_max for name in names)
+        cpus_max = min(machine_named(name).cpus_max for name in names)
         node = self.members.get("cpus")
         if node is not None and isinstance(node.value, str) and "-" in node.value:
             try:
-                return parse_counts(node.value, 1, most)
+                return parse_counts(node.value, 1, cpus_max)
             except ValueError as error:
                 raise value_error(node, f"numbers of CPUs, such as 1-4: {error}") from None
         values = ranges.read_integers(node) if node else ranges.Listed((1,))
         if node:
             check_bounds(
-                node, values, 1, most, f"1 to {most} CPUs, which {', '.join(names)} can have"
+                node,
+                values,
+                1,
+                cpus_max,
+                f"1 to {cpus_max} CPUs, which {', '.join(names)} can have",
             )
         return grid_integers(node, values) if node else (1,)
 
@@ -345,9 +349,9 @@ class _Reader:
                 node, f"a policy: {describe_unknown_name('policy', choice.name, self.catalogue)}"
             )
         if choice.preset and choice.preset not in policy.presets:
-            what = f"preset of {policy.name}"
+            expected = f"preset of {policy.name}"
             raise value_error(
-                node, f"a preset: {describe_unknown_name(what, choice.preset, policy.presets)}"
+                node, f"a preset: {describe_unknown_name(expected, choice.preset, policy.presets)}"
             )
         return choice, policy
 
@@ -358,13 +362,15 @@ class _Reader:
         """
         if is_published(choice):  # its settings are known when it is loaded
             return ranges.read_integers(node)
-        known = policy.tunables_of(choice.preset).get(name)
-        if known is None:
-            what = describe_unknown_tunable(policy, choice, name)
-            raise JsonError(node.line, f"{node.path}: {what}")
+        declared = policy.tunables_of(choice.preset).get(name)
+        if declared is None:
+            expected = describe_unknown_tunable(policy, choice, name)
+            raise JsonError(node.line, f"{node.path}: {expected}")
         values = ranges.read_integers(node)
-        allowed = f"{known.minimum} to {known.maximum}, which {choice} allows ({known.meaning})"
-        check_bounds(node, values, known.minimum, known.maximum, allowed)
+        allowed = (
+            f"{declared.minimum} to {declared.maximum}, which {choice} allows ({declared.meaning})"
+        )
+        check_bounds(node, values, declared.minimum, declared.maximum, allowed)
         return values
 
     def condition(self, choice: PolicyChoice, policy: Policy, node: Node) -> conditions.Condition:
@@ -412,11 +418,11 @@ def unique_members(node: Node | None) -> tuple[tuple[str, Node], ...]:
         return ()
     if not isinstance(node.value, Object):
         raise value_error(node, "an object of names and values")
-    seen: set[str] = set()
+    keys_seen: set[str] = set()
     for key, member in node.value.members:
-        if key in seen:
+        if key in keys_seen:
             raise JsonError(member.line, f"{member.path}: given twice; remove one of the two")
-        seen.add(key)
+        keys_seen.add(key)
     return node.value.members
 
 

@@ -166,12 +166,12 @@ def _group_into_ranges(values: pl.Series) -> pl.Series:
         for first, last in pairwise(edges)
         for value in sorted_numbers[first:last].to_list()
     }
-    known = {
+    range_by_value = {
         value: range_names[f"{float(value):g}"]
         for value in values.unique().to_list()
         if value != UNSET
     }
-    renamed: pl.Series = values.replace(known)
+    renamed: pl.Series = values.replace(range_by_value)
     return renamed
 
 

@@ -33,17 +33,17 @@ def scene_title(values: Values) -> str:
     scene_values = dict(zip(SCENE_COLUMNS, values.scene, strict=True))
     cpus = scene_values["cpus"]
     changed = f" with {scene_values['changes']}" if scene_values["changes"] else ""
-    parts = [
+    texts = [
         f"{scene_values['workload']}{changed}",
         f"{cpus} CPU{'s' if cpus > 1 else ''}",
         scene_values["machine"],
         f"tick {format_time(scene_values['tick_ns'])}",
     ]
     if scene_values["costs"] not in (None, "kernel"):
-        parts.append(f"costs {scene_values['costs']}")
+        texts.append(f"costs {scene_values['costs']}")
     if values.distinction:
-        parts.append(values.distinction)
-    return visible_line(", ".join(parts))
+        texts.append(values.distinction)
+    return visible_line(", ".join(texts))
 
 
 def ranking_table(
@@ -150,9 +150,9 @@ def _left_out_notes(values: Values) -> Iterator[Text]:
     """Yields notes on setups that cannot be ranked."""
     for setup, why in list(values.left_out.items())[:_LEFT_OUT_MAX]:
         yield Text(f"Not ranked: {setup_title(setup)}: {why}", "yellow")
-    more = len(values.left_out) - _LEFT_OUT_MAX
-    if more > 0:
-        yield Text(f"Not ranked: {more} more", "yellow")
+    hidden_count = len(values.left_out) - _LEFT_OUT_MAX
+    if hidden_count > 0:
+        yield Text(f"Not ranked: {hidden_count} more", "yellow")
 
 
 def front_table(

@@ -173,8 +173,8 @@ def read_scenes(
         raise WrongUsage("was not swept over loads", what=str(folder), fix="sweep it with `load=`")
     runs = dataset.read_table(folder, dataset.RUNS).filter(pl.col("status") == "success")
     if group is not None:
-        of = dataset.read_table(folder, dataset.GROUPS).filter(pl.col("group") == group)
-        runs = runs.drop(*DRAWN_COLUMNS).join(of.select("key", *DRAWN_COLUMNS), on="key")
+        group_rows = dataset.read_table(folder, dataset.GROUPS).filter(pl.col("group") == group)
+        runs = runs.drop(*DRAWN_COLUMNS).join(group_rows.select("key", *DRAWN_COLUMNS), on="key")
     setup = pl.col("policy") + pl.when(pl.col("settings") != "").then(
         " " + pl.col("settings")
     ).otherwise(pl.lit(""))
@@ -251,14 +251,14 @@ def load_table(scene: Scene) -> Table:
         unit = units[name][1]
         headings.append(f">{title}\n({unit})" if unit else f">{title}")
     result_table = new_table(scene.title, ">load", "policy", *headings)
-    for (load, setup), part in (
+    for (load, setup), policy_rows in (
         scene.runs.sort("load", "setup")
         .partition_by("load", "setup", as_dict=True, maintain_order=True)
         .items()
     ):
         cells = []
         for name in _TABLE_COLUMNS:
-            values = part[name].drop_nulls().to_list()
+            values = policy_rows[name].drop_nulls().to_list()
             cells.append(_mean_with_spread([value * units[name][0] for value in values]))
         result_table.add_row(f"{load:g}", str(setup), *cells)
     return result_table
@@ -268,9 +268,9 @@ def _mean_with_spread(values: list[float]) -> str:
     """Returns the mean of the seeds' values as text; a dash if a value is missing."""
     if not values:
         return "–"
-    of = estimate(values)
-    spread = f" ± {three_digits((of.high - of.low) / 2)}" if of.has_interval else ""
-    return f"{three_digits(of.mean)}{spread}"
+    mean = estimate(values)
+    spread = f" ± {three_digits((mean.high - mean.low) / 2)}" if mean.has_interval else ""
+    return f"{three_digits(mean.mean)}{spread}"
 
 
 def unit_of_column(scene: Scene, column: str) -> tuple[float, str]:

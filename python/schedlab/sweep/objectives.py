@@ -88,14 +88,14 @@ def _find_measure(text: str, name: str, of_groups: bool) -> Measure:
                 )
             return measure
     if name not in columns:
-        known = [*(measure.name for measure in measures), *columns]
+        names = [*(measure.name for measure in measures), *columns]
         raise WrongUsage(
-            describe_unknown_name("metric", name, known), what=format_parameter("best", text)
+            describe_unknown_name("metric", name, names), what=format_parameter("best", text)
         )
     return make_measure(name, name, name, BY_COLUMN[name].better if name in BY_COLUMN else None, "")
 
 
 def _numeric_columns(of_groups: bool) -> list[str]:
     """Returns the numeric columns."""
-    of: tuple[Column, ...] = GROUP_METRICS if of_groups else METRICS
-    return [column.name for column in of if column.dtype.is_numeric()]
+    columns: tuple[Column, ...] = GROUP_METRICS if of_groups else METRICS
+    return [column.name for column in columns if column.dtype.is_numeric()]

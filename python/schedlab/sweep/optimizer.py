@@ -217,16 +217,16 @@ class Search:
         """Yields random setups; policies are weighted by their number of setups."""
         draw = random.Random(self.seed)
         sizes = [_setup_count(entry) for entry in self.entries]
-        left = _REJECTED_DRAWS_MAX
-        while left:
+        draws_left = _REJECTED_DRAWS_MAX
+        while draws_left:
             number = draw.choices(range(len(sizes)), sizes)[0]
             entry = self.entries[number]
             chosen = [values.at(draw.random()) for values in entry.tunables.values()]
             settings = expansion.name_settings(entry, chosen)
-            left -= 1
+            draws_left -= 1
             if self._is_new(number, settings):
                 yield number, settings
-                left = _REJECTED_DRAWS_MAX
+                draws_left = _REJECTED_DRAWS_MAX
 
     def _proposed_setup(self, trial: Trial) -> tuple[int, Settings]:
         """Returns the setup that a trial proposes."""

@@ -35,16 +35,16 @@ class Origin:
 
     def edited_files(self, manifest: Mapping[str, Any]) -> list[str]:
         """Returns workload files whose content differs from an earlier sitting's."""
-        before: dict[str, set[str]] = {}
+        hashes_by_file: dict[str, set[str]] = {}
         for facts in manifest.get(MADE_OF_KEY, {}).values():
-            before.setdefault(facts["workload"], set()).add(facts.get("workload_sha256"))
+            hashes_by_file.setdefault(facts["workload"], set()).add(facts.get("workload_sha256"))
         return sorted(
             {
                 facts["workload"]
                 for facts in self.made_of.values()
-                if facts["workload_sha256"] not in before.get(facts["workload"], {None})
+                if facts["workload_sha256"] not in hashes_by_file.get(facts["workload"], {None})
             }
-            & before.keys()
+            & hashes_by_file.keys()
         )
 
 

@@ -37,9 +37,9 @@ def write_page(
     sections = make_page(folder)
     runs = as_runs.read_collection(folder)
     report = Report(TITLE, (sections,), report_facts(runs))
-    first = write_existing_report(report, out, formats, pictures=pictures)
+    first_document = write_existing_report(report, out, formats, pictures=pictures)
     failed = [str(run.folder) for run in runs if not run.succeeded]
-    return {"report": str(first), "runs": len(runs), "failed": failed}
+    return {"report": str(first_document), "runs": len(runs), "failed": failed}
 
 
 def make_page(folder: Path) -> Page:

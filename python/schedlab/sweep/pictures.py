@@ -41,21 +41,21 @@ def heat_map(folder: Path, objective: Objective, pair: Pair) -> Chart:
     """Draws the mean over all other dimensions. Raises WrongUsage."""
     from schedlab.report.charts import heat
 
-    data = mean_cells(folder, objective, pair)
-    largest = max(abs(float(value)) for value in data["value"].to_list())
+    cells = mean_cells(folder, objective, pair)
+    largest = max(abs(float(value)) for value in cells["value"].to_list())
     quantity = with_fitting_unit(objective.quantity, largest)
-    data = data.with_columns(value=data["value"] * quantity.factor)
+    cells = cells.with_columns(value=cells["value"] * quantity.factor)
     x, y = ("CPUs" if name == "cpus" else name for name in pair)
     return heat(
         f"map-{slug(objective.text)}-{slug(pair[0])}-{slug(pair[1])}",
-        data,
+        cells,
         title=f"{objective.title} by {x} and {y}",
         caption="Means over the other dimensions.",
         x_title=x,
         y_title=y,
         value_title=f"{objective.title} ({quantity.unit})" if quantity.unit else objective.title,
-        x_order=sort_values(data["x"].to_list()),
-        y_order=sort_values(data["y"].to_list()),
+        x_order=sort_values(cells["x"].to_list()),
+        y_order=sort_values(cells["y"].to_list()),
     )
 
 

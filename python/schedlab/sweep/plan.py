@@ -100,13 +100,13 @@ def change_column(place: str) -> str:
 def title_of(point: Point) -> str:
     """Returns a point's title for people."""
     run = point.run
-    parts = (
+    texts = (
         run.label or run.workload_title,
         run.title.removeprefix(f"{run.label}, ") if run.label else run.title,
         run.machine.name,
         f"seed {run.seed}",
     )
-    return visible_line(", ".join(part for part in parts if part))
+    return visible_line(", ".join(part for part in texts if part))
 
 
 def evenly_spaced(points: Sequence[Point], count: int) -> list[Point]:

@@ -71,10 +71,10 @@ def check_worker(program_set: Mapping[str, Any], traces: Path | None, worker: st
 def _check_same(worker: str, expected: CodeFacts, actual: CodeFacts) -> None:
     """Raises Unfit if the worker's facts differ from the expected ones."""
     for name, value in expected.items():
-        other = actual.get(name)
-        if other != value:
+        present = actual.get(name)
+        if present != value:
             raise Unfit(
-                f"{worker}: has another {name.removesuffix('_sha256')}: {_hash_text(other)} "
+                f"{worker}: has another {name.removesuffix('_sha256')}: {_hash_text(present)} "
                 f"there, {_hash_text(value)} here; start it with the same version of schedlab:"
                 " ./schedlab dask worker"
             )
@@ -146,7 +146,7 @@ _file_hashes: dict[int, tuple[WorkloadFile, str]] = {}
 
 def _hash_of_file(file: WorkloadFile) -> str:
     """Returns a hash of a file's content with its changed values; cached per file."""
-    known = _file_hashes.get(id(file))
-    if known is None or known[0] is not file:
-        known = _file_hashes[id(file)] = (file, hash_content(repr(file).encode()))
-    return known[1]
+    cached = _file_hashes.get(id(file))
+    if cached is None or cached[0] is not file:
+        cached = _file_hashes[id(file)] = (file, hash_content(repr(file).encode()))
+    return cached[1]

@@ -120,8 +120,8 @@ def _read_values(
     if isinstance(value, str) and (match := pattern.fullmatch(value.strip())):
         return _make_range(node, int(match[1]), int(match[2]), match[3], int(match[4] or 1))
     if isinstance(value, str) and "," in value:
-        parts = [Node(scalar_of(part.strip()), node.line, node.path) for part in value.split(",")]
-        part_values = [_read_values(part, read, expected, pattern) for part in parts]
+        items = [Node(scalar_of(part.strip()), node.line, node.path) for part in value.split(",")]
+        part_values = [_read_values(part, read, expected, pattern) for part in items]
         if sum(map(count_values, part_values)) > VALUES_MAX:
             raise value_error(node, f"at most {VALUES_MAX} values")
         return Listed(

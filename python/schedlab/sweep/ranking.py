@@ -71,23 +71,23 @@ def read_values(folder: Path, objectives: Sequence[Objective]) -> list[Values]:
     Raises WrongUsage if there are none.
     """
     runs = dataset.read_runs(folder, (*SETUP_COLUMNS, "seed"))
-    table = runs.select(
+    run_rows = runs.select(
         "key", *SETUP_COLUMNS, *SCENE_COLUMNS, "seed", "status", "clock_step_ns", "processes"
     )
     for number, objective in enumerate(objectives):
         value = values_by_key(folder, runs, objective, f"value_{number}")
-        table = table.join(value, on="key", how="left")
-    parts = table.sort(*SCENE_COLUMNS).partition_by(
+        run_rows = run_rows.join(value, on="key", how="left")
+    scenes = run_rows.sort(*SCENE_COLUMNS).partition_by(
         *SCENE_COLUMNS, as_dict=True, maintain_order=True
     )
     distinguishing = _distinguish_scenes(
-        list(parts), dataset.read_manifest(folder).get(MADE_OF_KEY, {})
+        list(scenes), dataset.read_manifest(folder).get(MADE_OF_KEY, {})
     )
-    for part in parts.values():
+    for part in scenes.values():
         _check_seeds_once(folder, part)
     return [
         replace(_scene_values(scene, part, objectives), distinction=distinguishing[scene])
-        for scene, part in parts.items()
+        for scene, part in scenes.items()
     ]
 
 

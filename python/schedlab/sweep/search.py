@@ -178,26 +178,26 @@ def _run_search(
     search = request.search()
     rounds = search.rounds()
     chosen = next(rounds)
-    first = request.plan(_points_of_setups(request, chosen))
-    program_set = command.build_program_set(first.machines, first.tools)
-    origin = make_origin(first, program_set)
-    most = search.setups * len(request.description.seeds)
+    first_plan = request.plan(_points_of_setups(request, chosen))
+    program_set = command.build_program_set(first_plan.machines, first_plan.tools)
+    origin = make_origin(first_plan, program_set)
+    runs_max = search.setups * len(request.description.seeds)
     tried: list[Setup] = []
     existing_runs = 0
     with (
         dataset.open_data_set(
             execution_options.out,
-            first.dimensions,
+            first_plan.dimensions,
             program_set.to_dict(),
-            first.title,
+            first_plan.title,
             origin,
             command.tunable_defaults,
         ) as data_set,
         catch_signals() as caught,  # also between two rounds
-        command.open_workers(execution_options, most) as (workers, board),
+        command.open_workers(execution_options, runs_max) as (workers, board),
     ):
         execution = command.Execution(
-            first, program_set, data_set, execution_options, workers, board
+            first_plan, program_set, data_set, execution_options, workers, board
         )
         while chosen:
             tried += chosen
@@ -235,9 +235,9 @@ def _mean_values(
     runs = runs.filter(pl.col("key").is_in(keys) & (pl.col("status") == "success"))
     by_key: dict[str, list[float | None]] = {key: [] for key in keys}
     for objective in request.objectives:
-        known = {} if runs.is_empty() else _values_of_objective(folder, runs, objective)
+        value_by_key = {} if runs.is_empty() else _values_of_objective(folder, runs, objective)
         for key in keys:
-            by_key[key].append(known.get(key))
+            by_key[key].append(value_by_key.get(key))
     seeds = len(request.description.seeds)
     rows = [
         [by_key[key] for key in keys[index : index + seeds]] for index in range(0, len(keys), seeds)
@@ -258,10 +258,10 @@ def _means(rows: Sequence[Sequence[float | None]]) -> Values:
     """Returns the mean of each column; None if a value is missing."""
     means = []
     for column in zip(*rows, strict=True):
-        known = [value for value in column if value is not None]
-        if len(known) < len(column):
+        usable_values = [value for value in column if value is not None]
+        if len(usable_values) < len(column):
             return None
-        means.append(sum(known) / len(known))
+        means.append(sum(usable_values) / len(usable_values))
     return means
 
 

@@ -132,9 +132,9 @@ def _streams_by_priority(
         )
         return
     for priority, weight in zip(chosen.values, chosen.weights, strict=True):
-        part = weight / sum(chosen.weights)
-        if part:
-            yield Stream(task.group, priority, rate * part, work, drawn)
+        probability = weight / sum(chosen.weights)
+        if probability:
+            yield Stream(task.group, priority, rate * probability, work, drawn)
 
 
 def _work_distribution(task: Task) -> Distribution | None:

@@ -79,8 +79,8 @@ def _text_check(cpu_records: CpuRecords) -> Iterator[Breach]:
     if len(texts) == 0:
         return
     other_records = np.flatnonzero(~is_text)
-    before = np.searchsorted(other_records, texts) - 1
-    owner = np.where(before >= 0, other_records[before] if len(other_records) else -1, -1)
+    preceding = np.searchsorted(other_records, texts) - 1
+    owner = np.where(preceding >= 0, other_records[preceding] if len(other_records) else -1, -1)
     has_owner = (owner >= 0) & is_kind(cpu_records.columns.kind[owner], *TEXT_OWNERS)
     has_owner &= cpu_records.columns.cpu[owner] == cpu_records.columns.cpu[texts]
     yield from earliest_breach(

@@ -79,7 +79,7 @@ def first_divergence(one: Trace, other: Trace, timed: bool = False) -> Divergenc
 def _find_on_cpu(cpu: int, one: list[Pick], other: list[Pick], timed: bool) -> Divergence | None:
     length = min(len(one), len(other))
     pairs = enumerate(zip(one, other, strict=False))
-    same = next(
+    common_count = next(
         (
             i
             for i, (left, right) in pairs
@@ -87,13 +87,13 @@ def _find_on_cpu(cpu: int, one: list[Pick], other: list[Pick], timed: bool) -> D
         ),
         length,
     )
-    if same == len(one) == len(other):
+    if common_count == len(one) == len(other):
         return None
     return Divergence(
         cpu,
-        one[same] if same < len(one) else None,
-        other[same] if same < len(other) else None,
-        same,
+        one[common_count] if common_count < len(one) else None,
+        other[common_count] if common_count < len(other) else None,
+        common_count,
     )
 
 

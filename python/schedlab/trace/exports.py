@@ -67,7 +67,7 @@ def event_table(trace: Trace) -> pl.DataFrame:
 def _detail_expression() -> pl.Expr:
     """Returns an expression for the name of the number that some kinds of records contain."""
     kind, first, second = pl.col("kind"), pl.col("first"), pl.col("second")
-    words: dict[Kind, tuple[pl.Expr, type[IntEnum]]] = {
+    meanings: dict[Kind, tuple[pl.Expr, type[IntEnum]]] = {
         Kind.SWITCH: (second, ProcessState),
         Kind.FOUND: (first, ProcessState),
         Kind.BLOCK: (first, BlockReason),
@@ -81,9 +81,9 @@ def _detail_expression() -> pl.Expr:
         Kind.MARK: (first, MarkKind),
     }
     detail = pl.lit(None, pl.String)
-    for of_kind, (number, enumeration) in words.items():
+    for of_kind, (number, enumeration) in meanings.items():
         named = {int(member): member.name.lower() for member in enumeration}
-        word = number.replace_strict(named, default=None, return_dtype=pl.String)
-        detail = pl.when(kind == of_kind).then(word).otherwise(detail)
+        meaning = number.replace_strict(named, default=None, return_dtype=pl.String)
+        detail = pl.when(kind == of_kind).then(meaning).otherwise(detail)
     # PID 0, the idle process, has no state.
     return pl.when((kind != Kind.SWITCH) | (first != 0)).then(detail)

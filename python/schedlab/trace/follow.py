@@ -98,11 +98,11 @@ class Follower:
         self._hold_back(self._read(records_max))
         if self._all_ended():
             return self._pop_all()
-        given = self._pop_until_gap()
-        while len(given) == 0 and len(self._buffered) > self._buffer_limit:
+        complete_records = self._pop_until_gap()
+        while len(complete_records) == 0 and len(self._buffered) > self._buffer_limit:
             self._skip_gap()
-            given = self._pop_until_gap()
-        return given
+            complete_records = self._pop_until_gap()
+        return complete_records
 
     def finish(self) -> Records:
         """Returns all remaining records, even behind gaps. Call after the last write.
@@ -205,14 +205,14 @@ class Follower:
             return np.empty(0, RECORD)
         gaps = np.flatnonzero(np.diff(sequence) > 1)
         count = int(gaps[0]) + 1 if len(gaps) else len(sequence)
-        given = self._buffered[:count]
+        records = self._buffered[:count]
         self._next = max(self._next, int(sequence[count - 1]) + 1)
         # Copies, so that the caller does not keep the whole buffer in memory.
         self._buffered, self._buffered_sequence = (
             self._buffered[count:].copy(),
             sequence[count:].copy(),
         )
-        return given
+        return records
 
     def _skip_gap(self) -> None:
         first = int(self._buffered_sequence[0])

@@ -220,38 +220,38 @@ def _joined_header(traces: Sequence[ShortTrace]) -> Header:
 
 def _are_plain(records: Records, lengths: Integers, header: Header) -> Mask:
     """Returns which traces are complete, in order, and without unusual kinds of records."""
-    first = np.cumsum(lengths) - lengths
+    first_rows = np.cumsum(lengths) - lengths
     kind = records["kind"].copy()
     cpu = records["cpu"]
-    sequence = np.arange(len(records)) - np.repeat(first, lengths)
+    sequence = np.arange(len(records)) - np.repeat(first_rows, lengths)
     unusual = (records["sequence"] != sequence) | (cpu >= header.cpus)
     unusual |= is_kind(kind, *_NOT_JOINED)
-    plain: Mask = ~np.logical_or.reduceat(unusual, first)
+    is_plain: Mask = ~np.logical_or.reduceat(unusual, first_rows)
     for needed in _IN_JOINED_TRACES:
-        plain &= np.logical_or.reduceat(is_kind(kind, needed), first)
+        is_plain &= np.logical_or.reduceat(is_kind(kind, needed), first_rows)
     ends = np.flatnonzero(is_kind(kind, Kind.END))
     run = np.repeat(np.arange(len(lengths)), lengths)[ends]
     ended = np.unique(run * _CPUS_MAX + cpu[ends]) // _CPUS_MAX
-    plain &= np.bincount(ended, minlength=len(lengths)) == header.cpus
-    return plain
+    is_plain &= np.bincount(ended, minlength=len(lengths)) == header.cpus
+    return is_plain
 
 
 def _facts_of_runs(traces: Sequence[ShortTrace], records: Records, lengths: Integers) -> RunFacts:
-    first = np.cumsum(lengths) - lengths
+    first_rows = np.cumsum(lengths) - lengths
     time = records["time"].copy().view(np.int64)
     largest_pid = int(records["process"].max())
-    others = is_kind(records["kind"], *_OTHER_PID)
-    if others.any():
-        largest_pid = max(largest_pid, int(records["first"][others].max()))
+    has_other_pid = is_kind(records["kind"], *_OTHER_PID)
+    if has_other_pid.any():
+        largest_pid = max(largest_pid, int(records["first"][has_other_pid].max()))
     return RunFacts(
         tuple(trace.header for trace in traces),
-        first,
-        first + lengths,
-        np.minimum.reduceat(time, first),
-        np.maximum.reduceat(time, first),
+        first_rows,
+        first_rows + lengths,
+        np.minimum.reduceat(time, first_rows),
+        np.maximum.reduceat(time, first_rows),
         tuple(
             clock_step(time[begin:end])
-            for begin, end in zip(first.tolist(), (first + lengths).tolist(), strict=True)
+            for begin, end in zip(first_rows.tolist(), (first_rows + lengths).tolist(), strict=True)
         ),
         pids=largest_pid + 1 if len(traces) > 1 else 0,
     )

@@ -164,5 +164,5 @@ def clock_step(times: Integers) -> int:
         return 0
     distance = times - times[0]
     # Of a fine clock, a few times have no common divisor. All others then cannot have one.
-    some = int(np.gcd.reduce(distance[:_CLOCK_FIRST_SAMPLE]))
-    return some if some == 1 else int(np.gcd.reduce(distance))
+    first_divisor = int(np.gcd.reduce(distance[:_CLOCK_FIRST_SAMPLE]))
+    return first_divisor if first_divisor == 1 else int(np.gcd.reduce(distance))

@@ -190,9 +190,9 @@ class _OutlineBuilder:
         """Adds the next records, whose first row is `begin`."""
         kind = records["kind"].copy()
         time = records["time"].copy().view(np.int64)
-        few = np.flatnonzero(~is_kind(kind, *_SCHEDULING_KINDS))
-        self._rows.append(few + begin)
-        self._needed_records.append(select_records(records, few))
+        needed = np.flatnonzero(~is_kind(kind, *_SCHEDULING_KINDS))
+        self._rows.append(needed + begin)
+        self._needed_records.append(select_records(records, needed))
         self._kinds |= {one for one in set(Kind) - self._kinds if is_kind(kind, one).any()}
         self._begins.append(int(time.min()))
         self._ends.append(int(time.max()))

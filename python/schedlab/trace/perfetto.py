@@ -241,8 +241,8 @@ class _Converter:
         elif first == MarkKind.NAME:
             self.value_names[process] = visible_line(mark_text(second))
         elif first == MarkKind.VALUE:
-            what = f"{self.value_names.get(process, '')} = {signed(second)}"
-            self.instant(time, f"{self.name(process, cpu)} ({process}) tells {what}")
+            text = f"{self.value_names.get(process, '')} = {signed(second)}"
+            self.instant(time, f"{self.name(process, cpu)} ({process}) tells {text}")
         elif first == MarkKind.JOB:
             self.instant(time, f"job of {self.name(process, cpu)} ({process}) done")
         else:
@@ -259,14 +259,14 @@ class _Converter:
     def said(self, row: int, time: int, cpu: int, process: int, first: int, second: int) -> None:
         """Converts SAID: an annotation of the policy."""
         words = visible_line(annotation_text(self.texts.get(row, ""), first, second))
-        whose = f" ({self.name(process, cpu)} {process})" if process else ""
-        self.instant(time, f"{words}{whose}")
+        speaker = f" ({self.name(process, cpu)} {process})" if process else ""
+        self.instant(time, f"{words}{speaker}")
 
     def attribute(
         self, _row: int, time: int, cpu: int, process: int, kind: int, value: int
     ) -> None:
         """Converts ATTRIBUTE."""
-        what = (
+        name = (
             AttributeKind(kind).name.lower() if kind in set(AttributeKind) else f"attribute {kind}"
         )
-        self.instant(time, f"{what} of {self.name(process, cpu)} ({process}) = {signed(value)}")
+        self.instant(time, f"{name} of {self.name(process, cpu)} ({process}) = {signed(value)}")

@@ -80,10 +80,10 @@ def queued_checks(columns: Columns, steps: Steps, certain: Callable[[], int]) ->
 
 def _leaves_in_wrong_state(steps: Steps, before: npt.NDArray[np.int8]) -> Mask:
     """Returns which steps leave a CPU in a wrong state: as a zombie without EXIT, or the reverse."""
-    out = is_kind(steps.step, Step.OUT)
+    leaves_cpu = is_kind(steps.step, Step.OUT)
     as_zombie = is_kind(steps.after, ProcessState.ZOMBIE)
     alive = is_kind(steps.after, ProcessState.RUNNABLE, ProcessState.BLOCKED)
-    is_wrong: Mask = out & ~np.where(before == EXITING, as_zombie, alive)
+    is_wrong: Mask = leaves_cpu & ~np.where(before == EXITING, as_zombie, alive)
     return is_wrong
 
 

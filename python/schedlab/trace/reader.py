@@ -157,8 +157,8 @@ def sequence_differences(
     numbers = np.empty(len(sequence) + 1, np.uint32)
     numbers[1:] = sequence
     numbers[:1] = numbers[1:2] - 1 if before is None else before
-    risen: npt.NDArray[np.uint32] = numbers[1:] - numbers[:-1]
-    return risen
+    differences: npt.NDArray[np.uint32] = numbers[1:] - numbers[:-1]
+    return differences
 
 
 def sequence_order(sequence: Integers) -> Integers | None:
@@ -234,15 +234,15 @@ def read_texts(
     usable = (owner >= 0) & (slot < TEXT_RECORDS_MAX)
     holders, owner, slot = holders[usable], owner[usable], slot[usable]
     owners = holders[slot == 0]
-    parts = np.zeros((len(owners), int(slot.max(initial=0)) + 1, TEXT_BYTES_PER_RECORD), np.uint8)
-    parts[owner, slot] = _text_bytes(records[holders])
+    pieces = np.zeros((len(owners), int(slot.max(initial=0)) + 1, TEXT_BYTES_PER_RECORD), np.uint8)
+    pieces[owner, slot] = _text_bytes(records[holders])
     follows = is_kind(kinds[owners], *TEXT_FOLLOWS)
-    parts[follows, :-1] = parts[follows, 1:]
-    parts[follows, -1] = 0
+    pieces[follows, :-1] = pieces[follows, 1:]
+    pieces[follows, -1] = 0
     order = np.argsort(owners)
     owners = owners[order]
     return pl.DataFrame(
-        {"row": owners if rows is None else rows[owners], "text": _decode(parts[order])},
+        {"row": owners if rows is None else rows[owners], "text": _decode(pieces[order])},
         schema=TEXTS_SCHEMA,
     )
 

@@ -74,23 +74,25 @@ class StepSorter:
 
     def take(self, begin: int, columns: Columns) -> Steps:
         """Returns the steps of the part that begins at this row."""
-        last = self._last
-        carried_count = len(last.pid)
+        carried = self._last
+        carried_count = len(carried.pid)
         new = _extract_steps(columns)
-        pid = np.concatenate((last.pid, new.pid))
+        pid = np.concatenate((carried.pid, new.pid))
         order = stable_order(pid)[np.count_nonzero(pid == 0) :]
         pid = pid[order]
-        facts = np.concatenate((_pack_step(last.step, last.after, last.cpu), new.facts))[order]
-        step, after = facts.astype(np.int8), (facts >> 8).astype(np.int8)
+        packed = np.concatenate((_pack_step(carried.step, carried.after, carried.cpu), new.packed))[
+            order
+        ]
+        step, after = packed.astype(np.int8), (packed >> 8).astype(np.int8)
         at = np.concatenate((np.zeros(carried_count, np.int64), new.at))[order]
         row, time = at + begin, columns.time[at]
         carried_positions = np.flatnonzero(order < carried_count)
         row[carried_positions], time[carried_positions] = (
-            last.row[order[carried_positions]],
-            last.time[order[carried_positions]],
+            carried.row[order[carried_positions]],
+            carried.time[order[carried_positions]],
         )
-        life = self._lives_of(pid, step, order, row >= begin)
-        cpu = (facts >> 16).astype(np.uint16)
+        life = self._number_lives(pid, step, order, row >= begin)
+        cpu = (packed >> 16).astype(np.uint16)
         steps = Steps(pid, row, step, after, life, time, cpu, begin)
         self._last = steps.of(np.flatnonzero(steps.needed_later))
         return steps
@@ -99,17 +101,18 @@ class StepSorter:
         """Returns, after the last part, each process's last step, and the last before its EXIT."""
         return self._last
 
-    def _lives_of(
-        self, pid: Integers, step: npt.NDArray[np.int8], place: Integers, new: Mask
+    def _number_lives(
+        self, pid: Integers, step: npt.NDArray[np.int8], place: Integers, is_new: Mask
     ) -> Integers:
+        """Returns the number of each step's life."""
         begins = np.flatnonzero(is_change(pid) | is_kind(step, Step.BORN))
-        born = new[begins]
-        number = np.empty(len(begins), np.int64)
-        number[~born] = self._last.life[place[begins[~born]]]
-        count = int(np.count_nonzero(born))
-        number[born] = np.arange(self.lives, self.lives + count)
-        self.lives += count
-        return np.repeat(number, np.diff(begins, append=len(pid)))
+        born = is_new[begins]
+        life_numbers = np.empty(len(begins), np.int64)
+        life_numbers[~born] = self._last.life[place[begins[~born]]]
+        born_count = int(np.count_nonzero(born))
+        life_numbers[born] = np.arange(self.lives, self.lives + born_count)
+        self.lives += born_count
+        return np.repeat(life_numbers, np.diff(begins, append=len(pid)))
 
 
 def sort_steps(trace: Trace) -> Steps:
@@ -124,19 +127,20 @@ class _UnsortedSteps(NamedTuple):
     """Index of the record."""
     pid: Integers
     """0: the idle process, which has no steps."""
-    facts: npt.NDArray[np.uint32]
+    packed: npt.NDArray[np.uint32]
     """Step, next state and CPU, packed by _pack_step."""
 
 
 def _extract_steps(columns: Columns) -> _UnsortedSteps:
+    """Returns the steps of a part, in the order of its records."""
     rows = np.flatnonzero(is_kind(columns.kind, *_STEP_OF_KIND))
     kind = columns.kind[rows]
     lost = is_kind(kind, Kind.LOST)
     if lost.any():
-        steps = ~lost | (columns.first[rows] == LossKind.UNSEEN)
-        rows, kind = rows[steps], kind[steps]
+        is_step = ~lost | (columns.first[rows] == LossKind.UNSEEN)
+        rows, kind = rows[is_step], kind[is_step]
     times = 1 + is_kind(kind, Kind.SWITCH)
-    at, step = np.repeat(rows, times), np.repeat(np.take(_FIRST_STEP, kind), times)
+    at, step = (np.repeat(rows, times), np.repeat(np.take(_FIRST_STEP, kind), times))
     # a switch is also a step of the process that gets the CPU
     step[1:] += at[1:] == at[:-1]
     first = columns.first[at]
@@ -153,11 +157,11 @@ def _pack_step(
     step: npt.NDArray[np.int8], after: npt.NDArray[np.int8], cpu: npt.NDArray[np.uint16]
 ) -> npt.NDArray[np.uint32]:
     """Packs step, next state and CPU into one number, so that they are sorted together."""
-    facts: npt.NDArray[np.uint32] = cpu.astype(np.uint32)
-    facts <<= 16
-    facts |= after.astype(np.uint32) << 8
-    facts |= step.astype(np.uint32)
-    return facts
+    packed: npt.NDArray[np.uint32] = cpu.astype(np.uint32)
+    packed <<= 16
+    packed |= after.astype(np.uint32) << 8
+    packed |= step.astype(np.uint32)
+    return packed
 
 
 _STATE_AFTER = np.array(

@@ -140,15 +140,15 @@ def _find_form(words: list[str]) -> tuple[list[str], tuple[int, ...]]:
         mismatch = next((i for i, pair in enumerate(pairs) if not _matches(*pair)), None)
         if mismatch is None and len(form) == len(words):
             return form, row
-        at = min(len(form), len(words)) if mismatch is None else mismatch
-        what = "the end of the line"
-        if at < len(form):
-            place = _PLACEHOLDER.fullmatch(form[at])
-            what = _KINDS[place[2]].expected if place else form[at]
-        if at > reached:
-            reached, expected = at, {}
-        if at == reached:
-            expected[what] = None
+        position = min(len(form), len(words)) if mismatch is None else mismatch
+        expected_word = "the end of the line"
+        if position < len(form):
+            place = _PLACEHOLDER.fullmatch(form[position])
+            expected_word = _KINDS[place[2]].expected if place else form[position]
+        if position > reached:
+            reached, expected = position, {}
+        if position == reached:
+            expected[expected_word] = None
     raise WordsRefused(_refusal_text(words[reached : reached + 1], ", or ".join(expected)))
 
 
@@ -330,10 +330,10 @@ class Assembly:
         return (kind, detail, 0, target, value + number * template.scale)
 
     def _parse_template(self, words: str) -> _Template:
-        parts = words.split(" ")
-        form, (kind, detail, target, value) = _find_form(parts)
+        split_words = words.split(" ")
+        form, (kind, detail, target, value) = _find_form(split_words)
         template = _Template((kind, detail, 0, target, value))
-        for expected, word in zip(form, parts, strict=True):
+        for expected, word in zip(form, split_words, strict=True):
             if place := _PLACEHOLDER.fullmatch(expected):
                 template = self._apply_word(template, place, word)
         self._templates[words] = template

@@ -131,8 +131,8 @@ class Pareto(Distribution):
     most: float = math.inf
 
     def drawn_ns(self, uniform: Uniform, tick_ns: int) -> float:
-        kept = 1 - (self.least / self.most) ** self.shape
-        return float(self.least * (1 - uniform() * kept) ** (-1 / self.shape))
+        untruncated_part = 1 - (self.least / self.most) ** self.shape
+        return float(self.least * (1 - uniform() * untruncated_part) ** (-1 / self.shape))
 
     def moments_ns(self, tick_ns: int) -> tuple[float, float]:
         return self._moment(1), self._moment(2)

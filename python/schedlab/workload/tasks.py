@@ -232,12 +232,12 @@ class TaskReader:
                     f"{properties[key].path}: the `starter` starts this task; leave it out",
                 )
         drawn_ones = self.drawn(properties)
-        result = self.runtime_attribute(properties, body)
-        given = result | self.attributes(
+        runtime = self.runtime_attribute(properties, body)
+        attributes = runtime | self.attributes(
             {
                 key: node
                 for key, node in properties.items()
-                if key not in drawn_ones and not (result and key == _RUNTIME.key)
+                if key not in drawn_ones and not (runtime and key == _RUNTIME.key)
             }
         )
         arrivals = self.arrivals(properties.get("arrivals"), properties.get("instance"))
@@ -247,8 +247,8 @@ class TaskReader:
             instances=self.instances(properties.get("instance"), arrivals),
             delay=read_time(properties["delay"]) if "delay" in properties else Time(0),
             arrivals=arrivals,
-            attributes=given,
-            body=add_jobs(given, body),
+            attributes=attributes,
+            body=add_jobs(attributes, body),
             drawn=drawn_ones,
         )
 
@@ -341,28 +341,28 @@ class TaskReader:
         """
         properties: dict[str, Node] = {}
         events: list[tuple[str, Node]] = []
-        seen: set[str] = set()
+        keys_seen: set[str] = set()
         notes = self.shared.notes
         for key, value in object_members(node, "an object"):
             event = self.event_of(key)
             if key in keys:
-                if key in seen and self.startable:
+                if key in keys_seen and self.startable:
                     raise JsonError(value.line, f"{value.path}: given twice; remove one of the two")
-                if key in seen:
+                if key in keys_seen:
                     notes.given_again(properties[key])
                 properties[key] = value
             elif key in IGNORED:
                 notes.add(value, f"ignored: {IGNORED[key]}")
             elif event:
-                if key in seen:
+                if key in keys_seen:
                     notes.add(value, REPEATED_NOTE)
                 events.append((event, value))
             elif self.startable:
-                known = ", ".join((*keys, *self.events))
-                raise JsonError(value.line, f"{value.path}: unknown: expected one of {known}")
+                known_keys = ", ".join((*keys, *self.events))
+                raise JsonError(value.line, f"{value.path}: unknown: expected one of {known_keys}")
             else:
                 notes.unknown(key, value, (*keys, *self.events))
-            seen.add(key)
+            keys_seen.add(key)
         return properties, events
 
     def event_of(self, key: str) -> str:
@@ -435,11 +435,11 @@ class TaskReader:
         entries = object_members(node, "an object whose keys are the names of phases")
         if not entries:
             raise value_error(node, "at least one phase in it")
-        seen: set[str] = set()
+        phase_names: set[str] = set()
         for key, value in entries:
-            if key in seen:
+            if key in phase_names:
                 self.shared.notes.add(value, REPEATED_NOTE)
-            seen.add(key)
+            phase_names.add(key)
         split = [(phase, *self.split(phase, PHASE_KEYS)) for _, phase in entries]
         split = [
             (phase, self.translate_rt_app(phase_properties), events)
@@ -491,23 +491,23 @@ class TaskReader:
     def arrivals(self, node: Node | None, instances: Node | None) -> Arrivals | None:
         if node is None:
             return None
-        given = dict(object_members(node, _ARRIVALS_EXPECTED))
+        members = dict(object_members(node, _ARRIVALS_EXPECTED))
         batch = (
-            read_integer_distribution(given["batch"], 1, BATCH_MAX)
-            if "batch" in given
+            read_integer_distribution(members["batch"], 1, BATCH_MAX)
+            if "batch" in members
             else IntegerDistribution()
         )
-        if "times" in given:
+        if "times" in members:
             fields = members_by_key(node, _ARRIVALS_EXPECTED, ("times", "batch"))
             return Arrivals(None, read_times(fields["times"]), batch)
-        if "distribution" not in given:
+        if "distribution" not in members:
             raise value_error(node, _ARRIVALS_EXPECTED)
         gaps = read_distribution(node, ("batch",))
         mean = gaps.moments_ns(10**9)[0]
         count = read_integer(instances, 0, INSTANCES_MAX) if instances else 1
         if mean * count > ARRIVALS_MAX:
             raise value_error(
-                given.get("mean", node), "a shorter time: these arrivals would last for years"
+                members.get("mean", node), "a shorter time: these arrivals would last for years"
             )
         return Arrivals(gaps, (), batch)
 
@@ -656,8 +656,8 @@ class TaskReader:
         properties, events = self.split(node, ("task",))
         if "task" not in properties:
             raise value_error(node, _START_EXPECTED)
-        before = (item for event, value in events for item in self.events[event](value))
-        return self.instances_of(self.other_task(properties["task"]), tuple(before))
+        preceding_items = (item for event, value in events for item in self.events[event](value))
+        return self.instances_of(self.other_task(properties["task"]), tuple(preceding_items))
 
     def instances_of(self, task: str, before: tuple[Item, ...]) -> tuple[Item, ...]:
         return make_loop(self.startable[task].instances, (*before, Fork(task)))

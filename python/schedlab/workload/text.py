@@ -358,9 +358,9 @@ class _Writer:
         self, task: Task, name: str, drawn: Mapping[str, int] | None = None
     ) -> list[str]:
         """Returns lines for all attributes that the file uses, for a process that runs the program `name`."""
-        given = {**task.attributes, **(drawn or {})}
+        attributes = {**task.attributes, **(drawn or {})}
         return [
-            self.attribute(key, name, given.get(key, FILE_ATTRIBUTES[key].standard))
+            self.attribute(key, name, attributes.get(key, FILE_ATTRIBUTES[key].standard))
             for key in self.attribute_names
         ]
 

@@ -264,11 +264,11 @@ _SHAPE_MAX = 1000
 
 def read_distribution(node: Node, others: tuple[str, ...] = ()) -> Distribution:
     """Returns a distribution of times. `others`: names of further keys that the object may have."""
-    given = dict(object_members(node, _DISTRIBUTION_EXPECTED))
-    kind = given["distribution"].value if "distribution" in given else None
+    members = dict(object_members(node, _DISTRIBUTION_EXPECTED))
+    kind = members["distribution"].value if "distribution" in members else None
     if not isinstance(kind, str) or kind not in _DISTRIBUTION_KEYS:
         raise value_error(
-            given.get("distribution", node),
+            members.get("distribution", node),
             f"a `distribution`: {', '.join(_DISTRIBUTION_KEYS)}",
         )
     fields = members_by_key(

@@ -271,8 +271,8 @@ class _Reader:
         """Returns the duration in ns, or None if the run lasts until all tasks have ended."""
         if "global" not in self.top:
             return None
-        known = ("duration", "default_policy", "pi_enabled", *KEYS_WITHOUT_EFFECT)
-        fields = members_by_key(self.top["global"], "an object", known, self.notes)
+        known_keys = ("duration", "default_policy", "pi_enabled", *KEYS_WITHOUT_EFFECT)
+        fields = members_by_key(self.top["global"], "an object", known_keys, self.notes)
         for key, node in fields.items():
             if key in KEYS_WITHOUT_EFFECT:
                 self.notes.add(node, f"ignored: {KEYS_WITHOUT_EFFECT[key]}")
@@ -288,9 +288,9 @@ class _Reader:
     def task_nodes(self) -> dict[str, Node]:
         """Returns the tasks by the names that machines know."""
         nodes: dict[str, Node] = {}
-        given = object_members(self.top["tasks"], "an object whose keys are the names of tasks")
-        heads = Counter(key[:PROCESS_NAME_MAX] for key in {key for key, _ in given})
-        for key, node in given:
+        members = object_members(self.top["tasks"], "an object whose keys are the names of tasks")
+        heads = Counter(key[:PROCESS_NAME_MAX] for key in {key for key, _ in members})
+        for key, node in members:
             name = self.shared.names.fitting(key, node, heads[key[:PROCESS_NAME_MAX]] == 1)
             if name in nodes:
                 self.notes.given_again(nodes[name])
@@ -311,10 +311,10 @@ class _Reader:
         distinct: list[Task] = []
         for node, task in zip(nodes.values(), tasks, strict=True):
             group = task.group
-            cut = len(task.name) > GROUP_MAX and "group" not in dict(
+            is_cut = len(task.name) > GROUP_MAX and "group" not in dict(
                 object_members(node, "an object")
             )
-            if cut and taken[group] > 1:
+            if is_cut and taken[group] > 1:
                 labels = (f"{group[: GROUP_MAX - len(str(n))]}{n}" for n in numbers[task.group])
                 group = next(label for label in labels if label not in taken)
                 taken[group] += 1

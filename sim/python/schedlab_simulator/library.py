@@ -181,11 +181,11 @@ def opened(path: str) -> Library:
 @contextmanager
 def using(path: FilePath) -> Iterator[None]:
     """Makes library() return another library within the block, in this thread."""
-    before = _chosen.set(fspath(path))
+    token = _chosen.set(fspath(path))
     try:
         yield
     finally:
-        _chosen.reset(before)
+        _chosen.reset(token)
 
 
 _chosen: ContextVar[str] = ContextVar("library", default="")

@@ -85,7 +85,7 @@ class Simulator:
             ffi.new("char[]", text)
             for text in (
                 policy.encode(),
-                _settings(tunables).encode(),
+                _settings_text(tunables).encode(),
                 fsencode(trace or ""),
                 shape.encode(),
             )
@@ -414,10 +414,10 @@ class Simulator:
 
     def _act(self, function: Any, *arguments: Any) -> None:
         try:
-            done = function(self._open(), *arguments, self._error)
+            succeeded = function(self._open(), *arguments, self._error)
         except OverflowError as error:
             raise ActRefused(str(error)) from None
-        self._check(done, ActRefused)
+        self._check(succeeded, ActRefused)
 
 
 def _workload(workload: str | Path | Workload, tick_ns: int) -> Workload:
@@ -428,7 +428,7 @@ def _workload(workload: str | Path | Workload, tick_ns: int) -> Workload:
     return Workload.read(workload, tick_ns)
 
 
-def _settings(tunables: Mapping[str, int] | str) -> str:
+def _settings_text(tunables: Mapping[str, int] | str) -> str:
     if isinstance(tunables, str):
         return tunables
     return ",".join(f"{name}={value}" for name, value in tunables.items())

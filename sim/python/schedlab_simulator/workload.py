@@ -79,7 +79,7 @@ class Workload:
         if not read:
             raise WorkloadRefused(lib.message(error))
         try:
-            return cls._copied(raw)
+            return cls._copy_of(raw)
         finally:
             lib.c.simulator_free_workload(raw)
 
@@ -97,7 +97,7 @@ class Workload:
             ) from None
 
     @classmethod
-    def _copied(cls, raw: Any) -> Workload:
+    def _copy_of(cls, raw: Any) -> Workload:
         lib = library()
         programs = {}
         for index in range(raw.program_count):
@@ -116,8 +116,8 @@ class Workload:
         try:
             return list(self.programs).index(program)
         except ValueError:
-            known = ", ".join(self.programs)
-            raise WorkloadRefused(f"unknown program {program}; choose from {known}") from None
+            names = ", ".join(self.programs)
+            raise WorkloadRefused(f"unknown program {program}; choose from {names}") from None
 
     def c_structure(self) -> tuple[Any, list[Any]]:
         """Returns a struct simulator_workload, and the objects that must exist as long as the structure is used."""
@@ -154,8 +154,8 @@ def step_kind(name: str) -> int:
     try:
         return kinds[f"STEP_{name.upper()}"]
     except KeyError:
-        known = ", ".join(sorted(kind.removeprefix("STEP_").lower() for kind in kinds))
-        raise WorkloadRefused(f"unknown step {name}; choose from {known}") from None
+        kind_names = ", ".join(sorted(kind.removeprefix("STEP_").lower() for kind in kinds))
+        raise WorkloadRefused(f"unknown step {name}; choose from {kind_names}") from None
 
 
 def _text(pointer: Any) -> str:

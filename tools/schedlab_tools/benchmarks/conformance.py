@@ -154,10 +154,10 @@ def plan(
 
 def evaluate(suite: Suite, finished: Iterable[Finished]) -> list[Row]:
     """Returns the result of each scenario under each policy, in the order of the runs."""
-    known = {scenario.name: scenario for scenario in suite.scenarios}
+    scenario_by_name = {scenario.name: scenario for scenario in suite.scenarios}
     rows = []
     for run in finished:
-        scenario = known[run.run.label]
+        scenario = scenario_by_name[run.run.label]
         stays = stays_of(read(run.folder / "trace.bin"), suite.begin_ms)
         judge = _judge_order if scenario.order else _judge_shares
         rows.append(
@@ -205,11 +205,11 @@ def _judge_order(
     expected = ", ".join(
         f"{group} {_expected_length_text(length)}" for group, length in scenario.order
     )
-    seen = stays[: len(scenario.order)]
-    order_text = ", ".join(f"{group} {length:.3g}" for group, length in seen)
-    matches = len(seen) == len(scenario.order) and all(
+    begin = stays[: len(scenario.order)]
+    order_text = ", ".join(f"{group} {length:.3g}" for group, length in begin)
+    matches = len(begin) == len(scenario.order) and all(
         group == other and _is_near(length, expected_length, suite.within_ms)
-        for (group, length), (other, expected_length) in zip(seen, scenario.order, strict=True)
+        for (group, length), (other, expected_length) in zip(begin, scenario.order, strict=True)
     )
     return f"{expected} ms", f"{order_text} ms", matches
 

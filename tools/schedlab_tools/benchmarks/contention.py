@@ -86,34 +86,34 @@ def setups(policies: Sequence[PolicyChoice], cpus: Sequence[int]) -> tuple[RunSp
 @contextmanager
 def turns_of(instructions: str) -> Iterator[None]:
     """Sets the turn length of Spike's CPUs within the block."""
-    before = os.environ.get(TURN_VARIABLE)
+    previous_turn = os.environ.get(TURN_VARIABLE)
     os.environ[TURN_VARIABLE] = instructions
     find_spike.cache_clear()
     try:
         yield
     finally:
         find_spike.cache_clear()
-        if before is None:
+        if previous_turn is None:
             del os.environ[TURN_VARIABLE]
         else:
-            os.environ[TURN_VARIABLE] = before
+            os.environ[TURN_VARIABLE] = previous_turn
 
 
 def contended(run: RunSpec, turn: str, table: pl.DataFrame) -> ContentionSums:
     """Returns the sums of the values that the run's program reported for each CPU."""
-    total = {name: int(value) for name, value in table.group_by("name").agg(pl.sum("value")).rows()}
+    sums = {name: int(value) for name, value in table.group_by("name").agg(pl.sum("value")).rows()}
     all_time = run.cpus * int(table["time_ns"].to_list()[-1])
     return ContentionSums(
         work=run.label or run.workload,
         policy=str(run.policy),
         cpus=run.cpus,
         turn=int(turn),
-        waits=total["waits"],
-        waited_us=total["waited"] / 1000,
-        scheduler_us=total["schedule"] / 1000,
-        of_time=total["waited"] / all_time,
-        process_waits=total["p-waits"],
-        process_of_time=total["p-waited"] / all_time,
+        waits=sums["waits"],
+        waited_us=sums["waited"] / 1000,
+        scheduler_us=sums["schedule"] / 1000,
+        of_time=sums["waited"] / all_time,
+        process_waits=sums["p-waits"],
+        process_of_time=sums["p-waited"] / all_time,
     )
 
 
@@ -139,12 +139,9 @@ def contention(
     from schedlab_tools.benchmarks.contention import TURN_LENGTHS, setups
 
     planned = setups(policies or distinct_policies(), cpus)
-    measured = [sums for turn in TURN_LENGTHS for sums in measure(planned, turn)]
+    measured = [row for turn in TURN_LENGTHS for row in measure(planned, turn)]
     finish(
-        as_json,
-        [asdict(sums) for sums in measured],
-        (contention_table(measured, TURN_LENGTHS),),
-        (),
+        as_json, [asdict(row) for row in measured], (contention_table(measured, TURN_LENGTHS),), ()
     )
 
 

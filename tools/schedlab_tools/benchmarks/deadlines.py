@@ -235,8 +235,8 @@ def _compare_set(
         response >= 2 * period[group]
         for group, response in jobs.select("group", "response_ns").drop_nulls().iter_rows()
     )
-    both = set() if behind else ours.keys() & theirs.keys()
-    distance_ns = max((abs(ours[job] - theirs[job]) for job in both), default=0)
+    common = set() if behind else ours.keys() & theirs.keys()
+    distance_ns = max((abs(ours[job] - theirs[job]) for job in common), default=0)
     share = utilisation(tasks)
     return Compared(
         seed,
@@ -245,7 +245,7 @@ def _compare_set(
         len(jobs),
         int((jobs["lateness_ns"] > 0).sum()),
         behind,
-        len(both),
+        len(common),
         distance_ns,
     )
 

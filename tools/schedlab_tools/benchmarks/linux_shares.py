@@ -44,8 +44,8 @@ class Setting:
     def command(self, policy: PolicyChoice) -> str:
         """Returns the command for the guest."""
         ticks = self.seconds * 10**9 // machine_named(self.machine).tick_ns
-        known = known_policies().get(policy.name)
-        by_tickets = known is not None and known.shares_under(policy.preset) == "tickets"
+        entry = known_policies().get(policy.name)
+        by_tickets = entry is not None and entry.shares_under(policy.preset) == "tickets"
         attribute = _TICKETS if by_tickets else _WEIGHT
         return f"shares -n {PROCESSES} -a {attribute} -u {_WARM_UP_TICKS} -t {ticks}"
 

@@ -41,9 +41,9 @@ class Measured:
 
     def aims(self) -> list[Aim]:
         """Returns targets and results."""
-        what = f"measuring a trace of {CPUS} CPUs"
+        title = f"measuring a trace of {CPUS} CPUs"
         return [
-            Aim(f"{what} over simulating it", self.measuring_s / self.simulator_s, 1, "times"),
+            Aim(f"{title} over simulating it", self.measuring_s / self.simulator_s, 1, "times"),
             Aim(f"memory for that, {self.records:,} records", self.peak_bytes / 1e6, 500, "MB"),
         ]
 

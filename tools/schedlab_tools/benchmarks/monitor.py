@@ -86,8 +86,8 @@ def measure(
     def console(count: int, arguments: str, period_ms: int) -> str:
         """Returns the output of a run with this many processes."""
         run = f'run="watchbench {count} {period_ms}"'
-        words = f"tick=10ms seed=1 limit=120s trace={TRACE_FILE} {arguments} {run}"
-        return console_of(machine, Boot(kernel, disk, 1, 512, words))
+        arguments_text = f"tick=10ms seed=1 limit=120s trace={TRACE_FILE} {arguments} {run}"
+        return console_of(machine, Boot(kernel, disk, 1, 512, arguments_text))
 
     boot_settings = "trace-queues=1 trace-delay=50ms"
     return [

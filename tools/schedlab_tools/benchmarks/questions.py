@@ -54,11 +54,11 @@ def measure_question(question: Question, policy: str, seeds: Sequence[int]) -> l
         row
         for measure in question.measures
         for seed in seeds
-        for row in [_measured(question, measure, policy, seed)]
+        for row in [_measure_once(question, measure, policy, seed)]
     ]
 
 
-def _measured(question: Question, measure: Measure, policy: str, seed: int) -> Row:
+def _measure_once(question: Question, measure: Measure, policy: str, seed: int) -> Row:
     # The seed also decides where in a tick the workload starts.
     start = round(measure.tick_ns * (1 + seed * 0.618 % 1))
     runs = schedlab.run(
@@ -71,14 +71,14 @@ def _measured(question: Question, measure: Measure, policy: str, seed: int) -> R
     )
     if runs.failed:
         raise SchedlabError(next(iter(runs.failed.values())))
-    group = next(row for row in runs.groups.to_dicts() if row["group"] == measure.group)
+    group_row = next(row for row in runs.groups.to_dicts() if row["group"] == measure.group)
     scheduler = _OBJECT.search(str(runs[0].manifest["boot_arguments"]))
     return {
         "question": question.name,
         "measure": measure.name,
         "policy": policy,
         "seed": str(seed),
-        "value": f"{group[measure.column] * measure.scale:.6g}",
+        "value": f"{group_row[measure.column] * measure.scale:.6g}",
         "workload_sha256": file_hash(measure.path),
         "object_sha256": scheduler[1] if scheduler else "",
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),

@@ -72,9 +72,9 @@ def planted_races() -> tuple[Race, ...]:
 def _read(file: Path) -> Race:
     """Reads a race from its patch."""
     text = file.read_text()
-    within = _SEEDS_LINE.search(text)
-    assert within, f"{file} does not say within how many seeds it is found"
-    return Race(file.stem, text.partition("\n")[0], int(within[1]))
+    seeds_match = _SEEDS_LINE.search(text)
+    assert seeds_match, f"{file} does not say within how many seeds it is found"
+    return Race(file.stem, text.partition("\n")[0], int(seeds_match[1]))
 
 
 def hunt(race: Race, workloads: Sequence[str], jobs: int, tries: int) -> HuntResult:
@@ -85,10 +85,10 @@ def hunt(race: Race, workloads: Sequence[str], jobs: int, tries: int) -> HuntRes
         Setup(workload, PolicyChoice(DEFAULT_POLICY), _CPUS, _LIMIT_NS, kernel)
         for workload in workloads
     ]
-    one = search(setups, range(1, race.seeds + 1), jobs, lambda seed: None)
-    if one is None:
+    found_race = search(setups, range(1, race.seeds + 1), jobs, lambda seed: None)
+    if found_race is None:
         return HuntResult(race.name, race.says, race.seeds)
-    minimal = minimise(*one, tries, lambda count: None)
+    minimal = minimise(*found_race, tries, lambda count: None)
     return HuntResult(
         race.name,
         race.says,

@@ -180,13 +180,13 @@ def measure(setups: tuple[RunSpec, ...]) -> Cost:
     from schedlab.report.reproduction import REPORT_FOLDER, make_report
 
     build_parts(machine_named(MACHINE).parts)  # building is not part of the study
-    began = read_clocks()
+    began_at = read_clocks()
     with run_plan(lambda folder: Plan(folder, setups), None) as finished:
-        ran = read_clocks()
+        ran_at = read_clocks()
         check_finished(finished, measured=True)
         runs = Collection(StoredRun(run.folder, run.manifest) for run in finished)
         make_report(runs, finished[0].folder.parent / REPORT_FOLDER)
-        return cost(len(setups), began, ran, read_clocks())
+        return cost(len(setups), began_at, ran_at, read_clocks())
 
 
 def cost_table(measured: Cost) -> Table:

@@ -49,9 +49,9 @@ def text() -> str:
     """Returns the document."""
     functions = {name: getattr(api, name) for name in api.__all__ if name != "Runs"}
     functions |= {"score": score, "score_many": score_many}
-    parts = [_function(name, function) for name, function in functions.items()]
+    functions_text = [_function(name, function) for name, function in functions.items()]
     classes = (*_class("schedlab.Runs", api.Runs), *_class("Run, from open()", Run))
-    return "\n\n".join([_HEAD.rstrip(), *classes, *parts]) + "\n"
+    return "\n\n".join([_HEAD.rstrip(), *classes, *functions_text]) + "\n"
 
 
 def _function(name: str, function: Any) -> str:

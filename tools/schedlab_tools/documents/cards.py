@@ -119,5 +119,5 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
 def text() -> str:
     """Returns the document with both parts regenerated."""
     worth, spread = tables()
-    old = DOCUMENT.read_text("utf-8")
-    return with_marked(with_marked(old, PART, worth), SPREAD, spread)
+    old_text = DOCUMENT.read_text("utf-8")
+    return with_marked(with_marked(old_text, PART, worth), SPREAD, spread)

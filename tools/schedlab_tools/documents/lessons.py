@@ -36,7 +36,7 @@ from schedlab.studies.study import read_yaml
 from schedlab_tools.documents.command_output import printed_output
 from schedlab_tools.documents.marked_parts import markdown_templates, wrapped, write
 
-SOURCE, DATA = STUDIES_FOLDER / "lessons.yaml", STUDIES_FOLDER / "lessons.csv"
+SOURCE, RESULTS_FILE = STUDIES_FOLDER / "lessons.yaml", STUDIES_FOLDER / "lessons.csv"
 PAGE = ROOT / "docs" / "what-the-studies-teach.md"
 PICTURES = ROOT / "docs" / "what-the-studies-teach"
 _TEMPLATE = "lessons.md"
@@ -93,13 +93,13 @@ def lessons() -> list[Lesson]:
 
 def files() -> tuple[Path, ...]:
     """Returns all files that `make` writes."""
-    return (DATA, PAGE, *(lesson.picture for lesson in lessons()))
+    return (RESULTS_FILE, PAGE, *(lesson.picture for lesson in lessons()))
 
 
 def make() -> None:
     """Measures all lessons, and writes the data, the page and the charts."""
     measured = pl.concat(map(measure, lessons()))
-    write(DATA, measured.write_csv())
+    write(RESULTS_FILE, measured.write_csv())
     PICTURES.mkdir(exist_ok=True)
     write(PAGE, page(measured))
     for lesson in lessons():
@@ -108,7 +108,7 @@ def make() -> None:
 
 def load_data() -> pl.DataFrame:
     """Returns the data as stored in the repository."""
-    return pl.read_csv(io.BytesIO(DATA.read_bytes()))
+    return pl.read_csv(io.BytesIO(RESULTS_FILE.read_bytes()))
 
 
 def measure(lesson: Lesson) -> pl.DataFrame:
@@ -117,14 +117,14 @@ def measure(lesson: Lesson) -> pl.DataFrame:
     """
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
         folder = Path(scratch) / "runs"
-        words = shlex.split(lesson.entry["command"])[1:]
-        printed_output("schedlab", *words, "--quiet", "--out", str(folder))
+        arguments = shlex.split(lesson.entry["command"])[1:]
+        printed_output("schedlab", *arguments, "--quiet", "--out", str(folder))
         collection = read_collection([folder])
-        parts = []
+        frames = []
         for group, column in lesson.columns:
             rows = collection.groups if group else collection.summary
             rows = rows.filter(pl.col("group") == group) if group else rows
-            parts.append(
+            frames.append(
                 rows.select(
                     "policy",
                     "cpus",
@@ -135,7 +135,7 @@ def measure(lesson: Lesson) -> pl.DataFrame:
                     value=pl.col(column).cast(pl.Float64),
                 )
             )
-    return pl.concat(parts).select(*_KEYS, "value").sort(*_KEYS)
+    return pl.concat(frames).select(*_KEYS, "value").sort(*_KEYS)
 
 
 def page(data: pl.DataFrame) -> str:

@@ -52,7 +52,7 @@ def text() -> str:
         for variant in read_variants()
     }
     chosen = next(by_key for variant, by_key in tried.items() if variant.half == "all")
-    parts = {
+    sections = {
         "summary": _summary(simulated, chosen),
         "worst": _worst(simulated, tried),
         "reasons": _reasons_table(simulated, tried),
@@ -63,8 +63,8 @@ def text() -> str:
         "data": _facts(rows),
     }
     page = TEMPLATE.read_text("utf-8")
-    for name, part in parts.items():
-        page = page.replace(f"{{{{ {name} }}}}", part)
+    for name, section in sections.items():
+        page = page.replace(f"{{{{ {name} }}}}", section)
     return page
 
 
@@ -95,10 +95,10 @@ def _summary(simulated: Sequence[Cell], chosen: Mapping[Key, Cell]) -> str:
                 lines.append(
                     (
                         about.title,
-                        _cpus(cpus),
+                        _cpus_text(cpus),
                         _trust(_of_half(group, HALVES[1])),
                         *(_agreeing(_of_half(group, half)) for half in HALVES),
-                        _agreeing(_of_half(_counterparts(group, chosen), HALVES[1])),
+                        _agreeing(_of_half(_cells_with_equal_keys(group, chosen), HALVES[1])),
                         _typical(group),
                         f"{_difference(worst)}, `{name}`",
                     )
@@ -106,13 +106,13 @@ def _summary(simulated: Sequence[Cell], chosen: Mapping[Key, Cell]) -> str:
     for cpus in ((1,), ALL_CPUS[1:]):
         group = [cell for cell in simulated if cell.cpus in cpus]
         halves = [_of_half(group, half) for half in HALVES]
-        sums = [*halves, _of_half(_counterparts(group, chosen), HALVES[1])]
-        lines.append(("**all**", _cpus(cpus), "", *map(_agreeing, sums), "", ""))
+        sums = [*halves, _of_half(_cells_with_equal_keys(group, chosen), HALVES[1])]
+        lines.append(("**all**", _cpus_text(cpus), "", *map(_agreeing, sums), "", ""))
     head = ("result", "CPUs", "trust", *(f"agree, {half}" for half in HALVES))
     return _table((*head, f"the same, {CHOSEN}", "median difference", "largest difference"), lines)
 
 
-def _counterparts(group: Iterable[Cell], others: Mapping[Key, Cell]) -> list[Cell]:
+def _cells_with_equal_keys(group: Iterable[Cell], others: Mapping[Key, Cell]) -> list[Cell]:
     return [others[_key(cell)] for cell in group if _key(cell) in others]
 
 
@@ -120,8 +120,8 @@ def _trust(tested_half: Sequence[Cell]) -> str:
     """Returns how far a kind of result may be trusted: by the part of cells of the other half that agree."""
     if not tested_half:
         return "unknown"
-    part = sum(judge(cell) != "off" for cell in tested_half) / len(tested_half)
-    return "yes" if part >= TRUSTED else "roughly" if part >= ROUGHLY else "no"
+    near = sum(judge(cell) != "off" for cell in tested_half) / len(tested_half)
+    return "yes" if near >= TRUSTED else "roughly" if near >= ROUGHLY else "no"
 
 
 def _typical(group: Iterable[Cell]) -> str:
@@ -137,7 +137,7 @@ def _typical(group: Iterable[Cell]) -> str:
 
 def _worst(simulated: Sequence[Cell], tried: Tried) -> str:
     """Returns the cells that are off, the largest difference relative to the allowed one first."""
-    off = sorted((c for c in simulated if judge(c) == "off"), key=lambda c: -c.excess)
+    off_cells = sorted((c for c in simulated if judge(c) == "off"), key=lambda c: -c.excess)
     lines = [
         (
             f"`{cell.workload.workload}`",
@@ -148,7 +148,7 @@ def _worst(simulated: Sequence[Cell], tried: Tried) -> str:
             _difference(cell) + _interval(cell),
             _reason(cell, tried),
         )
-        for cell in off[:WORST]
+        for cell in off_cells[:WORST]
     ]
     return _table(
         ("workload", "CPUs", "result", "Linux", "simulator", "difference", "reason"), lines
@@ -211,18 +211,18 @@ def _value(metric: str, values: Sequence[float]) -> str:
 
 def _kernel(simulated: Sequence[Cell], on_kernel: Sequence[Cell]) -> str:
     """Returns the cells of the schedlab kernel next to those of the simulator."""
-    known = {_key(cell): cell for cell in simulated if cell.cpus == 1}
+    cell_by_key = {_key(cell): cell for cell in simulated if cell.cpus == 1}
     lines = []
     for metric, about in METRICS.items():
         pairs = [
-            (cell, known[_key(cell)])
+            (cell, cell_by_key[_key(cell)])
             for cell in on_kernel
-            if cell.metric == metric and _key(cell) in known
+            if cell.metric == metric and _key(cell) in cell_by_key
         ]
         if pairs:
             agree = (sum(judge(pair[side]) != "off" for pair in pairs) for side in (0, 1))
-            same = sum(_same(*pair) for pair in pairs)
-            lines.append((about.title, str(len(pairs)), *map(str, agree), str(same)))
+            same_count = sum(_same(*pair) for pair in pairs)
+            lines.append((about.title, str(len(pairs)), *map(str, agree), str(same_count)))
     return _table(
         (
             "result",
@@ -264,9 +264,9 @@ def _experiments(simulated: Sequence[Cell], tried: Tried) -> str:
     for variant, by_key in tried.items():
         counts = []
         for half in HALVES:
-            before = [cell for cell in _of_half(simulated, half) if _key(cell) in by_key]
-            after = _counterparts(before, by_key)
-            counts += [_agreeing(before), _agreeing(after)]
+            default_cells = [cell for cell in _of_half(simulated, half) if _key(cell) in by_key]
+            varied_cells = _cells_with_equal_keys(default_cells, by_key)
+            counts += [_agreeing(default_cells), _agreeing(varied_cells)]
         lines.append((f"`{variant.variant}`", variant.cause, *counts))
     head = (f"{half}, {what}" for half in HALVES for what in ("defaults", "with it"))
     return _table(("experiment", "what differs", *head), lines)
@@ -294,7 +294,7 @@ def _facts(rows: Sequence[Row]) -> str:
     return _table(("machine", "CPUs", "runs", "seeds, at most", "versions", "date"), lines)
 
 
-def _cpus(numbers: Sequence[int]) -> str:
+def _cpus_text(numbers: Sequence[int]) -> str:
     return " and ".join(map(str, numbers))
 
 

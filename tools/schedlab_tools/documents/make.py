@@ -201,11 +201,11 @@ def make(names: Sequence[str]) -> Iterator[tuple[str, bool]]:
 
     Raises SchedlabError if a part fails.
     """
-    known = parts()
+    all_parts = parts()
     for name in names:
-        before = {file: _content(file) for file in known[name].files}
-        known[name].make()
-        for file, content in before.items():
+        old_contents = {file: _content(file) for file in all_parts[name].files}
+        all_parts[name].make()
+        for file, content in old_contents.items():
             yield str(file.relative_to(ROOT)), _content(file) != content
 
 

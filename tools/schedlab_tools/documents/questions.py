@@ -78,7 +78,7 @@ def index(rows: Sequence[Row]) -> str:
 
 def page(question: Question, rows: Sequence[Row]) -> str:
     """Returns a question's page."""
-    parts = [
+    blocks = [
         f"# {question.title}",
         wrapped(" ".join(_answers(question, rows))),
         wrapped(question.about),
@@ -93,7 +93,7 @@ def page(question: Question, rows: Sequence[Row]) -> str:
         "## How far to trust it",
         *(wrapped(sentence) for sentence in _trust(question, rows)),
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(blocks) + "\n"
 
 
 # --- answers
@@ -226,8 +226,8 @@ def _agreement(metric: str) -> str:
         if cell.metric == metric and cell.cpus == 1 and cell.workload.half == HALVES[1]
     ]
     agree = len(verdicts) - verdicts.count("off")
-    part = agree / len(verdicts)
-    trust = "yes" if part >= TRUSTED else "roughly" if part >= ROUGHLY else "no"
+    near = agree / len(verdicts)
+    trust = "yes" if near >= TRUSTED else "roughly" if near >= ROUGHLY else "no"
     return (
         f"{METRICS[metric].title.capitalize()} on one CPU: {trust}. {agree} of {len(verdicts)} held-out results agree"
         f" with the {CHOSEN} and the guest's costs."

@@ -107,9 +107,9 @@ def _panel_of_trace(recorded: trace.Trace, title: str) -> Panel:
     processes = chart_processes(recorded)
     stays = find_stays(processes)
     span = Span(processes.window.begin_ns, processes.window.begin_ns + SHOWN_NS)
-    ran = span.clip(stays.filter(pl.col("role") == "workload"))
-    labels = sorted(ran["label"].unique(), key=lambda label: int(label.split()[0]))
-    levels = sorted(ran["level"].drop_nulls().unique(), reverse=True)
+    workload_stays = span.clip(stays.filter(pl.col("role") == "workload"))
+    labels = sorted(workload_stays["label"].unique(), key=lambda label: int(label.split()[0]))
+    levels = sorted(workload_stays["level"].drop_nulls().unique(), reverse=True)
 
     def x(time_ns: int) -> float:
         """Returns the horizontal position of a time."""
@@ -150,7 +150,7 @@ def _panel_of_trace(recorded: trace.Trace, title: str) -> Panel:
         tuple(f"level {level}" for level in levels) or tuple(map(_name, labels)),
         bool(levels),
         boxes(span.clip(at_level)),
-        boxes(ran),
+        boxes(workload_stays),
         tuple(x(time) for time in marks_in_span(find_boosts(stays), span)["time_ns"]),
         tuple(map(_name, labels)),
         f"{duration(median)} at the median, {duration(most)} at most",

@@ -54,14 +54,14 @@ def build(folder: Path) -> int:
 
 def documents() -> list[Path]:
     """Returns the Markdown files and notebooks of the site: docs/, the top folder, and what they link to."""
-    found: dict[Path, None] = {}
+    ordered: dict[Path, None] = {}
     waiting = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]
     while waiting:
         document = waiting.pop()
-        if document not in found:
-            found[document] = None
+        if document not in ordered:
+            ordered[document] = None
             waiting += [file for file in linked_files(document) if file.suffix in _MARKDOWN]
-    return list(found)
+    return list(ordered)
 
 
 def linked_files(document: Path) -> Iterator[Path]:

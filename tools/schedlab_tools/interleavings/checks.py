@@ -87,11 +87,11 @@ def _violation_on_cpu(
         return None
     begins, ends = idle["begin_ns"].to_numpy(), idle["end_ns"].to_numpy()
     first, last, pids = (cpu_waits[name].to_numpy() for name in ("begin_ns", "end_ns", "pid"))
-    before = np.searchsorted(begins, first, "right") - 1
+    preceding = np.searchsorted(begins, first, "right") - 1
     breaches = []
     for at in (
-        before.clip(0),
-        (before + 1).clip(0, len(begins) - 1),
+        preceding.clip(0),
+        (preceding + 1).clip(0, len(begins) - 1),
     ):  # the wait overlaps this idle interval or the next
         since = np.maximum(begins[at], first)
         for index in np.flatnonzero(np.minimum(ends[at], last) - since > most_ns).tolist():

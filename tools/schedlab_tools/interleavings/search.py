@@ -69,9 +69,9 @@ def minimise(
         assert failure, "the same seed breaks the same"
         drawn = holds_in(path)
 
-        def breaks(some: Sequence[Hold]) -> bool:
-            report_progress(len(some))
-            result = run_trial(setup, tuple(some), Path(scratch) / "tried")
+        def breaks(holds: Sequence[Hold]) -> bool:
+            report_progress(len(holds))
+            result = run_trial(setup, tuple(holds), Path(scratch) / "tried")
             return result is not None and result.kind == failure.kind
 
         return SmallestFailure(
@@ -90,39 +90,39 @@ def minimal_subset(
     The algorithm is delta debugging (Zeller and Hildebrandt, 2002): it tests subsets and their
     complements, with increasingly fine divisions.
     """
-    left = tries
+    tries_left = tries
 
     def does(some: Sequence[T]) -> bool:
         """Returns whether these items fail, and counts the attempt."""
-        nonlocal left
-        left -= 1
+        nonlocal tries_left
+        tries_left -= 1
         return breaks(some)
 
     if does(()):
         return ()
-    now, parts = tuple(items), 2
-    while len(now) > 1 and left > 0:
-        smaller = _smaller_subset(now, parts, does, lambda: left > 0)
+    smallest, piece_count = tuple(items), 2
+    while len(smallest) > 1 and tries_left > 0:
+        smaller = _smaller_subset(smallest, piece_count, does, lambda: tries_left > 0)
         if smaller is not None:
-            parts = 2 if len(smaller) * 2 <= len(now) else max(parts - 1, 2)
-            now = smaller
-        elif parts >= len(now):
+            piece_count = 2 if len(smaller) * 2 <= len(smallest) else max(piece_count - 1, 2)
+            smallest = smaller
+        elif piece_count >= len(smallest):
             break
         else:
-            parts = min(2 * parts, len(now))
-    return now
+            piece_count = min(2 * piece_count, len(smallest))
+    return smallest
 
 
 def _smaller_subset(
-    now: tuple[T, ...], parts: int, breaks: Callable[[Sequence[T]], bool], may: Callable[[], bool]
+    now: tuple[T, ...], pieces: int, breaks: Callable[[Sequence[T]], bool], may: Callable[[], bool]
 ) -> tuple[T, ...] | None:
     """Returns the first subset or complement that still fails."""
-    borders = [len(now) * number // parts for number in range(parts + 1)]
+    borders = [len(now) * number // pieces for number in range(pieces + 1)]
     spans = list(pairwise(borders))
     for begin, end in reversed(spans):  # later turns are more often the cause
         if may() and breaks(now[begin:end]):
             return now[begin:end]
-    if parts > 2:
+    if pieces > 2:
         for begin, end in spans:
             if may() and breaks(now[:begin] + now[end:]):
                 return now[:begin] + now[end:]

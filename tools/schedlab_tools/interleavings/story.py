@@ -38,15 +38,15 @@ def describe_failure(
         yield f"  {len(holds)} of {result.drawn:,} turns of other than normal length are enough:"
     addresses = {place for hold in holds for place in (hold.address, hold.caller - 1)}
     places = find_places(setup.kernel, addresses)
-    seen = _read(folder / TRACE_FILE)
+    trace = _read(folder / TRACE_FILE)
     if len(holds) > _TURNS_MAX:
         yield f"  …, and then the last {_TURNS_MAX}:"
     for number, hold in enumerate(sorted(holds, key=lambda hold: hold.at_ns)[-_TURNS_MAX:], 1):
         hold_places = [*places.get(hold.address, []), *places.get(hold.caller - 1, [])]
-        yield from _hold_lines(number, hold, hold_places, seen)
+        yield from _hold_lines(number, hold, hold_places, trace)
     yield f"  Then {result.failure.words}"
-    if seen is not None and result.failure.kind in ("limit", "hung"):
-        yield from _blocked(seen)
+    if trace is not None and result.failure.kind in ("limit", "hung"):
+        yield from _blocked(trace)
 
 
 def _read(path: Path) -> Trace | None:
@@ -62,10 +62,10 @@ def _hold_lines(number: int, hold: Hold, places: list[Place], seen: Trace | None
     location = next(
         (place for place in places if not any(part in place.file for part in _HELPER_CODE)), None
     )
-    after = " (called, and not yet awake)" if hold.called else ""
+    call_text = " (called, and not yet awake)" if hold.called else ""
     yield (
         f"  {number}. at {milliseconds(hold.at_ns, 4)} CPU {hold.cpu}{_running_text(hold, seen)} stands still for"
-        f" {hold.length_ns / 1000:.1f} µs{after}, in {_place_text(location)}"
+        f" {hold.length_ns / 1000:.1f} µs{call_text}, in {_place_text(location)}"
     )
     if seen is not None:
         yield from (f"       {line}" for line in _events_during(hold, seen))
@@ -102,31 +102,31 @@ _EVENT_TEXTS: dict[Kind, str] = {
 }
 
 
-def _events_during(hold: Hold, seen: Trace) -> list[str]:
+def _events_during(hold: Hold, trace: Trace) -> list[str]:
     """Returns the records of other CPUs during the hold."""
-    rows = seen.events.filter(
+    rows = trace.events.filter(
         (pl.col("cpu") != hold.cpu)
         & pl.col("time_ns").is_between(hold.at_ns, hold.at_ns + hold.length_ns)
         & pl.col("kind").is_in([int(kind) for kind in _EVENT_TEXTS])
     )
     event_texts = [_event_text(row) for row in rows.head(_EVENTS_MAX).iter_rows(named=True)]
-    more = len(rows) - len(event_texts)
-    return [*event_texts, *([f"and {more} more"] if more else [])]
+    hidden_count = len(rows) - len(event_texts)
+    return [*event_texts, *([f"and {hidden_count} more"] if hidden_count else [])]
 
 
 def _event_text(row: dict[str, Any]) -> str:
     """Returns a record in words."""
     kind = Kind(int(row["kind"]))
     if kind is Kind.SWITCH and not row["process"]:
-        words = "it idles"
+        description = "it idles"
     else:
-        words = _EVENT_TEXTS[kind].format(process=row["process"], first=row["first"])
-    return f"{milliseconds(row['time_ns'], 4)}, CPU {row['cpu']}: {words}"
+        description = _EVENT_TEXTS[kind].format(process=row["process"], first=row["first"])
+    return f"{milliseconds(row['time_ns'], 4)}, CPU {row['cpu']}: {description}"
 
 
-def _blocked(seen: Trace) -> Iterator[str]:
+def _blocked(trace: Trace) -> Iterator[str]:
     """Yields the processes that are blocked at the end, with their reasons."""
-    rows = state_intervals(seen).filter(
+    rows = state_intervals(trace).filter(
         (pl.col("state") == "blocked") & pl.col("end_row").is_null()
     )
     for row in rows.tail(_EVENTS_MAX).iter_rows(named=True):

@@ -87,14 +87,14 @@ def run_trial(setup: Setup, turns: int | tuple[Hold, ...], folder: Path) -> Fail
     """
     folder.mkdir(parents=True, exist_ok=True)
     if isinstance(turns, int):
-        how = [f"--hold-by={turns}"]
+        hold_options = [f"--hold-by={turns}"]
     else:
         write_holds(folder / "given", turns)
-        how = ["--holds=given"]
+        hold_options = ["--holds=given"]
     path = Spike().release().path
     boot = Boot(setup.kernel, DISK_IMAGE, setup.cpus, _MEMORY_MIB, setup.arguments)
     command = driver_command(path, boot, DEFAULT_TURN)
-    command[1:1] = [*how, f"--keep-holds={HOLDS_FILE}", f"--keep-disk={_DISK_FILE}"]
+    command[1:1] = [*hold_options, f"--keep-holds={HOLDS_FILE}", f"--keep-disk={_DISK_FILE}"]
     try:
         result = subprocess.run(
             [*complete_prefix(), *command],
@@ -129,8 +129,8 @@ def _failure_in(folder: Path) -> Failure | None:
     except TraceError as error:
         return Failure("trace", f"its trace cannot be: {error}")
     still = [(hold.at_ns, hold.at_ns + hold.length_ns) for hold in holds_in(folder)]
-    words = idle_while_work_waits(recorded, IDLE_NS, still)
-    return Failure("idle", words) if words else None
+    problem = idle_while_work_waits(recorded, IDLE_NS, still)
+    return Failure("idle", problem) if problem else None
 
 
 def holds_in(folder: Path) -> tuple[Hold, ...]:

@@ -149,11 +149,11 @@ def _signals_noted() -> Iterator[StopRequest]:
     numbers = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         numbers.append(signal.SIGHUP)
-    before = {number: signal.signal(number, note) for number in numbers}
+    previous_handlers = {number: signal.signal(number, note) for number in numbers}
     try:
         yield interruption
     finally:
-        for number, handler in before.items():
+        for number, handler in previous_handlers.items():
             signal.signal(number, handler)
 
 
@@ -213,8 +213,8 @@ def settle(running: RunningPart, statuses: Sequence[int]) -> None:
     """Stores the exit status of a part, and kills its remaining processes."""
     running.status = running.process.wait()
     if running.status not in statuses:
-        how = f"ended with status {running.status}"
-        running.problem = f"{running.part.name} {how}{tail(running.log)}"
+        ending = f"ended with status {running.status}"
+        running.problem = f"{running.part.name} {ending}{tail(running.log)}"
     if end_group(running.process.pid, GRACE_S):
         running.problem = running.problem or f"{running.part.name} left processes behind"
 
@@ -323,9 +323,9 @@ class PartLog:
         """Yields the values of each line since the last call."""
         with suppress(FileNotFoundError), self.log.open("rb") as stream:
             stream.seek(self._position)
-            data = stream.read()
-            self._position += len(data)
-            *lines, self._rest = (self._rest + data).split(b"\n")
+            output = stream.read()
+            self._position += len(output)
+            *lines, self._rest = (self._rest + output).split(b"\n")
             for line in lines:
                 match = SOAK_LINE.match(line.decode(errors="replace"))
                 if match:

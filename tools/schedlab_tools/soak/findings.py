@@ -113,12 +113,12 @@ def trend(seconds: Sequence[float], values: Sequence[float]) -> Trend | None:
     if len(times) < 2 * BATCHES:
         return None
     hours = np.array([part.mean() for part in np.array_split(times, BATCHES)]) / 3600
-    means = np.array([part.mean() for part in np.array_split(figures, BATCHES)])
+    batch_means = np.array([part.mean() for part in np.array_split(figures, BATCHES)])
     from scipy import stats  # slow import
 
-    line = stats.linregress(hours, means)
-    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, BATCHES - 2)) * float(line.stderr)
-    slope = float(line.slope)
-    if math.isclose(float(np.ptp(means)), 0, abs_tol=1e-9):
+    regression = stats.linregress(hours, batch_means)
+    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, BATCHES - 2)) * float(regression.stderr)
+    slope = float(regression.slope)
+    if math.isclose(float(np.ptp(batch_means)), 0, abs_tol=1e-9):
         slope = reach = 0.0
     return Trend(slope, slope - reach, slope + reach)

@@ -66,7 +66,7 @@ def verdict_counts_text(cells: Sequence[JudgedCell]) -> str:
     counts: dict[str, int] = {}
     for cell in cells:
         counts[cell.judgement] = counts.get(cell.judgement, 0) + 1
-    texts_by_judgement = {
+    texts = {
         "near": "near",
         "known": "off, for a known reason",
         "microseconds": "off, where microseconds decide",
@@ -75,9 +75,7 @@ def verdict_counts_text(cells: Sequence[JudgedCell]) -> str:
         "unexpectedly near": "near, although a reason for a difference is listed",
         "failed": "without a figure from one of the machines",
     }
-    count_texts = [
-        f"{counts[name]:,} {text}" for name, text in texts_by_judgement.items() if name in counts
-    ]
+    count_texts = [f"{counts[name]:,} {text}" for name, text in texts.items() if name in counts]
     return f"{len(cells):,} figures: {'; '.join(count_texts)}"
 
 

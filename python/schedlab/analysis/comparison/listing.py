@@ -91,10 +91,8 @@ def facts_table(facts: Sequence[Fact]) -> Table:
 
 def common_facts_text(facts: Sequence[Fact]) -> Text:
     """Returns what is the same on both sides, as text."""
-    fact_texts = [
-        f"{fact.name} {_abbreviated_list(fact.before)}" for fact in facts if not fact.differs
-    ]
-    return Text(f"The same: {'; '.join(fact_texts)}.", "dim")
+    texts = [f"{fact.name} {_abbreviated_list(fact.before)}" for fact in facts if not fact.differs]
+    return Text(f"The same: {'; '.join(texts)}.", "dim")
 
 
 def _abbreviated_list(values: Sequence[str], separator: str = ", ") -> str:

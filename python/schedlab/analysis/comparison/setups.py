@@ -152,17 +152,15 @@ def _commit_text(manifest: Mapping[str, Any]) -> str:
 
 def compare_facts(before: Collection, after: Collection) -> Iterable[Fact]:
     """Yields the dimensions and other facts that may explain a difference."""
-    keys_by_side = [
+    all_keys = [
         [configuration_key(repeated) for repeated in side.repeated.values()]
         for side in (before, after)
     ]
     for number, name in enumerate(DIMENSIONS):
-        values_by_side = [
-            tuple(dict.fromkeys(key[number] for key in side)) for side in keys_by_side
-        ]
-        yield Fact(name, *values_by_side)
+        both = [tuple(dict.fromkeys(key[number] for key in side)) for side in all_keys]
+        yield Fact(name, *both)
     for name, read in _FACT_READERS.items():
         all_values_by_side = [dict.fromkeys(read(run) for run in side) for side in (before, after)]
-        values_by_side = [tuple(value for value in side if value) for side in all_values_by_side]
-        if all(values_by_side) if name in _FACTS_NOT_IN_BASELINES else any(values_by_side):
-            yield Fact(name, *values_by_side)
+        both = [tuple(value for value in side if value) for side in all_values_by_side]
+        if all(both) if name in _FACTS_NOT_IN_BASELINES else any(both):
+            yield Fact(name, *both)

@@ -362,8 +362,8 @@ def sign_flips(threshold: float | Floats, differences: Floats) -> Floats:
 
     Works along the last axis; the other axes are those of `threshold`.
     """
-    mean_differences = differences @ _signs(differences.shape[-1]).T / differences.shape[-1]
-    shares: Floats = (mean_differences >= np.asarray(threshold)[..., np.newaxis]).mean(axis=-1)
+    means = differences @ _signs(differences.shape[-1]).T / differences.shape[-1]
+    shares: Floats = (means >= np.asarray(threshold)[..., np.newaxis]).mean(axis=-1)
     return shares
 
 
@@ -445,14 +445,9 @@ def _unpaired_difference(
 def _welch(before: Floats, after: Floats, resolution: float) -> tuple[float, float]:
     """Returns the standard error of the difference of means, and its degrees of freedom."""
     sides = (before, after)
-    squared_errors = [
-        max(float(side.var(ddof=1)), resolution**2 / 12) / len(side) for side in sides
-    ]
-    error = math.sqrt(sum(squared_errors))
-    spread = sum(
-        squared_error**2 / (len(side) - 1)
-        for squared_error, side in zip(squared_errors, sides, strict=True)
-    )
+    squares = [max(float(side.var(ddof=1)), resolution**2 / 12) / len(side) for side in sides]
+    error = math.sqrt(sum(squares))
+    spread = sum(square**2 / (len(side) - 1) for square, side in zip(squares, sides, strict=True))
     return error, error**4 / spread if spread else 1.0
 
 
@@ -489,13 +484,11 @@ def p_values_above_zero(differences: Floats, resolution: float, noise: float) ->
 
     Needs at least two values. Differences up to `noise` count as 0.
     """
-    mean_differences = differences.mean(axis=-1)
+    means = differences.mean(axis=-1)
     errors = _standard_errors(differences, max(resolution, noise))
-    score = np.divide(
-        mean_differences, errors, out=np.zeros_like(mean_differences), where=errors > 0
-    )
+    score = np.divide(means, errors, out=np.zeros_like(means), where=errors > 0)
     p_values = student_t_cdf(differences.shape[-1] - 1, -score)
-    result: Floats = np.where(mean_differences > noise, p_values, 1.0)
+    result: Floats = np.where(means > noise, p_values, 1.0)
     return result
 
 

@@ -91,11 +91,9 @@ class QueueStays:
         is_same = (pl.col(name) == pl.col(name).shift(1) for name in ("queue", "callback"))
         rows = rows.filter(~pl.all_horizontal(*is_same).fill_null(False))
         times = [max(wait.begin_ns, time) for time in rows["time_ns"]]
-        stay_spans = zip(
-            pairwise([*times, wait.end_ns]), rows["queue"], rows["callback"], strict=True
-        )
+        stays = zip(pairwise([*times, wait.end_ns]), rows["queue"], rows["callback"], strict=True)
         return [
             QueueStay(begin, end - begin, queue, callback)
-            for (begin, end), queue, callback in stay_spans
+            for (begin, end), queue, callback in stays
             if end > begin
         ]

@@ -81,16 +81,16 @@ class GateVerdict:
         worse = len(self.rows("worse")) + len(self.worse_counts)
         better = len(self.rows("better"))
         open_ones = len(self.rows("perhaps"))
-        identical = sum(match.is_identical for match in self.comparison.matches)
+        equal = sum(match.is_identical for match in self.comparison.matches)
         count_texts = [
             f"{worse} worse",
             f"{better} better",
             *([f"{open_ones} perhaps"] if open_ones else []),
             *(
                 [
-                    f"{identical} of {len(self.comparison.matches)} configurations the same, byte for byte"
+                    f"{equal} of {len(self.comparison.matches)} configurations the same, byte for byte"
                 ]
-                if identical
+                if equal
                 else []
             ),
         ]

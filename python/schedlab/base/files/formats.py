@@ -16,17 +16,15 @@ _FIRST_FORMAT = 1
 """Format version of a file that names none."""
 
 
-def check_format(path: Path, content: Mapping[str, Any], known: int, file_kind: str) -> None:
+def check_format(path: Path, content: Mapping[str, Any], known: int, kind: str) -> None:
     """Raises FileRefused if `content`, read from `path`, has another format version than `known`.
 
-    `file_kind`: the kind of file, for the message.
+    `kind`: the kind of file, for the message.
     """
     version = content.get("format", _FIRST_FORMAT)
     if isinstance(version, bool) or version != known:
         shown = json.dumps(version)[:_SHOWN_MAX]
-        raise FileRefused(
-            f"{path}: {file_kind} of format {shown}; {explain_format(content, known)}"
-        )
+        raise FileRefused(f"{path}: {kind} of format {shown}; {explain_format(content, known)}")
 
 
 def explain_format(content: Mapping[str, Any], known: int) -> str:

@@ -32,15 +32,13 @@ def check_address_limit() -> None:
         )
 
 
-def refuse_address_limit(programs: str) -> None:
+def refuse_address_limit(tools: str) -> None:
     """Raises WrongUsage if there is any limit.
 
-    `programs` (plural): the things that reserve more addresses than any limit allows.
+    `tools` (plural): the things that reserve more addresses than any limit allows.
     """
     if address_limit() is not None:
-        raise WrongUsage(
-            f"ulimit -v: {programs} do not work with a limit on address space; {_ADVICE}"
-        )
+        raise WrongUsage(f"ulimit -v: {tools} do not work with a limit on address space; {_ADVICE}")
 
 
 def import_chart_library() -> Any:

@@ -202,11 +202,11 @@ def need(*names: str) -> None:
 
     If that is not allowed or fails, raises WrongUsage with the command that installs them.
     """
-    missing = _missing_programs(names)
+    missing = _missing(names)
     if not missing:
         return
     _install(names)
-    if missing := _missing_programs(names):
+    if missing := _missing(names):
         what = ", ".join(PROGRAMS[name].what for name in missing)
         raise WrongUsage(
             f"this host lacks {what}, which this command needs; {installation_advice(missing)}"
@@ -215,7 +215,7 @@ def need(*names: str) -> None:
 
 def install_if_packaged(*names: str) -> None:
     """Installs missing programs, except programs without a package in this release."""
-    missing = _missing_programs(names)
+    missing = _missing(names)
     if (
         not missing
         or package_manager() not in _allowed_managers
@@ -275,7 +275,7 @@ def package_manager() -> str:
     return next((name for name, program in programs.items() if shutil.which(program)), "")
 
 
-def _missing_programs(names: Iterable[str]) -> list[str]:
+def _missing(names: Iterable[str]) -> list[str]:
     return [name for name in dict.fromkeys(names) if not PROGRAMS[name].is_installed()]
 
 
@@ -292,19 +292,15 @@ def _package_name(word: str) -> str:
 def _install(names: Iterable[str]) -> None:
     if (
         package_manager() not in _allowed_managers
-        or not _missing_programs(names)
+        or not _missing(names)
         or (root := _root_prefix()) is None
     ):
         return
     with working("looking for packages") as update:
-        if not all(
-            map(_is_packaged, _missing_programs(names))
-        ):  # lists may be missing or out of date
+        if not all(map(_is_packaged, _missing(names))):  # lists may be missing or out of date
             update("fetching the lists of packages")
             _fetch_package_lists(root)
-        packages = [
-            word for name in _missing_programs(names) for word in PROGRAMS[name].packages("apt")
-        ]
+        packages = [word for name in _missing(names) for word in PROGRAMS[name].packages("apt")]
         say(f"schedlab: installing {' '.join(packages)} ({_download_mb(packages)} MB to fetch)")
         update(f"installing {' '.join(packages)}")
         error_output = run_for_error(

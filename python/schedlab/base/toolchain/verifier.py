@@ -93,27 +93,23 @@ def estimate_hook_costs(source: Path) -> list[HookCost]:
 
 
 def _check_rules(source: Path, program: Object, function: Function) -> None:
-    broken_rule = ""
+    breach = ""
     if line := function.unguarded_loop():
-        broken_rule = f"{function.name}() has a loop without LOOP_GUARD, at {line}"
+        breach = f"{function.name}() has a loop without LOOP_GUARD, at {line}"
     elif function.indirect_calls:
-        broken_rule = f"{function.name}() calls through a pointer"
+        breach = f"{function.name}() calls through a pointer"
     else:
         try:
             stack, frames = program.deepest(function)
         except ValueError as error:
-            broken_rule = str(error)
+            breach = str(error)
         else:
             if stack > STACK_BYTES:
-                broken_rule = f"{function.name}() and what it calls take {stack} bytes of stack, of {STACK_BYTES}"
+                breach = f"{function.name}() and what it calls take {stack} bytes of stack, of {STACK_BYTES}"
             elif frames >= CALL_DEPTH:
-                broken_rule = (
-                    f"{function.name}() calls {frames} deep; Linux allows {CALL_DEPTH - 1}"
-                )
-    if broken_rule:
-        raise RuleBroken(
-            f"policy {policy_of(source)} broke a rule of Linux's verifier: {broken_rule}"
-        )
+                breach = f"{function.name}() calls {frames} deep; Linux allows {CALL_DEPTH - 1}"
+    if breach:
+        raise RuleBroken(f"policy {policy_of(source)} broke a rule of Linux's verifier: {breach}")
 
 
 def _estimate_work(

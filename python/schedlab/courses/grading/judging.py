@@ -270,10 +270,8 @@ def _judge_figure(
     is_below = least is not None and value < least
     bound = least if is_below else most
     assert bound is not None
-    figure_texts = {"value": expected.format_value(value), "bound": expected.format_value(bound)}
-    why = reason(
-        "below" if is_below else "above", figure=expected.figure, group=group, **figure_texts
-    )
+    texts = {"value": expected.format_value(value), "bound": expected.format_value(bound)}
+    why = reason("below" if is_below else "above", figure=expected.figure, group=group, **texts)
     if at_ns is None:
         return Judgement(Fraction(0), why)
     why = reason("wait_begins", why=why, time=_time_text(at_ns, submission_run))

@@ -91,11 +91,9 @@ class Expectation:
 
     def _limits_text(self) -> str:
         """Returns the limits of the figure in words."""
-        least_text = (
-            "" if self.at_least is None else f" at least {self.format_value(self.at_least)}"
-        )
-        most_text = "" if self.at_most is None else f" at most {self.format_value(self.at_most)}"
-        return f"{least_text},{most_text}" if least_text and most_text else least_text or most_text
+        lower = "" if self.at_least is None else f" at least {self.format_value(self.at_least)}"
+        upper = "" if self.at_most is None else f" at most {self.format_value(self.at_most)}"
+        return f"{lower},{upper}" if lower and upper else lower or upper
 
     def format_value(self, value: float) -> str:
         """Formats a value of the figure with its unit."""

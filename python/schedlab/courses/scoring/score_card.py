@@ -72,17 +72,15 @@ def _objective_values(
     """Returns the mean logarithm of each variant, or None if a run has no value."""
     values = np.zeros((len(objective.group_by_workload), len(level.cpus), level.variants))
     for position, (workload, group) in enumerate(objective.group_by_workload.items()):
-        objective_rows = table.filter(
+        rows = table.filter(
             (pl.col("policy") == policy)
             & (pl.col("measure") == objective.metric)
             & pl.col("experiment").str.starts_with(f"{workload}-")
             & (pl.col("group") == group if group else pl.col("group").is_null())
         )
-        if len(objective_rows) != len(level.cpus) * level.variants:
+        if len(rows) != len(level.cpus) * level.variants:
             return None
-        for experiment, cpus, value in objective_rows.select(
-            "experiment", "cpus", "value"
-        ).iter_rows():
+        for experiment, cpus, value in rows.select("experiment", "cpus", "value").iter_rows():
             variant = int(experiment.rpartition("-")[2])
             values[position, level.cpus.index(cpus), variant] = math.log(
                 max(value, objective.floor)
@@ -142,12 +140,8 @@ class ScoreCard:
         if self.failure or not all(figure.log_improvement for figure in self.figures):
             return None
         weights = [figure.objective.weight for figure in self.figures]
-        mean_log_improvements = [
-            figure.log_improvement.mean for figure in self.figures if figure.log_improvement
-        ]
-        return math.exp(
-            sum(w * m for w, m in zip(weights, mean_log_improvements, strict=True)) / sum(weights)
-        )
+        means = [figure.log_improvement.mean for figure in self.figures if figure.log_improvement]
+        return math.exp(sum(w * m for w, m in zip(weights, means, strict=True)) / sum(weights))
 
     def to_dict(self) -> dict[str, Any]:
         """Returns values for JSON."""
@@ -173,20 +167,18 @@ def make_card(
     figures = []
     for objective in objectives:
         reference_values = reference[objective.name]
-        other_improvements = {
+        means = {
             name: float((reference_values - values[objective.name]).mean())
             for name, values in others.items()
             if objective.name in values
         }
-        best_other = max(other_improvements, key=lambda name: other_improvements[name])
+        best_other = max(means, key=lambda name: means[name])
         log_improvement = (
             estimate(reference_values - policy_values[objective.name])
             if objective.name in policy_values
             else None
         )
-        figures.append(
-            ObjectiveScore(objective, log_improvement, best_other, other_improvements[best_other])
-        )
+        figures.append(ObjectiveScore(objective, log_improvement, best_other, means[best_other]))
     names = [objective.name for objective in objectives]
     dominating = [
         name for name, values in others.items() if _dominates(values, policy_values, names)

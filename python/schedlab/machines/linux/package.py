@@ -88,19 +88,15 @@ def make_package(folder: Path) -> BuiltPackages:
 
 def source_timestamp(environment: Mapping[str, str]) -> int:
     """Returns the time for all packaged files (s since 1970): SOURCE_DATE_EPOCH, or that of the commit."""
-    environment_value = environment.get("SOURCE_DATE_EPOCH")
-    if environment_value is None:
+    epoch = environment.get("SOURCE_DATE_EPOCH")
+    if epoch is None:
         return commit_seconds() or _DEFAULT_TIME
-    if (
-        not environment_value.isascii()
-        or not environment_value.isdecimal()
-        or int(environment_value) >= 2**32
-    ):
+    if not epoch.isascii() or not epoch.isdecimal() or int(epoch) >= 2**32:
         raise WrongUsage(
-            f"SOURCE_DATE_EPOCH={environment_value}: not a number of seconds since 1970; use one "
+            f"SOURCE_DATE_EPOCH={epoch}: not a number of seconds since 1970; use one "
             "such as 1767225600"
         )
-    return int(environment_value)
+    return int(epoch)
 
 
 def package_maintainer(environment: Mapping[str, str]) -> str:

@@ -294,7 +294,7 @@ def interface(headers: Mapping[str, str]) -> list[dict[str, str]]:
     """
     header = headers["policy.h"]
     entries = [
-        _completion_entry(
+        _hint(
             match["name"].strip("(*)"),
             "property" if kind == "struct" else "constant",
             f"{match['type'] or ''}{match['rest'].removeprefix(')')}",
@@ -311,15 +311,13 @@ def interface(headers: Mapping[str, str]) -> list[dict[str, str]]:
         for match in _DEFINITION.finditer(content):
             if match["function"]:
                 entries.append(
-                    _completion_entry(
-                        match["name"], "function", match["function"], match["text"] or "", ""
-                    )
+                    _hint(match["name"], "function", match["function"], match["text"] or "", "")
                 )
             elif name == "policy.h" and match["macro"]:
                 parameters = match["parameters"] or ""
                 text = (match["text"] if parameters else match["after"]) or ""
                 label = match["macro"].removesuffix(parameters)
-                entries.append(_completion_entry(label, "constant", parameters, text, ""))
+                entries.append(_hint(label, "constant", parameters, text, ""))
     return list({(entry["label"], entry["of"]): entry for entry in reversed(entries)}.values())[
         ::-1
     ]
@@ -336,20 +334,16 @@ def _types(header: str) -> Iterator[dict[str, str]]:
             for member in _MEMBER.finditer(match["body"])
         ]
         if kind == "enum":
-            yield _completion_entry(
-                name, "type", "", f"{first} Values: {'; '.join(values)}.".strip(), ""
-            )
+            yield _hint(name, "type", "", f"{first} Values: {'; '.join(values)}.".strip(), "")
         elif name in others:
-            yield _completion_entry(others[name], "type", f"struct {name}", first, "")
+            yield _hint(others[name], "type", f"struct {name}", first, "")
 
 
 def _trailing_comment(member: re.Match[str]) -> str:
     return f" ({_one_line(member['after'])})" if member["after"] else ""
 
 
-def _completion_entry(
-    label: str, kind: str, detail: str, info: str, structure: str
-) -> dict[str, str]:
+def _hint(label: str, kind: str, detail: str, info: str, structure: str) -> dict[str, str]:
     return {
         "label": label,
         "type": kind,

@@ -105,8 +105,8 @@ def _draw_panel(rows: pl.DataFrame, styles: Styles, setups: Sequence[str], *, is
 def _describe(rows: pl.DataFrame) -> str:
     """Returns the chart's description for readers who cannot see it."""
     largest = rows.sort("ms", descending=True).group_by("waiting", maintain_order=True).first()
-    parts = [
+    texts = [
         f"{row['waiting']} under {row['setup']} for {duration(row['ms'] * 1e6)} while {row['series']}"
         for row in largest.iter_rows(named=True)
     ]
-    return "Causes of waiting by group and policy; the largest: " + "; ".join(parts) + "."
+    return "Causes of waiting by group and policy; the largest: " + "; ".join(texts) + "."

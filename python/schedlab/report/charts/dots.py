@@ -53,13 +53,13 @@ def dots(
     names = {value: "value", category: "category"}
     rows = data.select(*names).rename(names).with_columns(pl.col("category").cast(pl.String))
     mean_rows = compute_means(rows, ["category"], "value")
-    parts = [mean_rows.with_columns(kind=pl.lit("measured"))]
+    frames = [mean_rows.with_columns(kind=pl.lit("measured"))]
     if published is not None:
         published_rows = (
             published.select(*names).rename({**names, value: "mean"}).drop_nulls("mean")
         )
-        parts.append(published_rows.with_columns(kind=pl.lit("published")))
-    means_of_rows = pl.concat(parts, how="diagonal_relaxed")
+        frames.append(published_rows.with_columns(kind=pl.lit("published")))
+    means_of_rows = pl.concat(frames, how="diagonal_relaxed")
     categories = order_series(means_of_rows["category"], category_order, policies=False)
     starts_at_zero = not _are_close(plotted_values(means_of_rows))
     reach = axis_range(plotted_values(means_of_rows), log=False, zero=starts_at_zero)
@@ -80,8 +80,10 @@ def dots(
 
 def _are_close(values: Iterable[float | None]) -> bool:
     """Returns whether the values are so close that an axis from 0 would hide their differences."""
-    known = [value for value in values if value is not None and math.isfinite(value)]
-    return len(known) > 1 and 0 < max(known) - min(known) < _CLOSE_SPREAD * max(known, default=0)
+    finite = [value for value in values if value is not None and math.isfinite(value)]
+    return len(finite) > 1 and 0 < max(finite) - min(finite) < _CLOSE_SPREAD * max(
+        finite, default=0
+    )
 
 
 def _draw(
@@ -95,11 +97,11 @@ def _draw(
     colour = alt.value(PALETTE[0])
     measured = means_of_rows.filter(pl.col("kind") == "measured")
     drawn = _chart_without_empty_columns(measured.filter(pl.col("failed") == 0))
-    low = x.copy()
-    low["shorthand"] = "low:Q"
+    low_bound = x.copy()
+    low_bound["shorthand"] = "low:Q"
     layers = [
         drawn.mark_rule(strokeWidth=1.5, clip=True, strokeOpacity=0.6).encode(
-            low, alt.X2("high:Q"), y, color=colour
+            low_bound, alt.X2("high:Q"), y, color=colour
         ),
         *_draw_published(means_of_rows, x, y),
         drawn.mark_point(filled=True, size=55).encode(

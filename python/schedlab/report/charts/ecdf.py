@@ -185,8 +185,8 @@ def _mark_points(rows: pl.DataFrame, marks: Sequence[WaitMark]) -> pl.DataFrame:
     for mark in marks:
         mark_rows = rows.filter((pl.col("panel") == mark.panel) & (pl.col("series") == mark.series))
         if len(mark_rows):
-            part = (mark_rows["value"] <= mark.value).sum() / len(mark_rows) * 100
-            rings.append((mark.panel, mark.series, mark.value, part, f"#{mark.chart}"))
+            percentage = (mark_rows["value"] <= mark.value).sum() / len(mark_rows) * 100
+            rings.append((mark.panel, mark.series, mark.value, percentage, f"#{mark.chart}"))
     names = {"panel": pl.String, "series": pl.String, "value": pl.Float64, "percent": pl.Float64}
     return pl.DataFrame(rings, schema={**names, HREF: pl.String}, orient="row")
 
@@ -302,8 +302,8 @@ def _draw_marks(
     rings: pl.DataFrame, styles: Styles, axis: _Axis, of: Any, chosen: alt.Parameter
 ) -> Any:
     """Draws marks on curves with this encoding."""
-    data = alt.InlineData(values=rings.to_dicts())
-    drawn = alt.Chart(data).transform_calculate(at=axis.value_expression())
+    ring_data = alt.InlineData(values=rings.to_dicts())
+    drawn = alt.Chart(ring_data).transform_calculate(at=axis.value_expression())
     return drawn.mark_point(size=90, strokeWidth=2, filled=False, cursor="pointer").encode(
         of.x,
         of.y,

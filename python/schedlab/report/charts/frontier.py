@@ -88,11 +88,11 @@ def _draw(
     y = alt.Y("y:Q", title=y_title, scale=reaches["y"].scale(), axis=numbers)
     drawn = data.rename({"policy": "series"})
     members = drawn.filter(pl.col("place").is_not_null())
-    others = drawn.filter(pl.col("place").is_null()).drop("place")
+    off_front = drawn.filter(pl.col("place").is_null()).drop("place")
     layers: list[Any] = []
-    if len(others):
+    if len(off_front):
         layers.append(
-            chart_with_data(others)
+            chart_with_data(off_front)
             .mark_point(filled=True, size=28, opacity=0.25)
             .encode(x, y, styles.colour(), styles.shape(), tooltip=_tooltip(x_title, y_title))
         )

@@ -79,8 +79,8 @@ def _visible_intervals(processes: ChartProcesses, span: Span) -> pl.DataFrame:
     idle = processes.idle().with_columns(
         pid=pl.lit(0, pl.Int64), name=pl.lit(IDLE), group=pl.lit(IDLE), label=pl.lit(IDLE)
     )
-    both = pl.concat([running, idle], how="diagonal")
-    return span.clip(both).sort("cpu", "begin_ns")
+    intervals = pl.concat([running, idle], how="diagonal")
+    return span.clip(intervals).sort("cpu", "begin_ns")
 
 
 def _add_series(intervals: pl.DataFrame, span: Span, by: Colouring) -> tuple[pl.DataFrame, str]:
@@ -195,8 +195,8 @@ def _draw_scheduler_load(visits: pl.DataFrame, axis: TimeAxis, y: alt.Y) -> list
 
 def _largest_load(visits: pl.DataFrame) -> float:
     """Returns the largest load of a time cell; 1 if there is none."""
-    most: Any = visits["part"].max()
-    return float(most or 0) or 1.0
+    largest: Any = visits["part"].max()
+    return float(largest or 0) or 1.0
 
 
 def _caption_notes(processes: ChartProcesses, span: Span, visits: pl.DataFrame) -> list[str]:
@@ -220,7 +220,7 @@ def _describe(intervals: pl.DataFrame, span: Span, cpus: int) -> str:
         .sort("sum", descending=True)
         .head(8)
     )
-    parts = [
+    texts = [
         f"{group} {percent(time / (span.length_ns * cpus))}" for group, time in sums.iter_rows()
     ]
-    return f"Gantt chart of {cpus} CPUs over {duration(span.length_ns)}: " + ", ".join(parts) + "."
+    return f"Gantt chart of {cpus} CPUs over {duration(span.length_ns)}: " + ", ".join(texts) + "."

@@ -73,8 +73,8 @@ def lag_over_time(
 
 def _draw(data: pl.DataFrame, axis: TimeAxis, shown: pl.DataFrame) -> Any:
     """Draws a curve of the lag for each task in `data`."""
-    parts = [_thin_rows(part) for part in data.partition_by("life", maintain_order=True)]
-    drawn = pl.concat(parts).with_columns(lag_ms=pl.col("lag_ns") / 1e6)
+    thinned = [_thin_rows(part) for part in data.partition_by("life", maintain_order=True)]
+    drawn = pl.concat(thinned).with_columns(lag_ms=pl.col("lag_ns") / 1e6)
     styles = Styles(shown["label"].to_list(), policies=False)
     chosen = legend_selection()
     rows = drawn.select(*axis.embed("time_ns"), "lag_ms", series="label")

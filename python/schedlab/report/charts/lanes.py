@@ -130,19 +130,19 @@ def _lane_series(activity: Activity, processes: ChartProcesses) -> tuple[pl.Expr
     Series without a colour of the palette are merged into one.
     """
     levels = activity.intervals["level"].drop_nulls().unique().to_list()
-    most = len(PALETTE)
+    colour_count = len(PALETTE)
     if levels:
         ordered = sorted(levels, reverse=serves_highest_first(find_stays(processes)))
         names = [f"level {level}" for level in ordered]
         level_text = pl.format("level {}", "level").fill_null("level unknown")
-        others = "later levels"
+        others_label = "later levels"
     else:
         names = sorted(activity.intervals["group"].unique())
-        level_text, others = pl.col("group"), OTHERS_LABEL
-    coloured = names if len(names) <= most else names[: most - 1]
-    return pl.when(level_text.is_in(coloured)).then(level_text).otherwise(pl.lit(others)), [
+        level_text, others_label = pl.col("group"), OTHERS_LABEL
+    coloured = names if len(names) <= colour_count else names[: colour_count - 1]
+    return pl.when(level_text.is_in(coloured)).then(level_text).otherwise(pl.lit(others_label)), [
         *coloured,
-        others,
+        others_label,
     ]
 
 
@@ -192,10 +192,10 @@ def _mark_intervals(shown: pl.DataFrame, marks: dict[str, pl.DataFrame]) -> pl.D
     marked = shown.sort("life", "begin_ns").with_row_index("at")
     for name, marked_spans in marks.items():
         spans = marked_spans.select("life", since="begin_ns", until="end_ns")
-        both = pl.min_horizontal("end_ns", "until") - pl.max_horizontal("begin_ns", "since")
+        overlap = pl.min_horizontal("end_ns", "until") - pl.max_horizontal("begin_ns", "since")
         overlap_ns = (
             marked.join(spans, on="life")
-            .select("at", both.clip(0).alias(f"{name}_ns"))
+            .select("at", overlap.clip(0).alias(f"{name}_ns"))
             .group_by("at")
             .agg(pl.col(f"{name}_ns").sum())
         )
@@ -260,13 +260,13 @@ def _draw_marks(marks: dict[str, pl.DataFrame], axis: TimeAxis, y: alt.Y) -> lis
         frame = marks[what]
         if frame.is_empty():
             continue
-        more = [name for name in ("behind",) if name in frame.columns]
+        extra = [name for name in ("behind",) if name in frame.columns]
         tooltip = [
             alt.Tooltip("label:N", title=label),
-            *[alt.Tooltip("behind:N", title="blocked on") for _ in more],
+            *[alt.Tooltip("behind:N", title="blocked on") for _ in extra],
             *axis.tooltips(),
         ]
-        bars = axis.bars(frame, ["label", *more], y, style=ANNOTATION, tooltip=tooltip, **look)
+        bars = axis.bars(frame, ["label", *extra], y, style=ANNOTATION, tooltip=tooltip, **look)
         layers.append(bars)
     return layers
 
@@ -322,8 +322,8 @@ def _describe(shown: pl.DataFrame, marks: dict[str, pl.DataFrame], span: Span) -
     count = dict(shown.group_by("group").agg(pl.col("life").n_unique()).iter_rows())
     by_group: dict[str, list[str]] = {}
     for group, state, time in sums.iter_rows():
-        part = time / (span.length_ns * count[group])
-        by_group.setdefault(f"{count[group]} of {group}", []).append(f"{state} {percent(part)}")
+        fraction = time / (span.length_ns * count[group])
+        by_group.setdefault(f"{count[group]} of {group}", []).append(f"{state} {percent(fraction)}")
     texts = "; ".join(
         f"{group}: {', '.join(parts)}" for group, parts in list(by_group.items())[:_GROUPS_NAMED]
     )

@@ -125,7 +125,7 @@ def find_stays(processes: ChartProcesses) -> pl.DataFrame:
     is_exit = pl.col("kind") == int(Kind.SCHEDULER_EXIT)
     before, after = pl.col("kind").shift(1).over("cpu"), pl.col("kind").shift(-1).over("cpu")
     level = pl.when(before == int(Kind.DECISION)).then(pl.col("second").shift(1).over("cpu"))
-    left = (
+    reason = (
         pl.when(after == int(Kind.BLOCK))
         .then(pl.lit("blocked"))
         .when(after == int(Kind.YIELD))
@@ -135,7 +135,7 @@ def find_stays(processes: ChartProcesses) -> pl.DataFrame:
     enters = pl.when(pl.col("kind") == int(Kind.SCHEDULER_ENTER)).then("time_ns")
     stays = table.with_columns(
         level=level.otherwise(0).cast(pl.Int64),
-        left=left,
+        left=reason,
         end_ns=enters.backward_fill().over("cpu").fill_null(trace.end_ns),
     ).filter(is_exit & (pl.col("pid") != 0))
     policies = _policies_by_row(processes)
@@ -220,11 +220,11 @@ def _draw(stays: pl.DataFrame, drawn: pl.DataFrame, marks: pl.DataFrame, axis: T
     labels = _labels_by_pid(stays)
     has_few_tasks = _has_few_tasks(stays)
     series = labels if has_few_tasks else sorted(stays["group"].unique())
-    lines = labels if has_few_tasks else sorted(drawn["line"].unique())
+    shown_labels = labels if has_few_tasks else sorted(drawn["line"].unique())
     styles = Styles(series, policies=False)
     chosen = legend_selection()
-    height = max(LEVEL_HEIGHT, PROCESS_HEIGHT * len(lines)) * len(rows)
-    line_offset = alt.YOffset("line:N", sort=lines, scale=alt.Scale(domain=lines))
+    height = max(LEVEL_HEIGHT, PROCESS_HEIGHT * len(shown_labels)) * len(rows)
+    line_offset = alt.YOffset("line:N", sort=shown_labels, scale=alt.Scale(domain=shown_labels))
     bars = axis.bars(
         drawn,
         ["row", "series", "line", "pid", "group", "cpu", "merged"],
@@ -252,8 +252,8 @@ def _has_few_tasks(stays: pl.DataFrame) -> bool:
 
 def _labels_by_pid(stays: pl.DataFrame) -> list[str]:
     """Returns the tasks' labels in the order of their PIDs."""
-    first = stays.group_by("life").agg(pl.col("pid", "label").first()).sort("pid", "life")
-    return list(dict.fromkeys(first["label"].to_list()))
+    labels = stays.group_by("life").agg(pl.col("pid", "label").first()).sort("pid", "life")
+    return list(dict.fromkeys(labels["label"].to_list()))
 
 
 def _row_name() -> pl.Expr:
@@ -289,10 +289,10 @@ def _mark_layers(marks: pl.DataFrame, axis: TimeAxis) -> list[Any]:
     )
     rule = drawn.mark_rule(style=ANNOTATION, strokeDash=[3, 3], clip=True).encode(axis.x("at"))
     # Placed at the bottom right of the line, since boosted tasks are not on the lowest level.
-    word = drawn.mark_text(style=ANNOTATION, align="left", dx=4, dy=-3, baseline="bottom").encode(
+    label = drawn.mark_text(style=ANNOTATION, align="left", dx=4, dy=-3, baseline="bottom").encode(
         axis.x("at"), y=alt.value({"expr": "height"}), text="what:N"
     )
-    return [rule, word]
+    return [rule, label]
 
 
 def _caption_notes(stays: pl.DataFrame, marks: pl.DataFrame) -> list[str]:
@@ -310,10 +310,10 @@ def _describe(stays: pl.DataFrame, marks: pl.DataFrame, span: Span) -> str:
     """Returns the chart's description for readers who cannot see it."""
     length = (pl.col("end_ns") - pl.col("begin_ns")).sum()
     sums = stays.group_by(_row_name().alias("row")).agg(length).sort("row")
-    parts = [f"{row} {duration(time)}" for row, time in sums.iter_rows()]
+    texts = [f"{row} {duration(time)}" for row, time in sums.iter_rows()]
     boosted = int((marks["what"] == "boost").sum())
     return (
         f"Levels of the running processes over {duration(span.length_ns)}: "
-        + ", ".join(parts)
+        + ", ".join(texts)
         + (f"; {boosted} boosts." if boosted else ".")
     )

@@ -60,10 +60,10 @@ def lines(
     """
     names = {x: "x", y: "y", series: "series"}
     mean_rows = compute_means(data.select(*names).rename(names), ["series", "x"], "y")
-    parts = [mean_rows.with_columns(kind=pl.lit("measured"))]
+    frames = [mean_rows.with_columns(kind=pl.lit("measured"))]
     if published is not None:
         published_rows = published.select(*names).rename({**names, y: "mean"}).drop_nulls()
-        parts.append(published_rows.with_columns(kind=pl.lit("published")))
+        frames.append(published_rows.with_columns(kind=pl.lit("published")))
     if ideal is not None:
         named_ideal = (
             ideal if "series" in ideal.columns else ideal.with_columns(series=pl.lit(ideal_title))
@@ -74,8 +74,8 @@ def lines(
             .unique()
             .sort("series", "x")
         )
-        parts.append(ideal_rows.with_columns(kind=pl.lit("ideal")))
-    points = pl.concat(parts, how="diagonal_relaxed").sort("kind", "series", "x")
+        frames.append(ideal_rows.with_columns(kind=pl.lit("ideal")))
+    points = pl.concat(frames, how="diagonal_relaxed").sort("kind", "series", "x")
     shown = points.filter(pl.col("kind") != "ideal")["series"]
     styles = Styles(order_series(shown, order, policies=policies), policies=policies)
     reach = axis_range(plotted_values(points), log=log, zero=not log)
@@ -172,12 +172,12 @@ def _draw_ideal(points: pl.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
         .mark_line(style=IDEAL, clip=True)
         .encode(x, y, detail="series:N")
     )
-    word = (
+    label = (
         chart_with_data(ideal_points.sort("x").group_by("series", maintain_order=True).last())
         .mark_text(style=ANNOTATION, align="left", baseline="middle", dx=8)
         .encode(x, y, text="series:N")
     )
-    return [line, word]
+    return [line, label]
 
 
 def _draw_published(
@@ -256,9 +256,9 @@ def _describe(points: pl.DataFrame, x_title: str, y_title: str) -> str:
         "kind", "series", maintain_order=True
     ):
         first, last = rows.row(0, named=True), rows.row(-1, named=True)
-        what = f"{series} ({kind})" if kind != "ideal" else str(series)
+        curve_name = f"{series} ({kind})" if kind != "ideal" else str(series)
         texts.append(
-            f"{what}: {three_digits(first['mean'])} at {first['x']:g}, "
+            f"{curve_name}: {three_digits(first['mean'])} at {first['x']:g}, "
             f"{three_digits(last['mean'])} at {last['x']:g}"
         )
     return f"Lines of {y_title} over {x_title}. " + "; ".join(texts) + "."

@@ -190,9 +190,9 @@ def compute_means(data: pl.DataFrame, keys: Sequence[str], value: str) -> pl.Dat
     null value is a failed run; a combination with a failed run has no mean. Intervals are not below
     0.
     """
-    number = pl.col(value).cast(pl.Float64).fill_nan(None)
+    value_column = pl.col(value).cast(pl.Float64).fill_nan(None)
     groups = data.group_by(*keys, maintain_order=True).agg(
-        values=number, runs=pl.len(), failed=number.null_count()
+        values=value_column, runs=pl.len(), failed=value_column.null_count()
     )
     group_rows = groups.with_row_index("group").filter(pl.col("failed") == 0)
     group_estimates = estimates(group_rows["values"].to_list(), (0, math.inf))
@@ -261,8 +261,8 @@ class AxisRange:
 
     def cuts_interval(self, plotted: pl.DataFrame) -> bool:
         """Returns whether an interval (low, high) extends beyond the range."""
-        cut = (pl.col("low") < self.low) | (pl.col("high") > self.high)
-        return bool(plotted.select(cut.any()).item())
+        is_cut = (pl.col("low") < self.low) | (pl.col("high") > self.high)
+        return bool(plotted.select(is_cut.any()).item())
 
 
 def axis_range(values: Iterable[float | None], *, log: bool, zero: bool) -> AxisRange:
@@ -270,11 +270,11 @@ def axis_range(values: Iterable[float | None], *, log: bool, zero: bool) -> Axis
 
     Raises NothingToDraw if there is no value, or, for a logarithmic axis, no value above 0.
     """
-    known = [value for value in values if value is not None and math.isfinite(value)]
-    known = [value for value in known if value > 0] if log else known
-    if not known:
+    usable_values = [value for value in values if value is not None and math.isfinite(value)]
+    usable_values = [value for value in usable_values if value > 0] if log else usable_values
+    if not usable_values:
         raise NothingToDraw("there is no number to draw")
-    low, high = min(known), max(known)
+    low, high = min(usable_values), max(usable_values)
     if log:
         return AxisRange(low / 1.1, high * 1.1, log)
     low = min(low, 0) if zero else low

@@ -175,15 +175,15 @@ def merge_thin(frame: pl.DataFrame, keys: list[str], least_ns: float) -> pl.Data
     begin = pl.col("begin_ns")
     cell = (begin // max(int(least_ns), 1)).alias("cell")
     is_thin = (pl.col("end_ns") - begin) < least_ns
-    group = pl.when(is_thin).then(-1).otherwise(pl.int_range(pl.len())).alias("piece")
-    rest = [name for name in frame.columns if name not in (*keys, "begin_ns", "end_ns")]
+    piece_number = pl.when(is_thin).then(-1).otherwise(pl.int_range(pl.len())).alias("piece")
+    other_columns = [name for name in frame.columns if name not in (*keys, "begin_ns", "end_ns")]
     return (
-        frame.with_columns(cell, group, length_ns=pl.col("end_ns") - begin)
+        frame.with_columns(cell, piece_number, length_ns=pl.col("end_ns") - begin)
         .group_by(*keys, "cell", "piece", maintain_order=True)
         .agg(
             begin.first(),
             (begin.first() + pl.col("length_ns").sum()).alias("end_ns"),
-            *[pl.col(name).last() for name in rest],
+            *[pl.col(name).last() for name in other_columns],
             merged=pl.len(),
         )
         .drop("cell", "piece")

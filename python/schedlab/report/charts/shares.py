@@ -115,12 +115,13 @@ def _shares_by_group(running: pl.DataFrame, span: Span, sliding_ns: int) -> pl.D
         )
         for (group,), rows in running.sort("group").group_by("group", maintain_order=True)
     }
-    ran = {group: running_time_until(*ends, times) for group, ends in by_group.items()}
-    before = np.maximum(times - sliding_ns, 0)
+    running_time = {group: running_time_until(*ends, times) for group, ends in by_group.items()}
+    sliding_begin = np.maximum(times - sliding_ns, 0)
     sliding_times = {
-        group: ran[group] - running_time_until(*ends, before) for group, ends in by_group.items()
+        group: running_time[group] - running_time_until(*ends, sliding_begin)
+        for group, ends in by_group.items()
     }
-    total, total_sliding = sum(ran.values()), sum(sliding_times.values())
+    total, total_sliding = sum(running_time.values()), sum(sliding_times.values())
     # Before its full length has passed, the sliding window would equal the share since the start.
     window_is_full = times >= sliding_ns if sliding_ns else np.zeros(len(times), bool)
     frames = [
@@ -128,7 +129,7 @@ def _shares_by_group(running: pl.DataFrame, span: Span, sliding_ns: int) -> pl.D
             {
                 "time_ns": (span.begin_ns + times).round().astype(np.int64),
                 "group": pl.Series([group] * len(times), dtype=pl.String),
-                "share": _quotients(ran[group], total),
+                "share": _quotients(running_time[group], total),
                 "sliding_share": np.where(
                     window_is_full, _quotients(sliding_times[group], total_sliding), np.nan
                 ),
@@ -203,10 +204,10 @@ def _caption_notes(groups: int, shown: int, sliding_ticks: int) -> list[str]:
 
 def _describe(data: pl.DataFrame, groups: list[str]) -> str:
     """Returns the chart's description for readers who cannot see it."""
-    last = data.filter(pl.col("time_ns") == pl.col("time_ns").max())
-    parts = [
+    last_shares = data.filter(pl.col("time_ns") == pl.col("time_ns").max())
+    texts = [
         f"{row['group']} {percent(row['share'])} (ideal {percent(row['ideal_share'])})"
-        for row in last.to_dicts()
+        for row in last_shares.to_dicts()
         if row["group"] in groups
     ]
-    return "Shares of CPU time by group over time; at the end: " + ", ".join(parts) + "."
+    return "Shares of CPU time by group over time; at the end: " + ", ".join(texts) + "."

@@ -80,8 +80,8 @@ def _count_table(
 
     `by_figure`: the comparison of each figure.
     """
-    pairs = [(figure, by_figure[figure]) for figure in figures if figure in by_figure]
-    compared = [(figure, result) for figure, result in pairs if result.is_counted]
+    compared_pairs = [(figure, by_figure[figure]) for figure in figures if figure in by_figure]
+    compared = [(figure, result) for figure, result in compared_pairs if result.is_counted]
     measured = [
         (f, comparison.measured.mean)
         for f, comparison in compared
@@ -95,7 +95,7 @@ def _count_table(
     return TableCount(
         place,
         len(figures),
-        len(pairs) - len(compared),
+        len(compared_pairs) - len(compared),
         len(measured),
         sum(is_near(*pair) for pair in measured),
         sum(is_close(*pair) for pair in measured),
@@ -123,7 +123,7 @@ def agreement_section(study: int, counts: Sequence[TableCount]) -> Section | Non
     if not headline_text(counts):
         return None
     rows = [(Cell(count.place), *(Cell(str(number)) for number in count[1:])) for count in counts]
-    data = pl.DataFrame(
+    count_data = pl.DataFrame(
         counts,
         schema={"place": pl.String, **dict.fromkeys(_COLUMN_TITLES, pl.Int64)},
         orient="row",
@@ -133,7 +133,7 @@ def agreement_section(study: int, counts: Sequence[TableCount]) -> Section | Non
         "Published figures with a measured value near them",
         (Column("place", align="left"), *map(Column, _COLUMN_TITLES)),
         tuple(rows),
-        data,
+        count_data,
         """Calibrated: figures from which a constant was derived, or that do not depend on the scheduler. The counts
         to the right exclude them. A published figure that is not compared was not run, or schedlab does not measure
         it.""",

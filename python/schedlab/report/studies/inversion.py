@@ -129,8 +129,8 @@ class InversionQueries(Queries):
 
     def no_hog_was_left(self, policy: str) -> bool:
         """Returns whether hogs ran in almost none of the reader's waits."""
-        part = self.hogs_part(policy).mean
-        return part is not None and part < _NEGLIGIBLE_PERCENT
+        hogs_fraction = self.hogs_part(policy).mean
+        return hogs_fraction is not None and hogs_fraction < _NEGLIGIBLE_PERCENT
 
     def inversion_picture(self, policy: str) -> list[Block]:
         """Returns the chart of the first run's first wait, or [] without a wait."""

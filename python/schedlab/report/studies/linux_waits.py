@@ -39,9 +39,9 @@ class ThreadWaits:
     @property
     def main_kind(self) -> str:
         """The kind of thread that ran most during the longest wait, in words."""
-        most = max(self.running_ms, key=self.running_ms.__getitem__)
+        main = max(self.running_ms, key=self.running_ms.__getitem__)
         return next(
-            (words for start, words in _THREAD_KINDS.items() if most.startswith(start)), "others"
+            (words for start, words in _THREAD_KINDS.items() if main.startswith(start)), "others"
         )
 
 
@@ -72,8 +72,8 @@ def find_thread_waits(run: StoredRun, trace: Trace) -> ThreadWaits:
 def running_threads_text(rows: Sequence[WaitRow]) -> str:
     """Returns in words which threads ran during the longest wait of each run."""
     kinds = Counter(waits.main_kind for _, _, waits in rows if waits.running_ms)
-    parts = [f"{kind} ({format_count(number, 'run')})" for kind, number in kinds.most_common()]
-    return listed(parts) or "none that is known"
+    texts = [f"{kind} ({format_count(number, 'run')})" for kind, number in kinds.most_common()]
+    return listed(texts) or "none that is known"
 
 
 def _running_threads(

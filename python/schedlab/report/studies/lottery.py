@@ -85,14 +85,14 @@ class LotteryQueries(queries.Queries):
 
     def most_off_expected(self, count: int) -> float:
         """Returns the largest difference of a published share from the expected one, in points."""
-        pairs = (
+        shares_and_expected = (
             (self.share_printed(test, group, count), self.expected(test, group))
             for test, lottery in self.lotteries.items()
             for group in lottery.rows
         )
         return max(
             abs(published.value - expected.value)
-            for published, expected in pairs
+            for published, expected in shares_and_expected
             if published and expected
         )
 
@@ -112,7 +112,7 @@ class LotteryQueries(queries.Queries):
         share, with the numbers of CPUs.
         """
         lottery = self.lotteries[test]
-        off = [
+        unmeetable_ideals = [
             (count, unmeetable_groups[lottery.rows[group]][1])
             for count in self.counts
             if lottery.rows[group]
@@ -120,7 +120,7 @@ class LotteryQueries(queries.Queries):
         ]
         return [
             SimpleNamespace(ideal=ideal, counts=[count for count, _ in same])
-            for ideal, same in groupby(off, key=lambda pair: pair[1])
+            for ideal, same in groupby(unmeetable_ideals, key=lambda pair: pair[1])
         ]
 
     # --- measured

@@ -132,13 +132,13 @@ def share_footnote(q: Queries, why: str, test: str, group: str, count: int) -> s
 
 def unattainable_share_text(q: Queries, test: str, group: str) -> str:
     """Returns why no scheduler can meet the study's expectation, or "" if one can."""
-    off = q.ideals_off_expected(test, group)
-    if not off:
+    unmeetable_ideals = q.ideals_off_expected(test, group)
+    if not unmeetable_ideals:
         return ""
     if not q.all_compute(test):
         return line("""No scheduler can meet this expectation: a process that sleeps or ends uses less than its
         tickets allow, and the others use the rest.""")
-    places = [f"on {cpus_text(row.counts)} (ideal {row.ideal:.1f} %)" for row in off]
+    places = [f"on {cpus_text(row.counts)} (ideal {row.ideal:.1f} %)" for row in unmeetable_ideals]
     return f"No scheduler can meet this expectation {listed(places)}."
 
 

@@ -294,13 +294,13 @@ def _write_priorities(page: Writer, q: Queries) -> None:
         page.item(f"**What the constant hides.** {notes.sleepers_footnote(q, 'priority')}")
         if any(wait.count > 1 for wait in q.waits_of_sleepers("priority")):
             page.more(f"On more CPUs: {notes.delayed_sleeper_footnote(q, 'priority')}")
-    ran = [suite for suite in q.suites if q.suite_ran(suite)]
+    run_suites = [suite for suite in q.suites if q.suite_ran(suite)]
     page.item("""**No process starves in the Starvation Check.** The study prints when all six have ended. The test is
     about the light process, which is forked first. On one CPU, its turnaround is:""")
-    for suite in ran:
+    for suite in run_suites:
         with page.if_measured(page.more):
             time = q.group_time("turnaround_mean_ns", "light", suite, "starvation", 1)
-            end = "." if suite == ran[-1] else ";"
+            end = "." if suite == run_suites[-1] else ";"
             page.more(f"{time:.2f} ticks under `{q.policies[suite]}`{end}")
     by_passes = q.proposed[:1]
     if q.turnarounds(by_passes, 1):
@@ -331,14 +331,14 @@ def _write_priorities(page: Writer, q: Queries) -> None:
         if q.imbalances("priority", test):
             sentence = notes.imbalance_footnote(q, "priority", test)
             page.item(f"**{q.rows[test]}**: {sentence[0].lower()}{sentence[1:]}")
-    row = q.how([q.experiment_with_study_costs(q.in_a_row_name)], [q.policies["priority"]])
+    costs_note = q.how([q.experiment_with_study_costs(q.in_a_row_name)], [q.policies["priority"]])
     _write_times(
         page,
         q,
         "priority",
         f"""Measured: each test by itself. {_suite_conditions(q, "priority")} Study costs: all tests in a row, five
         times
-        each, without the bursts of I/O-bound. {row}""",
+        each, without the bursts of I/O-bound. {costs_note}""",
     )
     if in_a_row:
         _write_sequence_tables(page, q)

@@ -349,13 +349,13 @@ def _write_overhead(page: Writer, q: Queries) -> None:
     page.subsection("Overhead")
     _write_metric_table(page, q, "overhead", "% of the CPUs' time, including idle time")
     with page.if_measured():
-        parts = [
+        texts = [
             f"{q.overhead(workload, 'RR'):.2f} of {q.metric('overhead', workload, 'RR'):.1f} % ({workload})"
             for workload in q.workloads
         ]
         page.text(f"""
         The study's overhead is all time between two processes, including idle time. Under round-robin, the scheduler
-        itself takes {listed(parts)}. During the rest, there was nothing to run. So the measured table ranks workloads
+        itself takes {listed(texts)}. During the rest, there was nothing to run. So the measured table ranks workloads
         and schedulers by idle time; the table of the CPUs' time above separates the two. The amount of idle time in the
         published figures is not known.""")
     page.contradictions_about("table 4")

@@ -301,12 +301,12 @@ def _compare_turnaround(q: Queries, kind: str, scheduler: str, size: int) -> Fig
 
 def _write_process_times(page: Writer, q: Queries, curves: dict[str, tuple[str, str]]) -> None:
     """Adds the tables of the turnaround of single tasks."""
-    how = q.how([q.rounds_experiment, q.experiment_with_study_costs(q.rounds_experiment)])
+    costs_note = q.how([q.rounds_experiment, q.experiment_with_study_costs(q.rounds_experiment)])
 
     def process_times(
-        agreement: str, with_study_costs: bool, scheduler: str, kind: str
+        figure: str, with_study_costs: bool, scheduler: str, kind: str
     ) -> Measurement:
-        return q.agreement_of_tasks(agreement, scheduler, kind, with_study_costs)
+        return q.agreement_of_tasks(figure, scheduler, kind, with_study_costs)
 
     page.measured(
         "study-4-each-process",
@@ -319,7 +319,7 @@ def _write_process_times(page: Writer, q: Queries, curves: dict[str, tuple[str, 
             for what in ("near", "off")
         ],
         f"""All rounds in one boot. Near: within 15 %, or a tick. Off: the mean difference over all processes of a
-        kind, in percent of the published time. {how}""",
+        kind, in percent of the published time. {costs_note}""",
     )
 
     def extreme(which: int, whose: str, scheduler: str, kind: str, size: int) -> Measurement:
@@ -343,7 +343,7 @@ def _write_process_times(page: Writer, q: Queries, curves: dict[str, tuple[str, 
             )
             for which, title in ((0, "shortest"), (-1, "longest"))
         ],
-        f"All rounds in one boot. {how}",
+        f"All rounds in one boot. {costs_note}",
     )
 
 
@@ -519,29 +519,29 @@ def _write_shortest_first(page: Writer, q: Queries) -> None:
 
 def _write_phases(page: Writer, q: Queries) -> None:
     """Adds the table of turnarounds by the phase of the tick when a round begins."""
-    ran = {experiment: size for experiment, size in q.phases.items() if q.ran(experiment)}
-    if not ran:
+    shown = {experiment: size for experiment, size in q.phases.items() if q.ran(experiment)}
+    if not shown:
         return
 
     def published(experiment: str) -> Measurement:
-        return Measurement((value_of(q.authors("interactive", "MLFQ", ran[experiment])),))
+        return Measurement((value_of(q.authors("interactive", "MLFQ", shown[experiment])),))
 
     page.measured(
         "study-4-phases",
         "Interactive processes under MLFQ, by the start of a round between two boosts, ticks",
         ["CPU-bound"],
-        {str(size): experiment for experiment, size in ran.items()},
+        {str(size): experiment for experiment, size in shown.items()},
         [
             Quantity("published", published),
             Quantity("least of eight moments", partial(q.phase_extreme, min)),
             Quantity("greatest", partial(q.phase_extreme, max)),
         ],
-        q.how(list(ran)),
+        q.how(list(shown)),
     )
-    inside = q.published_within_phases(list(ran))
+    inside = q.published_within_phases(list(shown))
     page.text(f"""
     The published value lies between the smallest and the largest time of these moments for {len(inside)} of
-    {len(ran)} sizes{f": {listed([str(ran[kind]) for kind in inside])}" if inside else ""}.""")
+    {len(shown)} sizes{f": {listed([str(shown[kind]) for kind in inside])}" if inside else ""}.""")
 
 
 def _write_built_in(page: Writer, q: Queries) -> None:

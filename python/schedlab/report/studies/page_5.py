@@ -132,7 +132,7 @@ def _write_summary(page: Writer, q: Queries) -> None:
     **Teaches.** Only competing threads distinguish schedulers. With one thread, a difference in throughput comes from
     the machine, or from the scheduler's work at each tick.""")
 
-    def part(name: str) -> tuple[Measurement, float]:
+    def throughput_ratio(name: str) -> tuple[Measurement, float]:
         ours = q.ratio(
             *(q.throughput(ONE, q.on_schedlab_kernel[scheduler]) for scheduler in (name, "CFS"))
         )
@@ -145,7 +145,7 @@ def _write_summary(page: Writer, q: Queries) -> None:
         "study-5-in-short",
         "Throughput of one thread, relative to CFS",
         "throughput ÷ CFS's",
-        {name: part(name) for name in q.schedulers},
+        {name: throughput_ratio(name) for name in q.schedulers},
         caption=f"Published: Linux 5.15. Measured: the schedlab kernel. {q.how(ONE)}",
     )
 
@@ -526,8 +526,8 @@ def _write_linear_search(page: Writer, q: Queries) -> None:
 
 def _write_high_load(page: Writer, q: Queries) -> None:
     """Adds the section on a shell next to tasks that compute."""
-    ran = {name: load for name, load in q.high_loads.items() if q.ran(name)}
-    if not ran:
+    run_loads = {name: load for name, load in q.high_loads.items() if q.ran(name)}
+    if not run_loads:
         return
     page.section("A high load: section 7.1")
     page.text("""
@@ -541,7 +541,7 @@ def _write_high_load(page: Writer, q: Queries) -> None:
         ["processes", "policy"],
         {
             (load, policy): (name, policy)
-            for name, load in ran.items()
+            for name, load in run_loads.items()
             for policy in EXPERIMENTS[name].study_policies
         },
         [
@@ -552,16 +552,16 @@ def _write_high_load(page: Writer, q: Queries) -> None:
                 "the others' longest response", partial(q.under_load, "response_max_ns", "load")
             ),
         ],
-        q.how(list(ran)),
+        q.how(list(run_loads)),
     )
-    name = list(ran)[-1]
+    name = list(run_loads)[-1]
     with page.if_measured():
         by_text, by_listing = (
             q.under_load("wakeup_latency_max_ns", "shell", name, policy)
             for policy in ("wrr:linux", "wrr:listing")
         )
         page.text(f"""
-        With {ran[name]} processes, the shell waits up to {by_text:,.0f} ms under `wrr:linux`: a time slice
+        With {run_loads[name]} processes, the shell waits up to {by_text:,.0f} ms under `wrr:linux`: a time slice
         of 50 ms for each process, which looks like a freeze and ends with the load. Under `wrr:listing` it waits up to
         {by_listing:.0f} ms, but processes that compute begin late: two alternate, and the last one first
         runs after {q.under_load("response_max_ns", "load", name, "wrr:listing"):,.0f} ms. Under `lottery:linux`, whose

@@ -261,7 +261,7 @@ def _write_insulation(page: Writer, q: Queries) -> None:
     """Adds the section on currencies, which insulate users from each other."""
     page.section("Load insulation")
 
-    def part(policy: str, when: str, task: str) -> Measurement:
+    def cpu_share(policy: str, when: str, task: str) -> Measurement:
         return q.cpu_share("s6-insulation", policy, task, *_HALVES_S[when])
 
     groups = {
@@ -275,7 +275,7 @@ def _write_insulation(page: Writer, q: Queries) -> None:
         ["task"],
         ["A1", "A2", "B1", "B2", "B3"],
         [
-            Quantity(when, partial(part, policy, when), group)
+            Quantity(when, partial(cpu_share, policy, when), group)
             for policy, group in groups.items()
             for when in _HALVES_S
         ],
@@ -299,7 +299,7 @@ def _write_lock(page: Writer, q: Queries) -> None:
         if q.ran(experiment, policy)
     }
 
-    def part(
+    def lock_cell(
         row: str,
         column: str,
         measure: Callable[[str, str], Measurement],
@@ -329,9 +329,9 @@ def _write_lock(page: Writer, q: Queries) -> None:
         ["after the lock", "policy"],
         rows,
         {
-            "A": partial(part, "A", "acquisitions", partial(taken, 1), 0),
-            "B": partial(part, "B", "acquisitions", partial(taken, 2), 0),
-            "A : B": partial(part, "A : B", "acquisitions", taken_ratio, 2),
+            "A": partial(lock_cell, "A", "acquisitions", partial(taken, 1), 0),
+            "B": partial(lock_cell, "B", "acquisitions", partial(taken, 2), 0),
+            "A : B": partial(lock_cell, "A : B", "acquisitions", taken_ratio, 2),
         },
         f"Two minutes. {q.how(_LOCK_EXPERIMENTS)}",
     )
@@ -341,9 +341,9 @@ def _write_lock(page: Writer, q: Queries) -> None:
         ["after the lock", "policy"],
         rows,
         {
-            "A": partial(part, "A", "waiting", partial(waited, "A"), 0),
-            "B": partial(part, "B", "waiting", partial(waited, "B"), 0),
-            "B ÷ A": partial(part, "A : B", "waiting", waited_ratio, 2),
+            "A": partial(lock_cell, "A", "waiting", partial(waited, "A"), 0),
+            "B": partial(lock_cell, "B", "waiting", partial(waited, "B"), 0),
+            "B ÷ A": partial(lock_cell, "A : B", "waiting", waited_ratio, 2),
         },
         q.how(_LOCK_EXPERIMENTS),
     )

@@ -208,12 +208,12 @@ class Queries(TimingQueries, LotteryQueries):
         """Returns the number of CPUs with the largest ratio to the
         ideal; None if it was not run.
         """
-        known = [
+        measured_times = [
             SimpleNamespace(count=count, ticks=mean, ideal=self.ideal(suite, test, count))
             for count in self.counts
             if (mean := self.completion(suite, test, count).mean)
         ]
-        return max(known, key=lambda stay: stay.ticks / stay.ideal, default=None)
+        return max(measured_times, key=lambda time: time.ticks / time.ideal, default=None)
 
     def turnarounds(self, policies: Sequence[str], cpus: int = 0) -> SimpleNamespace | None:
         """Returns turnarounds of priorities 0 and 5 in I/O-bound, by default on the
@@ -299,7 +299,7 @@ class Queries(TimingQueries, LotteryQueries):
 
         The runs have the study costs and one of the two ways of aging.
         """
-        off = []
+        affected = []
         for test in self.tests:
             theirs = self.printed("priority", test, count)
             if theirs is None or ("priority", test) in self.not_counted:
@@ -311,8 +311,8 @@ class Queries(TimingQueries, LotteryQueries):
             )
             if ours.mean is None:
                 return ours
-            off.append(100 * abs(ours.mean / theirs.value - 1))
-        return Measurement((fmean(off),))
+            affected.append(100 * abs(ours.mean / theirs.value - 1))
+        return Measurement((fmean(affected),))
 
     def why_off_on_their_costs(self, suite: str, test: str, count: int) -> str:
         """Returns the note on a time that differs even with the study costs; otherwise ""."""
@@ -491,11 +491,11 @@ class Queries(TimingQueries, LotteryQueries):
 
         Covers the tables where both are known. Returns None if there are none.
         """
-        pairs = [
+        distances = [
             [self.off_ideal_share(test, lottery, count).mean for lottery in self.lotteries_run]
             for test in self.lotteries
         ]
-        known = [(old, new) for old, new in pairs if old is not None and new is not None]
+        known = [(old, new) for old, new in distances if old is not None and new is not None]
         if not known:
             return None
         old, new = (fmean(column) for column in zip(*known, strict=True))

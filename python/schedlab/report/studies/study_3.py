@@ -309,8 +309,8 @@ class Queries(InversionQueries, DrawbackQueries):
         if waits.is_empty():
             return None
         below = waits.filter(pl.col("level") < _TOP_LEVEL)["waiting_ns"]
-        part = 100 * number(below.sum()) / number(waits["waiting_ns"].sum())
-        return SimpleNamespace(part=part, seed=run.seed)
+        percentage = 100 * number(below.sum()) / number(waits["waiting_ns"].sum())
+        return SimpleNamespace(part=percentage, seed=run.seed)
 
     # --- figures 4 and 5
 
@@ -473,12 +473,12 @@ class Queries(InversionQueries, DrawbackQueries):
     def spreads_text(self) -> str:
         """Returns all three spreads in words, the narrowest first; "" if one is missing."""
         means = {scheduler: measured.mean for scheduler, measured in self._spreads().items()}
-        known = {scheduler: mean for scheduler, mean in means.items() if mean is not None}
-        if len(known) < len(means):
+        known_means = {scheduler: mean for scheduler, mean in means.items() if mean is not None}
+        if len(known_means) < len(means):
             return ""
         texts = (
-            f"{scheduler} {known[scheduler]:.2f}"
-            for scheduler in sorted(known, key=lambda scheduler: known[scheduler])
+            f"{scheduler} {known_means[scheduler]:.2f}"
+            for scheduler in sorted(known_means, key=lambda scheduler: known_means[scheduler])
         )
         return f"Interquartile ranges in ticks: {', '.join(texts)}."
 

@@ -170,12 +170,12 @@ class Queries(AuthorsOutput):
         """Returns a table of the study's setting of each level and the behaviour in the trace."""
         ticks = self._ticks("MLFQ")
         raised = boosts(ticks)
-        before = ticks.filter(pl.col("machine_tick") < raised[0]) if raised else ticks
+        before_boost = ticks.filter(pl.col("machine_tick") < raised[0]) if raised else ticks
         all_turns = turns(ticks)
         rows, behind = [], []
         for level in range(3, -1, -1):
             length, part = usual(all_turns.filter(pl.col("level") == level)["length"])
-            stays = before.filter(pl.col("level") == level).group_by("pid").len()["len"]
+            stays = before_boost.filter(pl.col("level") == level).group_by("pid").len()["len"]
             stay, of_all = usual(stays)
             set_to = {
                 name: figure.text if figure else "none"
@@ -355,26 +355,26 @@ class Queries(AuthorsOutput):
         ticks, tick_ns = at_ticks(trace, _pids(run, "cpu")), trace.header.tick_ns
         raised = boosts(ticks)
         until = raised[0] if raised else number(ticks["machine_tick"].max()) + 1
-        top = ticks.filter(
+        ticks_at_top = ticks.filter(
             (pl.col("level") == pl.col("level").max()) & (pl.col("machine_tick") < until)
         )
-        if top.is_empty():
+        if ticks_at_top.is_empty():
             return SimpleNamespace(size=size, allotment=0)
-        sunk_ns = (number(top["machine_tick"].max()) + 1) * tick_ns
+        sunk_ns = (number(ticks_at_top["machine_tick"].max()) + 1) * tick_ns
         pids = _pids(run, "inter")
         sleeps = _sleeps(trace, pids)
-        started_share = len(sleeps.filter(pl.col("begin_ns") < sunk_ns)) / len(pids)
-        after = len(sleeps) / len(pids) - started_share
+        sleeps_before_demotion = len(sleeps.filter(pl.col("begin_ns") < sunk_ns)) / len(pids)
+        later = len(sleeps) / len(pids) - sleeps_before_demotion
         ends = run.metrics().processes.filter(pl.col("pid").is_in(pids))["exit_ns"].mean()
-        allotment, _ = usual(top.group_by("pid").len()["len"])
+        allotment, _ = usual(ticks_at_top.group_by("pid").len()["len"])
         return SimpleNamespace(
             size=size,
             seed=run.seed,
             allotment=allotment,
             lasted=sunk_ns / tick_ns - number(ticks["machine_tick"].min()),
-            started_sleeps=started_share,
-            sleeps=started_share + after,
-            round=(number(ends) - sunk_ns) / tick_ns / after if after else 0.0,
+            started_sleeps=sleeps_before_demotion,
+            sleeps=sleeps_before_demotion + later,
+            round=(number(ends) - sunk_ns) / tick_ns / later if later else 0.0,
         )
 
     def wakeups_chart(self) -> list[Block]:

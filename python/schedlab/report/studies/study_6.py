@@ -103,13 +103,13 @@ class Queries(queries.Queries):
         setup = self.setup(experiment, policy)
         for run, trace in traces(setup) if setup and not self._are_cached(setup.runs) else ():
             self._courses[run.folder] = course_of(run, trace)
-        known = {
+        numbers_by_run = {
             run.folder: numbers
             for run in (setup.runs if setup else ())
             if run.folder in self._courses
             and (numbers := number(self._courses[run.folder])) is not None
         }
-        return measure_seeds(setup, known)
+        return measure_seeds(setup, numbers_by_run)
 
     def _are_cached(self, runs: tuple[StoredRun, ...]) -> bool:
         """Returns whether the courses of all these runs are in the cache."""
@@ -183,9 +183,9 @@ class Queries(queries.Queries):
         def farthest(course: RunCourse) -> float:
             """Returns the largest deviation in this run."""
             edges = np.unique(course.running.select("begin_ns", "end_ns").to_numpy())
-            due = part * (edges - edges[0])
-            off = np.abs(course.of_group(group, edges.astype(np.float64)) - due)
-            return float(off.max() / quantum_ms / _NS_PER_MS)
+            ideal_ns = part * (edges - edges[0])
+            errors_ns = np.abs(course.of_group(group, edges.astype(np.float64)) - ideal_ns)
+            return float(errors_ns.max() / quantum_ms / _NS_PER_MS)
 
         return self._measure_courses(experiment, policy, farthest)
 
@@ -217,9 +217,9 @@ class Queries(queries.Queries):
 
     def least_of_most(self, experiment: str, policy: str, group: str) -> Measurement:
         """Returns the least CPU time of a group's task in percent of the largest."""
-        ran = pl.col("running_ns")
+        running_ns = pl.col("running_ns")
         rows = self._processes("group", group)
-        return self.of(experiment, policy, 100 * ran.min() / ran.max(), rows)
+        return self.of(experiment, policy, 100 * running_ns.min() / running_ns.max(), rows)
 
     # --- marks
 

@@ -31,8 +31,8 @@ def at_ticks(trace: Trace, pids: list[int]) -> pl.DataFrame:
     ticks = np.arange(begin // tick_ns, end // tick_ns + 1)
     times, who, remarks = _picks(trace)
     place = np.searchsorted(times, ticks * tick_ns + tick_ns // 2, side="right") - 1
-    known = (place >= 0) & (ticks * tick_ns + tick_ns // 2 <= end)
-    ticks, place = ticks[known], place[known]
+    is_known = (place >= 0) & (ticks * tick_ns + tick_ns // 2 <= end)
+    ticks, place = ticks[is_known], place[is_known]
     rows = pl.DataFrame(
         {
             "tick": ticks - begin // tick_ns,
@@ -100,8 +100,8 @@ def boosts(ticks: pl.DataFrame) -> list[int]:
     levels = ticks["level"]
     if levels.null_count() == len(levels):
         return []
-    top = levels.max()
-    raised = ticks.filter((pl.col("level") == top) & (pl.col("level").shift() < top))
+    top_level = levels.max()
+    raised = ticks.filter((pl.col("level") == top_level) & (pl.col("level").shift() < top_level))
     return [int(tick) for tick in raised["machine_tick"]]
 
 

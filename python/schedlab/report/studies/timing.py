@@ -147,19 +147,19 @@ class TimingQueries(queries.Queries):
 
     def busiest(self, suite: str, test: str, count: int) -> Measurement:
         """Returns the running time of the CPU that ran tasks longest."""
-        most = in_ticks(pl.col("running_ns").max())
-        return self._of(most, suite, test, count, rows=self.collection.cpus)
+        largest = in_ticks(pl.col("running_ns").max())
+        return self._of(largest, suite, test, count, rows=self.collection.cpus)
 
     # --- comparison
 
     def ideal(self, suite: str, test: str, count: int, until_all_ended: bool = False) -> float:
         """Returns the ideal of the figure that the study reports."""
-        least = (
+        lower_bound = (
             ideal_reported
             if self._reports_sleepers(suite, test, until_all_ended)
             else ideal_completion
         )
-        return least(self.suites[suite].tests_of, TIMING_TESTS[test], count)
+        return lower_bound(self.suites[suite].tests_of, TIMING_TESTS[test], count)
 
     def near(self, ideal: float) -> float | None:
         """Returns the tolerance of a time around the ideal; None if

@@ -214,20 +214,20 @@ class _Waits:
         self.order = np.lexsort((self.wake_row, self.woken))
         self.key = (self.woken[self.order] << 40) | self.wake_row[self.order]
         self.reason = self._reasons()
-        given = [coming.row for coming in outside.arrivals if not coming.is_process]
-        self.from_outside = np.isin(self.wake_row, given)
+        input_rows = [arrival.row for arrival in outside.arrivals if not arrival.is_process]
+        self.from_outside = np.isin(self.wake_row, input_rows)
 
     def _reasons(self) -> Integers:
         """Returns, for each wake-up, the reason for the process's preceding block."""
-        block = self.trace.rows(Kind.BLOCK)
-        pid = self.trace.column("process")[block].astype(np.int64)
-        reason = np.zeros(len(self.wake_row), np.int64)
-        at, has_reason = self._after(find_life(self.life_table, pid, block), block)
-        reason[at[has_reason]] = self.trace.column("first")[block[has_reason]]
-        return reason
+        blocks = self.trace.rows(Kind.BLOCK)
+        pid = self.trace.column("process")[blocks].astype(np.int64)
+        reasons = np.zeros(len(self.wake_row), np.int64)
+        wakeups, has_reason = self._after(find_life(self.life_table, pid, blocks), blocks)
+        reasons[wakeups[has_reason]] = self.trace.column("first")[blocks[has_reason]]
+        return reasons
 
     def _after(self, life: Integers, row: Integers) -> tuple[Integers, Flags]:
-        """Returns the row of the wake-up that ended each wait, and whether there is one.
+        """Returns the index of the wake-up that ended each wait, and whether there is one.
 
         `life`, `row`: the waiting process, and the first row of the wait.
         """
@@ -235,18 +235,18 @@ class _Waits:
             return np.zeros(len(row), np.int64), np.zeros(len(row), bool)
         index = np.searchsorted(self.key, (life << 40) | row)
         has_next = index < len(self.order)
-        at = self.order[np.minimum(index, len(self.order) - 1)]
-        return at, has_next & (self.woken[at] == life) & (life >= 0)
+        wakeups = self.order[np.minimum(index, len(self.order) - 1)]
+        return wakeups, has_next & (self.woken[wakeups] == life) & (life >= 0)
 
-    def _by_child(self, at: Integers) -> Flags:
+    def _by_child(self, wakeups: Integers) -> Flags:
         """Returns which of these wake-ups were caused by the exit of a child."""
-        waker = np.maximum(self.waker[at], 0)
-        ended = self.life_table.exit_row[waker]
+        waker = np.maximum(self.waker[wakeups], 0)
+        exit_row = self.life_table.exit_row[waker]
         by_child: Flags = (
-            (self.reason[at] == BlockReason.CHILD)
-            & (self.waker[at] >= 0)
-            & (ended >= 0)
-            & (ended <= self.wake_row[at])
+            (self.reason[wakeups] == BlockReason.CHILD)
+            & (self.waker[wakeups] >= 0)
+            & (exit_row >= 0)
+            & (exit_row <= self.wake_row[wakeups])
         )
         return by_child
 
@@ -254,10 +254,10 @@ class _Waits:
         """Returns which wake-up records were caused by an exit, and thus are no actions of the child."""
         index = np.searchsorted(self.wake_row, row)
         inside = index < len(self.wake_row)
-        at = np.minimum(index, max(len(self.wake_row) - 1, 0))
+        wakeups = np.minimum(index, max(len(self.wake_row) - 1, 0))
         if len(self.wake_row) == 0:
             return np.zeros(len(row), bool)
-        is_for_child: Flags = inside & (self.wake_row[at] == row) & self._by_child(at)
+        is_for_child: Flags = inside & (self.wake_row[wakeups] == row) & self._by_child(wakeups)
         return is_for_child
 
     def of(
@@ -266,23 +266,23 @@ class _Waits:
         """Returns the columns `action_kind`, `number` and `other` of Actions, for waits from these rows on."""
         time = self.trace.column("time_ns")
         reason = self.trace.column("first")[row].astype(np.int64)
-        at, has_next = self._after(life, row)
+        wakeups, has_next = self._after(life, row)
         begin = time[row]
         if len(self.wake_row) == 0:
             zeros = np.zeros(len(row), np.uint64)
             return np.full(len(row), ActionKind.FOREVER), zeros, np.full(len(row), -1)
-        end = time[self.wake_row[at]]
-        by_interrupt = has_next & (self.waker[at] < 0) & ~self.from_outside[at]
-        cpu = self.trace.column("cpu")[self.wake_row[at]].astype(np.int64)
+        end = time[self.wake_row[wakeups]]
+        by_interrupt = has_next & (self.waker[wakeups] < 0) & ~self.from_outside[wakeups]
+        cpu = self.trace.column("cpu")[self.wake_row[wakeups]].astype(np.int64)
         ticks = self._ticks(begin, end, cpu, by_interrupt & (reason == BlockReason.SLEEP))
         action_kind = np.select(
-            [~has_next, ticks > 0, by_interrupt, self._by_child(at)],
+            [~has_next, ticks > 0, by_interrupt, self._by_child(wakeups)],
             [ActionKind.FOREVER, ActionKind.SLEEP_TICKS, ActionKind.SLEEP, ActionKind.WAIT],
             ActionKind.TAKE,
         )
         number = np.where(ticks > 0, ticks, np.maximum(end - begin, 1))
         number[action_kind >= ActionKind.FOREVER] = 0
-        waker = np.where(action_kind == ActionKind.WAIT, self.waker[at], -1)
+        waker = np.where(action_kind == ActionKind.WAIT, self.waker[wakeups], -1)
         return action_kind, number.astype(np.uint64), waker
 
     def _ticks(self, begin: Integers, end: Integers, cpu: Integers, asleep: Flags) -> Integers:
@@ -307,8 +307,8 @@ class _Waits:
 def has_exact_clock(trace: Trace) -> bool:
     """Returns whether the clock distinguishes all events, as the simulator's cycle counter does."""
     rows = trace.rows(Kind.SCHEDULER_EXIT)
-    same = trace.column("second")[rows] == trace.column("time_ns")[rows].astype(np.uint64)
-    return trace.clock_step_ns <= 1 or bool(len(rows) and same.all())
+    is_same = trace.column("second")[rows] == trace.column("time_ns")[rows].astype(np.uint64)
+    return trace.clock_step_ns <= 1 or bool(len(rows) and is_same.all())
 
 
 def _continues_previous(trace: Trace, row: Integers, actor: Integers) -> Flags:

@@ -65,15 +65,15 @@ def find_external_events(trace: Trace, life_table: Lives, omitted: Integers) -> 
     woken = trace.rows(Kind.WAKEUP)
     woken = woken[trace.column("first")[woken] == 0]
     life = find_life(life_table, pid[woken], woken)
-    block = _preceding_blocks(trace, life_table, woken, life)
-    reason = np.where(block >= 0, trace.column("first")[block], 0)
-    given = np.isin(reason, DATA_WAITS) & ~np.isin(life, omitted)
+    blocks = _preceding_blocks(trace, life_table, woken, life)
+    reason = np.where(blocks >= 0, trace.column("first")[blocks], 0)
+    is_input = np.isin(reason, DATA_WAITS) & ~np.isin(life, omitted)
     events = [
         (int(life_table.fork_row[life_index]), int(life_index), True) for life_index in forked
     ]
     events += [
         (row, life_index, False)
-        for row, life_index in zip(woken[given].tolist(), life[given].tolist(), strict=True)
+        for row, life_index in zip(woken[is_input].tolist(), life[is_input].tolist(), strict=True)
     ]
     arrivals = tuple(
         Arrival(row, int(time[row]), life_index, is_process)
@@ -81,7 +81,7 @@ def find_external_events(trace: Trace, life_table: Lives, omitted: Integers) -> 
     )
     asleep = reason == BlockReason.SLEEP
     return ExternalEvents(
-        arrivals, _creator_of(arrivals, time, life[asleep], block[asleep], woken[asleep])
+        arrivals, _creator_of(arrivals, time, life[asleep], blocks[asleep], woken[asleep])
     )
 
 
@@ -112,8 +112,8 @@ def _preceding_blocks(trace: Trace, life_table: Lives, woken: Integers, life: In
         return np.full(len(woken), -1)
     blocked_life = find_life(life_table, trace.column("process")[blocks].astype(np.int64), blocks)
     order = np.lexsort((blocks, blocked_life))
-    key = (blocked_life[order] << ROW_BITS) | blocks[order]
-    preceding = order[np.maximum(np.searchsorted(key, (life << ROW_BITS) | woken) - 1, 0)]
+    sort_keys = (blocked_life[order] << ROW_BITS) | blocks[order]
+    preceding = order[np.maximum(np.searchsorted(sort_keys, (life << ROW_BITS) | woken) - 1, 0)]
     is_blocked = (blocked_life[preceding] == life) & (life >= 0) & (blocks[preceding] < woken)
     return np.where(is_blocked, blocks[preceding], -1)
 
@@ -127,11 +127,11 @@ def _creator_of(
     by chance, so the process with the most such arrivals is chosen.
     """
     rows = np.array([arrival.row for arrival in arrivals])
-    last = np.searchsorted(rows, woken) - 1
+    last_arrivals = np.searchsorted(rows, woken) - 1
     within: Counter[int] = Counter()
     creator = set()
     for life_index, begin, end, at in zip(
-        *(x.tolist() for x in (life, block, woken, last)), strict=True
+        *(values.tolist() for values in (life, block, woken, last_arrivals)), strict=True
     ):
         if at < 0 or rows[at] < begin:
             continue

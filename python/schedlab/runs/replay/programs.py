@@ -86,20 +86,20 @@ def derive_workload(
     order = [life for life in order if life != facts.init]
     root_lives = [life for life in order if facts.life_table.parent[life] in (-1, facts.init)]
     alone = facts.outside.creator >= 0 or not facts.outside.arrivals
-    first = (
+    first_life = (
         root_lives[0]
         if len(root_lives) == 1 and facts.life_table.fork_row[root_lives[0]] >= 0 and alone
         else None
     )
-    writer = ProgramWriter(facts, first)
+    writer = ProgramWriter(facts, first_life)
     # Children come first: processes with equal programs, children included, share one program.
     bodies = {life: change.body(life, writer.body(life)) for life in reversed(order)}
     programs = _Programs(facts, bodies)
-    parts = list(programs.in_order(order))
-    if first is None:
-        parts.insert(0, (STARTER, _starter_lines(facts, root_lives, programs, writer)))
+    ordered_programs = list(programs.in_order(order))
+    if first_life is None:
+        ordered_programs.insert(0, (STARTER, _starter_lines(facts, root_lives, programs, writer)))
     lines: list[str] = []
-    for name, steps in parts:
+    for name, steps in ordered_programs:
         lines += ["", f"program {name}", *(f"  {line}" for line in replace_repetitions(steps))]
     return Replayed("\n".join(lines[1:]) + "\n", len(order) + 2, tuple(facts.notes))
 
@@ -111,10 +111,10 @@ def _check_parents(facts: RecordedFacts) -> None:
     parent = life_table.parent[child]
     late = life_table.fork_row[parent] >= life_table.fork_row[child]
     if late.any():
-        at = int(late.argmax())
+        latest = int(late.argmax())
         raise TraceError(
-            f"{facts.trace.path}: process {life_table.pid[child[at]]} was forked by process"
-            f" {life_table.pid[parent[at]]}, which came later: the trace is damaged; record the run again"
+            f"{facts.trace.path}: process {life_table.pid[child[latest]]} was forked by process"
+            f" {life_table.pid[parent[latest]]}, which came later: the trace is damaged; record the run again"
         )
 
 
@@ -162,14 +162,14 @@ class _Programs:
         }
         self.program: dict[int, int] = {}
         """For each life, the first life with the same behaviour."""
-        known: dict[tuple[str, ...], int] = {}
+        number_by_program: dict[tuple[str, ...], int] = {}
         self.lines: dict[int, list[str]] = {}
         for life, lines in bodies.items():  # children before their parents
             program_lines = [self._with_program(line) for line in lines]
             key = (self.name(life), str(self.of.label[life]), *program_lines)
             if life in targets:
                 key = (*key, str(life))
-            self.program[life] = known.setdefault(key, life)
+            self.program[life] = number_by_program.setdefault(key, life)
             self.lines.setdefault(self.program[life], program_lines)
         self.names = self._names()
 

@@ -43,15 +43,15 @@ class Interrupts:
         """
         if len(self.row) == 0:
             return np.zeros(len(cpu), np.int64)
-        key = _sort_key(self.cpu, self.row)
+        sort_keys = _sort_key(self.cpu, self.row)
         sums = np.append(0, self.total_ns)
-        last = np.searchsorted(key, _sort_key(cpu, end))
-        first = np.searchsorted(key, _sort_key(cpu, begin))
-        at = np.maximum(last - 1, 0)
+        ends = np.searchsorted(sort_keys, _sort_key(cpu, end))
+        begins = np.searchsorted(sort_keys, _sort_key(cpu, begin))
+        at = np.maximum(ends - 1, 0)
         for _ in range(_SAME_TIME_MAX):
-            same = (last > first) & (self.time_ns[at] == time)
-            last, at = last - same, np.maximum(at - same, 0)
-        cost_between: Integers = sums[last] - sums[first]
+            same = (ends > begins) & (self.time_ns[at] == time)
+            ends, at = (ends - same, np.maximum(at - same, 0))
+        cost_between: Integers = sums[ends] - sums[begins]
         return cost_between
 
 
@@ -150,10 +150,10 @@ def find_cpu_stays(trace: Trace, life_table: Lives, charges: Charges) -> CpuStay
     rows = trace.rows(Kind.START, *bounds)
     rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
     cpu = trace.column("cpu")[rows].astype(np.int64)
-    after = np.append(cpu[1:] == cpu[:-1], False) if len(rows) else np.empty(0, bool)
-    next_row = np.where(after, np.roll(rows, -1), len(kind))
+    goes_on = np.append(cpu[1:] == cpu[:-1], False) if len(rows) else np.empty(0, bool)
+    next_row = np.where(goes_on, np.roll(rows, -1), len(kind))
     is_start = (kind[rows] == bounds[-1]) & (trace.column("process")[rows] != 0)
-    computed_before_ns = np.where(np.roll(after, 1), np.roll(rows, 1), rows)[is_start]
+    computed_before_ns = np.where(np.roll(goes_on, 1), np.roll(rows, 1), rows)[is_start]
     last = cpu_end_times(trace)
     rows, cpu, next_row = rows[is_start], cpu[is_start], next_row[is_start]
     ended = next_row < len(kind)
@@ -216,12 +216,12 @@ def _add_earlier_cpu_time(cpu_stays: CpuStays) -> CpuStays:
     )
     order = np.lexsort((cpu_stays.row, cpu_stays.life))
     life, cpu = cpu_stays.life[order], cpu_stays.cpu[order]
-    same = np.append(False, life[1:] == life[:-1])
-    migration_cost = cpu_stays.charges.migration * (same & (cpu != np.roll(cpu, 1)))
+    is_same_life = np.append(False, life[1:] == life[:-1])
+    migration_cost = cpu_stays.charges.migration * (is_same_life & (cpu != np.roll(cpu, 1)))
     computed = spent[order] - migration_cost
     sums = np.cumsum(computed) - computed
-    first = np.maximum.accumulate(np.where(same, 0, np.arange(len(life))))
-    cpu_stays.computed_before_ns[order] = sums - sums[first] - migration_cost
+    first_stays = np.maximum.accumulate(np.where(is_same_life, 0, np.arange(len(life))))
+    cpu_stays.computed_before_ns[order] = sums - sums[first_stays] - migration_cost
     return cpu_stays
 
 
@@ -253,10 +253,10 @@ def _leaving_row(trace: Trace, cpu: Integers, begin: Integers, end: Integers) ->
     rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
     if len(rows) == 0:
         return np.full(len(cpu), -1)
-    key = _sort_key(trace.column("cpu")[rows].astype(np.int64), rows)
-    at = np.searchsorted(key, _sort_key(cpu, end)) - 1
-    ending_rows = rows[np.maximum(at, 0)]
-    is_ended = (at >= 0) & (key[np.maximum(at, 0)] > _sort_key(cpu, begin))
+    sort_keys = _sort_key(trace.column("cpu")[rows].astype(np.int64), rows)
+    last_rows = np.searchsorted(sort_keys, _sort_key(cpu, end)) - 1
+    ending_rows = rows[np.maximum(last_rows, 0)]
+    is_ended = (last_rows >= 0) & (sort_keys[np.maximum(last_rows, 0)] > _sort_key(cpu, begin))
     return np.where(is_ended, ending_rows, -1)
 
 

@@ -77,44 +77,44 @@ class RecordedFacts:
             notes.append(
                 "the trace is incomplete: processes follow it to its end, and then continue in the same way"
             )
-        given = self.trace.rows(Kind.ATTRIBUTE)
-        cpu = self.trace.column("cpu")[given].astype(np.int64)
-        of = find_life(self.life_table, self.trace.column("process")[given].astype(np.int64), given)
-        known = set_at_arrival(self.life_table, self.outside, of, given)
-        unknown = int(np.count_nonzero((self.on_cpu.running(cpu, given) < 0) & ~known))
-        if unknown:
-            notes.append(f"left out: {unknown} attributes that no process on a CPU set")
+        rows = self.trace.rows(Kind.ATTRIBUTE)
+        cpu = self.trace.column("cpu")[rows].astype(np.int64)
+        life = find_life(self.life_table, self.trace.column("process")[rows].astype(np.int64), rows)
+        kept = set_at_arrival(self.life_table, self.outside, life, rows)
+        lost = int(np.count_nonzero((self.on_cpu.running(cpu, rows) < 0) & ~kept))
+        if lost:
+            notes.append(f"left out: {lost} attributes that no process on a CPU set")
         return notes
 
     def _find_inherited(self) -> frozenset[int]:
         """Returns the rows of attribute records that only repeat what processes arrived with."""
         acts = self.acts
-        given = acts.action_kind == actions.ActionKind.ATTRIBUTE
+        is_attribute = acts.action_kind == actions.ActionKind.ATTRIBUTE
         is_inherited = set_at_arrival(self.life_table, self.outside, acts.other, acts.row) & (
             acts.other == acts.life
         )
-        return frozenset(acts.row[given & is_inherited].tolist())
+        return frozenset(acts.row[is_attribute & is_inherited].tolist())
 
     def _new_slots(self) -> frozenset[int]:
         """Returns the rows of forks that led to a new maximum of live processes, which cost more."""
-        row = self.trace.rows(Kind.FORK, Kind.EXIT)
-        change = np.where(self.trace.column("kind")[row] == Kind.FORK, 1, -1)
-        most = np.maximum.accumulate(np.append(0, np.cumsum(change)))
-        return frozenset(row[most[1:] > most[:-1]].tolist())
+        rows = self.trace.rows(Kind.FORK, Kind.EXIT)
+        change = np.where(self.trace.column("kind")[rows] == Kind.FORK, 1, -1)
+        largest_counts = np.maximum.accumulate(np.append(0, np.cumsum(change)))
+        return frozenset(rows[largest_counts[1:] > largest_counts[:-1]].tolist())
 
     def _find_started(self) -> frozenset[int]:
         """Returns the indices of the processes that were forked in the trace and ran."""
-        ran = np.unique(self.on_cpu.life[self.on_cpu.life >= 0])
-        return frozenset(ran[self.life_table.fork_row[ran] >= 0].tolist())
+        lives_that_ran = np.unique(self.on_cpu.life[self.on_cpu.life >= 0])
+        return frozenset(lives_that_ran[self.life_table.fork_row[lives_that_ran] >= 0].tolist())
 
     def _init(self) -> int:
         """Returns the index of the recorded init, which the simulator's own init replaces; −1 if none."""
-        first = np.flatnonzero(
+        inits = np.flatnonzero(
             (self.life_table.pid == INIT_PID)
             & (self.life_table.fork_row >= 0)
             & (self.life_table.parent < 0)
         )
-        return int(first[0]) if len(first) else -1
+        return int(inits[0]) if len(inits) else -1
 
     def _children(self) -> dict[int, list[tuple[int, int]]]:
         """Returns each process's children, sorted by exit, as pairs: row of the exit, index of the child."""
@@ -129,12 +129,12 @@ class RecordedFacts:
         """Returns the processes that ended before their children; exits of these children wake init."""
         if self.init < 0:
             return frozenset()
-        row = self.trace.rows(Kind.WAKEUP)
-        row = row[self.trace.column("process")[row] == self.life_table.pid[self.init]]
-        waker = find_life(self.life_table, self.trace.column("first")[row].astype(np.int64), row)
-        known = waker >= 0
-        row, waker = row[known], waker[known]
-        ended = (self.life_table.exit_row[waker] >= 0) & (self.life_table.exit_row[waker] < row)
+        rows = self.trace.rows(Kind.WAKEUP)
+        rows = rows[self.trace.column("process")[rows] == self.life_table.pid[self.init]]
+        waker = find_life(self.life_table, self.trace.column("first")[rows].astype(np.int64), rows)
+        is_known_waker = waker >= 0
+        rows, waker = rows[is_known_waker], waker[is_known_waker]
+        ended = (self.life_table.exit_row[waker] >= 0) & (self.life_table.exit_row[waker] < rows)
         return frozenset(waker[ended & (self.life_table.parent[waker] != self.init)].tolist())
 
     def _at_windows_end(self) -> dict[int, int]:
@@ -148,13 +148,15 @@ class RecordedFacts:
         root_pid = np.array([self.window.root_pid or 0], np.int64)
         root = int(find_life(self.life_table, root_pid, np.array([self.window.begin_row]))[0])
         steps = self.life_table.steps
-        key = (steps.life << 40) | steps.row
-        everyone = np.arange(len(self.life_table))
-        at = np.searchsorted(key, (everyone << 40) | self.window.end_row) - 1
-        computes = (at >= 0) & (steps.life[at] == everyone) & np.isin(steps.after[at], READY_STATES)
-        life_table = np.flatnonzero(computes & descendants(self.life_table, root))
-        computed = self.on_cpu.computed(life_table, np.full(len(life_table), self.window.end_row))
-        return dict(zip(life_table.tolist(), computed.tolist(), strict=True))
+        keys = (steps.life << 40) | steps.row
+        all_lives = np.arange(len(self.life_table))
+        last = np.searchsorted(keys, (all_lives << 40) | self.window.end_row) - 1
+        computes = (
+            (last >= 0) & (steps.life[last] == all_lives) & np.isin(steps.after[last], READY_STATES)
+        )
+        lives = np.flatnonzero(computes & descendants(self.life_table, root))
+        computed = self.on_cpu.computed(lives, np.full(len(lives), self.window.end_row))
+        return dict(zip(lives.tolist(), computed.tolist(), strict=True))
 
     def _woken_together(self) -> dict[int, tuple[str, int]]:
         """Returns the groups of processes that one process wakes in a single step.

@@ -44,10 +44,10 @@ class _ProgramText:
         `cost`: what the simulator charges for the next line (ns). The step is shorter by this cost.
         """
         self.spent += cost
-        left = computed - self.spent - self.done
-        if left > 0:
-            self.lines.append(f"run {left}ns")
-            self.done += left
+        missing_ns = computed - self.spent - self.done
+        if missing_ns > 0:
+            self.lines.append(f"run {missing_ns}ns")
+            self.done += missing_ns
 
     def run_until(self, time: int, computed: int) -> None:
         """Adds a step that computes until the time `time` (ns).
@@ -80,9 +80,9 @@ class ProgramWriter:
         """Returns the rows where other processes or external events wake each process, in order."""
         wakeups: dict[int, list[int]] = {}
         acts = self.facts.acts
-        which = np.flatnonzero(acts.action_kind == ActionKind.GIVE)
-        which = which[np.argsort(acts.row[which])]
-        for life, row in zip(acts.other[which].tolist(), acts.row[which].tolist(), strict=True):
+        gives = np.flatnonzero(acts.action_kind == ActionKind.GIVE)
+        gives = gives[np.argsort(acts.row[gives])]
+        for life, row in zip(acts.other[gives].tolist(), acts.row[gives].tolist(), strict=True):
             wakeups.setdefault(life, []).append(row)
         for arrival in self.facts.outside.arrivals:
             if not arrival.is_process:
@@ -106,8 +106,8 @@ class ProgramWriter:
         self.splits = life in self.facts.at_end
         self._add_start()
         self.act = int(self.facts.first_act[life])
-        last = int(self.facts.first_act[life + 1])
-        while self.act < last:
+        end_act = int(self.facts.first_act[life + 1])
+        while self.act < end_act:
             self._add_action()
         if self.facts.life_table.exit_row[life] < 0:
             self._add_survival()
@@ -163,12 +163,12 @@ class ProgramWriter:
 
     def arrival_step(self, arrival: Arrival) -> str:
         """Returns the step that makes an external event happen."""
-        what = (
+        event = (
             f"arrive {arrival.life}"
             if arrival.is_process
             else f"deliver {self.channel_name_of(arrival.life)}"
         )
-        return f"{what} {arrival.time_ns}ns"
+        return f"{event} {arrival.time_ns}ns"
 
     def channel_name_of(self, life: int) -> str:
         return f"wake.{self.facts.life_table.pid[life]}.{life}"

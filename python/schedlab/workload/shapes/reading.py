@@ -253,10 +253,10 @@ def _read_model(node: Node) -> Model:
 
 
 def _read_busy_siblings(node: Node) -> tuple[int, ...]:
-    parts = node.value if isinstance(node.value, tuple) else (node,)
-    if not 1 <= len(parts) < THREADS_MAX:
+    nodes = node.value if isinstance(node.value, tuple) else (node,)
+    if not 1 <= len(nodes) < THREADS_MAX:
         raise value_error(node, f"1 to {THREADS_MAX - 1} parts of a CPU's speed")
-    return tuple(_read_thousandths(part) for part in parts)
+    return tuple(_read_thousandths(part) for part in nodes)
 
 
 def _read_thousandths(node: Node) -> int:

@@ -80,9 +80,10 @@ def make() -> None:
         _draw(shown, trace_folders)
         write(TRACES, trials.hashes_text(trace_folders))
     for name in trials.policies():
-        both = {side.side: side for side in shown if side.policy == name}
+        sides = {side.side: side for side in shown if side.policy == name}
         write(
-            page_of(name), page(page_of(name).read_text("utf-8"), name, both["good"], both["fails"])
+            page_of(name),
+            page(page_of(name).read_text("utf-8"), name, sides["good"], sides["fails"]),
         )
     write(INDEX, with_marked(INDEX.read_text("utf-8"), "policies", _table(shown)))
 
@@ -146,8 +147,8 @@ def _draw(shown: Sequence[PolicySide], traces: dict[tuple[str, int, str], Path])
 
 def _source(policy: str) -> str:
     """Returns the sentence that names the policy's origin and links to its file."""
-    known = known_policies()[policy]
-    return f"{known.source}. [policies/{policy}.c](../../policies/{policy}.c) has all of it."
+    entry = known_policies()[policy]
+    return f"{entry.source}. [policies/{policy}.c](../../policies/{policy}.c) has all of it."
 
 
 def _summary(shown: PolicySide) -> str:
@@ -156,14 +157,14 @@ def _summary(shown: PolicySide) -> str:
     if not comparison:
         return f"\n{_NO_DIFFERENCE_TEXTS[shown.side]}\n"
     workload = f"[{Path(comparison.workload).stem}](../../{comparison.workload})"
-    words = (
+    caption = (
         f"All policies by {parse_objective(comparison.measure).title}, and below it what {shown.policy} and "
         f"{comparison.typical} did with the processes."
     )
     figures = _figures(shown.policy, comparison)
     return "\n\n".join(
         (
-            f"\n![{words}]({shown.file.name})",
+            f"\n![{caption}]({shown.file.name})",
             wrapped(f"Under {workload} on {_cpus(comparison.cpus)}: {figures}.", width=_WIDTH),
             f"    {_command(shown.policy, comparison)}\n",
         )

@@ -78,14 +78,14 @@ def _draw_ranking(comparison: PolicyComparison, policy: str) -> Any:
     """Draws a row for each policy with its mean and its values."""
     objective = parse_objective(comparison.measure)
     shown = with_fitting_unit(objective.quantity, max(map(max, comparison.values.values())))
-    least = comparison.noticeable * shown.factor or 1e-9
+    drawn_min = comparison.noticeable * shown.factor or 1e-9
     rows = pl.DataFrame(
         [
             {
                 "policy": name,
-                "mean": max(comparison.mean(name) * shown.factor, least),
-                "low": max(min(values) * shown.factor, least),
-                "high": max(max(values) * shown.factor, least),
+                "mean": max(comparison.mean(name) * shown.factor, drawn_min),
+                "low": max(min(values) * shown.factor, drawn_min),
+                "high": max(max(values) * shown.factor, drawn_min),
                 "own": name == policy,
             }
             for name, values in comparison.values.items()
@@ -100,10 +100,10 @@ def _draw_ranking(comparison: PolicyComparison, policy: str) -> Any:
     colour = alt.Color("own:N", legend=None,
                        scale=alt.Scale(domain=[True, False], range=[policy_look(policy).colour, SLATE]))  # fmt: skip
     base = chart_with_data(rows)
-    low = x.copy()
-    low["shorthand"] = "low:Q"
+    low_bound = x.copy()
+    low_bound["shorthand"] = "low:Q"
     return alt.layer(
-        base.mark_rule(strokeWidth=1.5, aria=False).encode(low, alt.X2("high:Q"), y, colour),
+        base.mark_rule(strokeWidth=1.5, aria=False).encode(low_bound, alt.X2("high:Q"), y, colour),
         base.mark_point(filled=True, size=55, opacity=1, aria=False).encode(x, y, colour),
     ).properties(width=WIDTH, height=_RANK_HEIGHT * len(rows))
 
@@ -137,10 +137,10 @@ def _second_half(activities: Sequence[pl.DataFrame]) -> Span:
 
 def _around_longest_wait(activities: Sequence[pl.DataFrame], cause: str | None) -> Span:
     """Returns the longest wait with this cause, extended by a quarter of its length on both sides."""
-    both = pl.concat(activities)
+    all_activity = pl.concat(activities)
     length = pl.col("end_ns") - pl.col("begin_ns")
     of_measure = pl.lit(True) if cause is None else pl.col("cause") == cause
-    waits = both.filter(pl.col("state") == "runnable", of_measure)
+    waits = all_activity.filter(pl.col("state") == "runnable", of_measure)
     wait = waits.sort(length, "begin_ns", descending=[True, False]).row(0, named=True)
     quarter = max((wait["end_ns"] - wait["begin_ns"]) // 4, 5_000_000)
     return Span(max(wait["begin_ns"] - quarter, 0), wait["end_ns"] + quarter)

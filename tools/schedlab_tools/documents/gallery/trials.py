@@ -47,15 +47,15 @@ def run(folder: Path) -> list[PolicyComparison]:
 def traces(folder: Path, setups: Set[Setup]) -> dict[Setup, Path]:
     """Runs setups once more, with the first seed, and keeps their traces in that folder. Returns the files."""
     plan = _plan()
-    first = min(point.run.seed for point in plan.points)
+    first_seed = min(point.run.seed for point in plan.points)
     chosen = {
         _setup(point): point
         for point in plan.points
-        if point.run.seed == first and _setup(point) in setups
+        if point.run.seed == first_seed and _setup(point) in setups
     }
-    few = replace(plan, points=tuple(chosen.values()))
-    command.execute_plan(few, command.ExecutionOptions(folder, keep_traces=True))
-    keys = few.by_key(command.build_program_set(plan.machines))
+    first_seed_plan = replace(plan, points=tuple(chosen.values()))
+    command.execute_plan(first_seed_plan, command.ExecutionOptions(folder, keep_traces=True))
+    keys = first_seed_plan.by_key(command.build_program_set(plan.machines))
     return {
         _setup(point): next((folder / dataset.TRACES_FOLDER).glob(f"*-{key[:8]}*")) / "trace.bin"
         for key, point in keys.items()
