@@ -362,6 +362,7 @@ def _collection(runs: Runs | Place) -> Collection:
 
 
 def _perform(make_request: Any, out: Place | None, progress: bool | None) -> Runs:
+    """Performs the runs of a request, in `out` or a temporary folder, and returns them."""
     from dataclasses import replace
 
     from schedlab.runs.collection import load_run
@@ -383,6 +384,7 @@ def _perform(make_request: Any, out: Place | None, progress: bool | None) -> Run
 
 @contextmanager
 def _notes(progress: bool | None) -> Iterator[list[str]]:
+    """Collects messages within the block, and shows progress in a notebook or if asked to."""
     shows_progress = "ipykernel" in sys.modules if progress is None else progress
     with collect_notes(shows_progress) as notes:
         yield notes

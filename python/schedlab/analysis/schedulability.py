@@ -14,7 +14,7 @@ from schedlab.workload.model import ATTRIBUTES, WorkloadFile
 
 @dataclass(frozen=True)
 class PeriodicTask:
-    """A periodic or sporadic task (Liu and Layland 1973)."""
+    """A periodic or sporadic task (Liu and Layland 1973); times in ns."""
 
     name: str
     runtime: int
@@ -74,7 +74,7 @@ _STEPS_MAX = 1_000_000
 
 @dataclass(frozen=True)
 class Overload:
-    """An interval that is too short: its jobs need `interval_demand` ns of CPU time within `interval` ns."""
+    """An interval that is too short: its jobs need `demand` ns of CPU time within `interval` ns."""
 
     interval: int
     demand: int

@@ -242,6 +242,7 @@ def description_lines(inspection: Inspection) -> list[str]:
 
 
 def _map_line(entry: dict[str, object]) -> str:
+    """Returns the line that describes a map of the scheduler."""
     special = entry["special"]
     with_special = f", with {', '.join(special)}" if isinstance(special, list) and special else ""
     sizes = f"key {entry['key_bytes']} bytes, value {entry['value_bytes']} bytes"

@@ -308,6 +308,7 @@ def describe_failure(source: Path, program: Path, lines: list[str]) -> str:
 
 
 def _describe_broken_rule(source: Path, program: Path, lines: list[str], hook: str) -> str:
+    """Returns the broken rule and where it was broken, or "" if the output shows none."""
     stack = [
         place
         for line in lines

@@ -304,6 +304,7 @@ _OPERATION = re.compile(r" *\d+\. | {5}then ")
 
 
 def _rename_field(header: str, struct: str, field: str) -> str:
+    """Returns the header with another name of a field, so that reading it does not compile."""
     begin = header.index(f"struct {struct} {{")
     end = header.index("\n};", begin)
     body, count = re.subn(
@@ -331,6 +332,7 @@ def _read_levels(stdout: Iterator[str], on_level: Callable[[Level], None]) -> It
 
 
 def _last_seconds(lines: list[str]) -> float:
+    """Returns the duration (s) of the search at its last report; 0 without one."""
     return max((float(match[3]) for line in lines if (match := _LEVEL.match(line))), default=0.0)
 
 

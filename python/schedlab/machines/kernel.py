@@ -115,6 +115,7 @@ class KernelMachine(Machine):
         check_known(workload, self.programs)
 
     def arguments(self, run: RunSpec) -> str:
+        """Returns the kernel's boot arguments."""
         arguments = [
             f"policy={run.policy}",
             f"tick={format_time(run.tick_ns)}",

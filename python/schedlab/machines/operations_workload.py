@@ -96,6 +96,7 @@ def _apply_operation(task: _Task, operation: Operation, time: int) -> None:
 
 
 def _attribute_member(name: str, number: int) -> dict[str, Any]:
+    """Returns the member of a workload file that sets an attribute."""
     value: Any = f"{number}ns" if ATTRIBUTES[name].is_time else number
     if name == TASKGROUP:
         value = "/other" if number else "/"
@@ -103,6 +104,7 @@ def _attribute_member(name: str, number: int) -> dict[str, Any]:
 
 
 def _task_json(task: _Task, end: int) -> dict[str, Any]:
+    """Returns the task as an entry of a workload file that ends at `end` (µs)."""
     last_step = {"sleep": _until(end)} if task.asleep else {"run": _until(end)}
     events = [*task.events, *([] if task.ended else [last_step])]
     return {"delay": task.start_us, "loop": 1, "phases": dict(_phases(events))}

@@ -209,6 +209,7 @@ class Spike(KernelMachine):
         return branching_command(command, at_ns, map(str, folders), jobs)
 
     def branch_status(self, folder: Path) -> int | None:
+        """Returns the exit status of a branch; None if it was not reached."""
         (folder / BRANCH_COMMANDS).unlink()
         status = folder / BRANCH_STATUS
         if not status.exists():

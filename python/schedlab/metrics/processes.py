@@ -172,6 +172,7 @@ def _root_lives(life_table: LifeTable, windows: Windows) -> Integers:
 
 
 def _root_life(life_table: LifeTable, window: Window) -> int:
+    """Returns the life of the window's root process; −1 without one."""
     if window.root_pid is None:
         return -1
     begin, end = np.searchsorted(life_table.pid, (window.root_pid, window.root_pid + 1)).tolist()

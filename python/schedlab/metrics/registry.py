@@ -171,6 +171,7 @@ _TAILS = {
 
 
 def _tail_metric(of: str, ends: str, part: str, prefix: str = "") -> Metric:
+    """Returns the metric of one tail of a distribution, such as turnaround_p99_ns."""
     title, name, most = _TAILS[part]
     return Metric(
         f"{of}_{part}{ends}",

@@ -303,7 +303,9 @@ def _ideal_cpus(
     """Returns the CPUs that each process of a run should get by its weight."""
     if choice not in IN_GROUPS:
         return ideal_shares(weight, demand, cpus)
-    group_of_process = _values(trace, life_table, window.end_row, AttributeKind.TASKGROUP)[life]
+    group_of_process = _attribute_values(
+        trace, life_table, window.end_row, AttributeKind.TASKGROUP
+    )[life]
     groups = groups_at(trace, window.end_row)
     unit = TICKET_UNIT if choice == "currencies" else PROCESS_UNIT
     return ideal_in_groups(groups, group_of_process, weight, demand, cpus, unit)
@@ -342,14 +344,15 @@ def _weights(
         if choice != "equal":
             kind = _WEIGHT_ATTRIBUTES[choice]
             chosen = np.array([other == choice for other in choices])[run]
-            values = _values(trace, life_table, end_row, kind)[life[chosen]]
+            values = _attribute_values(trace, life_table, end_row, kind)[life[chosen]]
             weight[chosen] = weight_of(kind, values)
     return weight
 
 
-def _values(
+def _attribute_values(
     trace: TraceFacts, life_table: LifeTable, end_row: int | Integers, kind: AttributeKind
 ) -> Integers:
+    """Returns each life's attribute at the window's end."""
     return attribute(trace, life_table, kind, end_row, ATTRIBUTE_DEFAULTS[kind])
 
 

@@ -43,8 +43,8 @@ class Window:
         if earliest >= self.begin_ns and latest <= self.end_ns:
             return end_ns - begin_ns
         begin = np.clip(begin_ns, self.begin_ns, self.end_ns)
-        lies: Integers = np.clip(end_ns, self.begin_ns, self.end_ns) - begin
-        return lies
+        within_ns: Integers = np.clip(end_ns, self.begin_ns, self.end_ns) - begin
+        return within_ns
 
     def part(self, rows: Integers) -> slice:
         """Returns the slice of `rows` (ascending) that lies in the window."""
@@ -90,6 +90,7 @@ class Windows:
         return self._time_in_windows(self.runs.of_cpus(cpu), begin_ns, end_ns)
 
     def _time_in_windows(self, run: Integers, begin_ns: Integers, end_ns: Integers) -> Integers:
+        """Returns how much of each interval lies in the window of its run (ns)."""
         window_begin, window_end = self.begin_ns[run], self.end_ns[run]
         begin = np.minimum(np.maximum(begin_ns, window_begin), window_end)
         within_ns: Integers = np.minimum(np.maximum(end_ns, window_begin), window_end) - begin

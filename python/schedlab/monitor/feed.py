@@ -98,6 +98,7 @@ class Feed:
         return FeedMessage(message_header + header + records.tobytes(), True, len(records))
 
     def _state_message(self, pace: float) -> dict[str, object]:
+        """Returns the message with the system's state, and new log lines and notes."""
         watched = self.watched
         if self._log is not watched.log:  # the system was restarted
             self._log, self._log_position, self._notes_position = watched.log, 0, 0
@@ -136,6 +137,7 @@ class Feed:
         return watched.known_ns if watched.setup.machine != _INSTRUCTION_CLOCK_MACHINE else None
 
     def _new_status(self) -> list[dict[str, object]] | None:
+        """Returns the rows of a status that was not sent yet, or None."""
         status = self.watched.status
         if status is None or status is self._status or self._tape is not self.watched.tape:
             return None

@@ -212,6 +212,7 @@ class FollowedSystem:
         return True
 
     def _take_records(self, records: Records) -> None:
+        """Adds records to the tape, and notes the system's speed."""
         assert self.tape
         if self._is_new and len(records):
             records = self._take_until_workload(records)

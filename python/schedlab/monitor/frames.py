@@ -23,7 +23,7 @@ class CpuFrame(TypedDict):
 
     running: int
     """PID of the running process."""
-    since_ns: int
+    since_ns: int  # when this state began
     level: int
     """Level of the running process, from its latest level record; -1 without levels."""
     queue: list[tuple[int, int, int]]

@@ -49,6 +49,7 @@ def parse_message(message: bytes) -> Record:
 
 
 def _column_values(message: bytes, column: np.void, is_of_root: bool) -> Any:
+    """Returns a column's values by row: numbers, tuples, texts, {} for lists, or None."""
     kind, count, width = (int(column[field]) for field in ("kind", "count", "width"))
     begin = int(column["data"])
     if kind == _NULL:

@@ -67,6 +67,7 @@ class HostClock:
         return int(self._run_time_s(now_s) * 1e9 + self._offsets[0][1]) if self._offsets else 0
 
     def _run_time_s(self, now_s: float) -> float:
+        """Returns for how long the system has run, without pauses."""
         return self._earlier_run_s + (
             now_s - self._started_s if self._started_s is not None else 0.0
         )

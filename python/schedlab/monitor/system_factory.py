@@ -185,6 +185,7 @@ def software_facts(setup: Setup) -> dict[str, Any]:
 
 
 def _machine_release(setup: Setup) -> dict[str, Any]:
+    """Returns manifest entries of the machine: name, version and origin."""
     if setup.machine == RECORDED_MACHINE and setup.source:
         manifest = results.read_manifest(setup.source)
         names = ("machine", "machine_version", "machine_origin", "memory_mib", "costs")

@@ -120,6 +120,7 @@ class FrameMaker:
         }
 
     def _new_log_and_notes(self) -> tuple[list[str], list[Mark]]:
+        """Returns the log lines since the last frame, and marks for new notes."""
         log, notes = self.watched.log, self.watched.notes
         if log is not self._log:  # the system was restarted
             self._log, self._log_position, self._notes_position = log, 0, 0

@@ -43,7 +43,7 @@ class ProcessRecord:
     """What is known about a live process."""
 
     name: str = ""
-    thread_of: int = 0
+    thread_of: int = 0  # PID of the process; 0: not a thread
     group: int = 0
     """Label of the process's group, from its MARK record; 0 without a label."""
     attributes: dict[int, int] = field(default_factory=dict)
@@ -179,6 +179,7 @@ class TraceState:
     # --- rare records
 
     def _apply_rare(self, records: Records, kinds: npt.NDArray[np.uint16]) -> None:
+        """Applies the records of other kinds, one by one, because they are few."""
         ended = (kinds == Kind.SWITCH) & (records["second"] == ProcessState.ZOMBIE)
         groups = (kinds == Kind.MARK) & (records["first"] == MarkKind.GROUP)
         rare_records = records[is_kind(kinds, *_RARE_KINDS) | ended | groups]

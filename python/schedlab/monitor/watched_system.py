@@ -105,6 +105,7 @@ class WatchedSystem(FollowedSystem):
             yield system
 
     def _able_system(self, *abilities: Ability) -> System:
+        """Returns the system if it accepts commands. Raises Refused with the reason otherwise."""
         if self.system is None or not self.is_ready:
             if self.life in (Life.RUNNING, Life.PAUSED):
                 raise Refused("it has just started; try again")
@@ -315,6 +316,7 @@ class WatchedSystem(FollowedSystem):
                 path.unlink(missing_ok=True)
 
     def _full_tape(self, purpose: str) -> Tape:
+        """Returns the tape. Raises Refused if there is none; `purpose` is for the message."""
         if self.system is None or self.tape is None:
             raise Refused(
                 f"nothing to {purpose}: {self.message or self.life.value}",

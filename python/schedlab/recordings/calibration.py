@@ -171,6 +171,7 @@ def _median(values: Sequence[float]) -> float:
 
 
 def _shortest(values: Sequence[float]) -> float:
+    """Returns a quantile of the values near their minimum: SHORTEST_FRACTION."""
     return sorted(values)[floor(len(values) * SHORTEST_FRACTION)]
 
 
@@ -208,6 +209,7 @@ def _tick_finding(ticks: Sequence[TimerTick]) -> Finding:
 
 
 def _migration_finding(extra_ns: Sequence[int]) -> Finding:
+    """Returns the cost of a migration, if it is significantly above 0."""
     source = "a computation after a migration, less the thread's nearest computation without one"
     finding = _finding_or_too_few("migration", extra_ns, source)
     estimate = finding.estimate
@@ -274,6 +276,7 @@ class _Observer:
         self.woken[event.process] = self.last_wakeup[event.cpu] = event
 
     def switch(self, event: Switch) -> None:
+        """Notes the stay that ends, and the thread that gets the CPU."""
         thread, since = self.current.get(event.cpu, (-1, 0))
         if thread == event.previous and event.previous > 0:
             self.leave(event, event.time_ns - since)

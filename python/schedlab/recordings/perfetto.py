@@ -105,6 +105,7 @@ class _Reader:
             ) from None
 
     def inflated(self, packed: bytes) -> bytes:
+        """Returns the bytes of packed packets. Raises zlib.error if they are cut or too large."""
         stream = zlib.decompressobj()
         data = stream.decompress(packed, _LARGEST - self.unpacked)
         self.unpacked += len(data)
@@ -132,6 +133,7 @@ class _Reader:
         self.facts.update({name: words for name, words in facts.items() if words})
 
     def bundle(self, bundle: Any) -> None:
+        """Adds the events of one CPU's bundle."""
         cpu = bundle.cpu
         begin = len(self.collected.events)
         if bundle.lost_events:

@@ -204,6 +204,7 @@ def _read_with(tool: Tool | None, path: Path) -> Recording:
 
 
 def _stated_cpus(text: str) -> int:
+    """Returns the number of CPUs that the recording states; 0 if it states none."""
     match = _STATED_CPUS.search(text)
     return min(int(match[1]), _CPUS_MAX) if match else 0
 
@@ -230,6 +231,7 @@ def _tool_of(path: Path) -> Tool | None:
 
 
 def _report(tool: Tool, path: Path) -> str:
+    """Returns the text that a tool prints for a recording. Raises WrongUsage if it prints none."""
     result = _run(tool, *tool.report, str(path))
     if result.returncode or not result.stdout.strip():
         raise WrongUsage(_explain_rejection(tool, path, result.stderr))

@@ -79,6 +79,7 @@ def recording(tool: str, folder: Path, prefix: Sequence[str]) -> Iterator[Path]:
 
 @contextmanager
 def _perf(folder: Path, prefix: Sequence[str]) -> Iterator[Path]:
+    """Records with perf within the block, and yields the path of the recording."""
     file = folder / PERF.file
     pipes = [folder / name for name in (".control", ".answers")]
     for pipe in pipes:
@@ -111,6 +112,7 @@ def _perf(folder: Path, prefix: Sequence[str]) -> Iterator[Path]:
 
 @contextmanager
 def _tracefs(folder: Path, prefix: Sequence[str]) -> Iterator[Path]:
+    """Records with the kernel's tracefs within the block, and yields the path of the recording."""
     file = folder / "trace.txt"
     with file.open("wb") as output:
         command = [*prefix, "sh", str(_TRACEFS), f"schedlab-{os.getpid()}", *EVENTS]

@@ -62,6 +62,7 @@ def finish(events: Events) -> None:
 
 
 def _letter_function(numbers: set[int]) -> Callable[[int], str]:
+    """Returns the function that maps state numbers to letters, for this kernel's version."""
     return _letter_since_4_14 if numbers & _ONLY_SINCE_4_14 else _letter_before_4_14
 
 

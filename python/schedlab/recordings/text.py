@@ -35,6 +35,7 @@ _FLAGS = r"([^\s\d\[\]][^\s\[\]]{3,5})"
 
 
 def _line_patterns(event_pattern: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Returns the patterns of the two forms of a line with such an event."""
     return (
         re.compile(rf"\[(\d+)\] (?: *{_FLAGS})? *(\d+)\.(\d+): +(?:\w+:)?{event_pattern}:? *(.*)"),
         re.compile(rf"-\d+ +(\d+){_FLAGS} +(\d+)\.(\d+): +{event_pattern}: +(.*)"),
@@ -145,6 +146,7 @@ class _Parser:
         self.add(Loss(self.time_ns, int(match[1]), int(match[2] or 1)))
 
     def line(self, line: re.Match[str]) -> None:
+        """Adds the event of a line, or counts the line as unreadable."""
         cpu, flags, seconds, fraction, event_name, rest = line.groups()
         patterns, make = self.makers[event_name]
         for words in _continued(line):

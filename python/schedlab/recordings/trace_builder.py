@@ -370,6 +370,7 @@ class TraceBuilder:
         self.note_priority(time, cpu, pid, priority)
 
     def note_priority(self, time: int, cpu: int, pid: int, priority: int | None) -> None:
+        """Writes the nice value that a thread's priority means, if it changed."""
         if priority is None or priority == self.priority.get(pid):
             return
         self.priority[pid] = priority

@@ -249,6 +249,7 @@ def metric_label(measure: Measure) -> str:
 
 
 def metric_unit(measure: Measure) -> Quantity:
+    """Returns the unit that a measure's values are drawn in; times are in ms."""
     return _MILLISECONDS if measure.quantity is TIME else measure.quantity
 
 

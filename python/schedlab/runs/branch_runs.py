@@ -142,6 +142,7 @@ class _Branching:
         self.out = out
 
     def carry_out(self) -> list[Finished]:
+        """Returns all branches, after the run was repeated up to the branch point."""
         with catch_signals() as self.caught, ExitStack() as stack:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="schedlab-")))
             folders = {

@@ -250,6 +250,7 @@ class Collection:
         return self._frame("values")
 
     def _frame(self, table: str) -> pl.DataFrame:
+        """Returns a table of all runs' metrics, with columns that identify the run."""
         import polars as pl
 
         if not self.runs:
@@ -380,6 +381,7 @@ def _first_difference(runs: Sequence[StoredRun], key: str) -> tuple[StoredRun, S
 def _without_duplicates(
     runs: Iterable[StoredRun], ignored_entries: Sequence[str] = ()
 ) -> Iterator[StoredRun]:
+    """Yields runs without equal repetitions. Raises WrongUsage if their inputs differ."""
     runs_by_key: dict[tuple[Setup, int], list[StoredRun]] = {}
     for run in runs:
         runs_of_key = runs_by_key.setdefault((run.setup, run.seed), [])

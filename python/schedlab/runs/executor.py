@@ -167,6 +167,7 @@ class _Assigner:
     # --- assigning
 
     def fill(self) -> None:
+        """Assigns waiting runs to the workers, as far as CPUs are free."""
         slots = self.workers.slots()
         while cpus := self.waiting.next_cpus(
             slots - sum(n for _, n in self.running_batches.values())
@@ -200,6 +201,7 @@ class _Assigner:
     # --- collecting
 
     def take_all(self, *, stopped: bool = False) -> None:
+        """Waits for finished batches, and reports their results."""
         if not self.running_batches:
             time.sleep(_POLL_INTERVAL_S)  # all workers are gone
         done, _ = wait(self.running_batches, 0 if stopped else _POLL_INTERVAL_S, FIRST_COMPLETED)
@@ -229,6 +231,7 @@ class _Assigner:
                     self.waiting.put_back(unfinished, cpus or self.workers.cpus(unfinished[0]))
 
     def take_death(self, tasks: list[Task], alone: bool) -> None:
+        """Removes what a dead worker left; repeats its runs one by one, or reports a lone one."""
         for task in tasks:
             if task.place:
                 name = f"{UNFINISHED_PREFIX}{escape(task.place.name)}-????????"
@@ -247,6 +250,7 @@ class _Assigner:
             self.usual_seconds_by_kind[kind] = 0.8 * usual + 0.2 * seconds
 
     def usual_seconds(self, task: Task) -> float:
+        """Returns how long such a task usually takes; a guess if none has ended yet."""
         usual = (self.usual_seconds_by_kind.get(kind) for kind in _duration_kinds(task))
         return next((seconds for seconds in usual if seconds is not None), _BATCH_SECONDS)
 

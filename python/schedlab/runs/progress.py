@@ -77,6 +77,7 @@ class Durations:
 
     @staticmethod
     def key(run: RunSpec) -> str:
+        """Returns the key of runs that are expected to take equally long."""
         return f"{run.machine} {run.cpus} {run.policy} {run.tick_ns} {run.workload}"
 
     def of(self, run: RunSpec) -> float | None:
@@ -91,6 +92,7 @@ class Durations:
         return sum(similar_seconds) / len(similar_seconds) if similar_seconds else None
 
     def learn(self, run: RunSpec, seconds: float) -> None:
+        """Stores how long a run took."""
         self.seconds.pop(self.key(run), None)
         self.seconds[self.key(run)] = seconds
         self._learn_similar(self.key(run), seconds)

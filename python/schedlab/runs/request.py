@@ -109,6 +109,7 @@ class Request:
         )
 
     def _standard_cpus(self, machine: Machine) -> tuple[int, ...]:
+        """Returns the numbers of CPUs of a machine if the user names none."""
         if self.shape:
             return (self.shape.cpus,)
         if machine.name == HOST:

@@ -195,6 +195,7 @@ class CodeLinker:
                 yield at
 
     def _relocate_call(self, at: int, symbol: Symbol) -> None:
+        """Relocates a call of a kernel function, or of another function of the object."""
         op, registers, _, immediate = self.code.instructions[at]
         if symbol.section == UNDEFINED:
             name = essential_name(symbol.name)
@@ -238,6 +239,7 @@ class CodeLinker:
         self._set_wide(at, value)
 
     def _address_in_kernel(self, at: int, symbol: Symbol) -> int:
+        """Returns the address of a kernel symbol; 0 if the kernel lacks it."""
         address = self._kernel_address(symbol)
         if address is not None:
             return address
@@ -278,6 +280,7 @@ class CodeLinker:
     # ---- CO-RE ----
 
     def _relocate_core(self) -> None:
+        """Answers the questions about the kernel's types (CO-RE)."""
         if not self._program.ext:
             return
         sections = {section.name: section for section in self._program.code_sections}

@@ -102,6 +102,7 @@ class Elf:
 
     @staticmethod
     def _section(data: bytes, index: int, header: tuple[int, ...], name: str) -> Section:
+        """Returns a section from its header (Elf64_Shdr). Raises BadObject if it is too large."""
         _, kind, flags, _, offset, size, link, info, _, _ = header
         if size > SECTION_BYTES_MAX:
             raise BadObject(f"section {name} is larger than 4 GiB")

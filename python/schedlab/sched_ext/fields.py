@@ -119,6 +119,7 @@ class FieldFinder:
         return self._known[resolved.id]
 
     def _pointer_tag(self, entry: Type) -> str:
+        """Returns the type tag of a pointer, such as "kptr"; "" without one."""
         tag = self._btf.type(entry.target)
         return tag.name if tag.kind == "type_tag" else ""
 

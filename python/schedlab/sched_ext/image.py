@@ -30,8 +30,8 @@ class Region(NamedTuple):
     name: int
     size: int
     flags: int
-    first_field: int
-    fields: int
+    first_field: int  # index in Image.fields
+    fields: int  # number of fields
     data: int
     """Where the initial contents begin in the image's data."""
     data_size: int
@@ -41,7 +41,7 @@ class Region(NamedTuple):
 
 class Instruction(NamedTuple):
     op: int
-    registers: int
+    registers: int  # destination in the low half, source in the high half
     offset: int
     immediate: int
 
@@ -53,15 +53,15 @@ class Map(NamedTuple):
     value_size: int
     max_entries: int
     flags: int
-    extra: int
+    extra: int  # map_extra
     first_field: int
     fields: int
 
 
 class InnerMap(NamedTuple):
-    map: int
-    position: int
-    inner: int
+    map: int  # number of the map of maps
+    position: int  # index in it
+    inner: int  # number of the map at this index
 
 
 class Field(NamedTuple):
@@ -74,24 +74,24 @@ class Field(NamedTuple):
 
 
 class Op(NamedTuple):
-    op: int
-    instruction: int
+    op: int  # number of the callback in struct sched_ext_ops
+    instruction: int  # its first instruction
 
 
 class Program(NamedTuple):
     name: int
     section: int
     kind: int
-    first: int
-    instructions: int
+    first: int  # index of the first instruction
+    instructions: int  # their number
 
 
 class Variable(NamedTuple):
     name: int
     region: int
     offset: int
-    size: int
-    elements: int
+    size: int  # of all elements, in bytes
+    elements: int  # 1 for a single value
 
 
 class LocalType(NamedTuple):
@@ -114,10 +114,10 @@ class Line(NamedTuple):
 
 
 class Step(NamedTuple):
-    kind: int
-    target: int
+    kind: int  # STEP_CALL and so on
+    target: int  # number of the program, slot or map
     offset: int
-    size: int
+    size: int  # of a call's context, in bytes
     data: int
     data_size: int
 
@@ -229,6 +229,7 @@ def decode(content: bytes) -> Image:
 
 
 def _table_place(content: bytes, number: int) -> tuple[int, int]:
+    """Returns offset and number of entries of one of the image's tables."""
     offset, count = unpack("II", content, 48 + 8 * number, "the image")
     return offset, count
 
@@ -324,10 +325,10 @@ WIDE = 0x18
 def check_code(image: Image) -> None:
     """Raises BadObject if an instruction refers to one outside of the code, or to what is not there."""
     count = len(image.instructions)
-    second = -1
+    second_half = -1
     for index, instruction in enumerate(image.instructions):
         op, registers, offset, _ = instruction
-        if index == second:
+        if index == second_half:
             if op or registers or offset:
                 raise BadObject(f"instruction {index} is not the second half of a 64-bit immediate")
             continue
@@ -336,7 +337,7 @@ def check_code(image: Image) -> None:
         if op == WIDE:
             if index + 1 >= count or registers >> 4:
                 raise BadObject(f"instruction {index} has an incomplete 64-bit immediate")
-            second = index + 1
+            second_half = index + 1
         elif op & 7 in (5, 6):
             target = _target(image, index, instruction)
             if not 0 <= target < count:

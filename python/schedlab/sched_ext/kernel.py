@@ -87,6 +87,7 @@ def _of_profile(name: str, profile: int) -> dict[str, int]:
 
 
 def _names_by_number(name: str) -> dict[int, str]:
+    """Returns the names in a list macro of kernel_functions.h, by their numbers."""
     return {
         int(number): text
         for text, number in _macro_entries(_read_header("kernel_functions.h"), name)

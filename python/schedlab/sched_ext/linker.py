@@ -133,6 +133,7 @@ class Linker:
         )
 
     def _choose_description(self) -> Description:
+        """Returns the struct sched_ext_ops to load: the chosen one, or the first."""
         known = {entry.variable: entry for entry in self._program.descriptions}
         if not known:
             raise BadObject(

@@ -43,9 +43,9 @@ class Unresolved(Exception):
 
 @dataclass(frozen=True)
 class _Field:
-    bit: int
-    bits: int
-    type: int
+    bit: int  # offset in the structure, in bits
+    bits: int  # width of a bit field, or 0
+    type: int  # number of the type
 
 
 _Step = str | int
@@ -94,6 +94,7 @@ def _same_kind(kind: str, other: str) -> bool:
 def _resolve_type(
     program: Btf, kernel: Btf, root: Type, candidates: list[Type], kind: str, name: str
 ) -> Answer:
+    """Returns whether a type exists or matches, its number, or its size."""
     entry = next(iter(candidates), None)
     if kind == "type_exists":
         return Answer(int(entry is not None))
@@ -118,6 +119,7 @@ def _has_all_members(kernel: Btf, candidate: Type, root: Type) -> bool:
 def _resolve_enumerator(
     root: Type, candidates: list[Type], number: int, kind: str, name: str
 ) -> Answer:
+    """Returns whether an enumerator exists, or its value."""
     if root.kind not in ENUMERATIONS or number >= len(root.members):
         raise BadObject(f"a relocation names enumerator {number} of {name}, which does not exist")
     enumerator = essential_name(root.members[number].name)
@@ -133,6 +135,7 @@ def _resolve_enumerator(
 def _resolve_field(
     program: Btf, kernel: Btf, root: Type, candidates: list[Type], path: list[int], kind: str
 ) -> Answer:
+    """Returns a field's existence, offset, size or shift. Raises Unresolved if it is missing."""
     steps, local = _follow_path(program, root, path)
     for candidate in candidates:
         target = _find_field(program, kernel, candidate, steps, local)

@@ -63,12 +63,12 @@ class Profile:
     name: str
     version: str
     """The version that the profile was written for."""
-    variables: Mapping[str, Any]
-    ops: Mapping[str, Any]
+    variables: Mapping[str, Any]  # values of global variables, or expressions for them
+    ops: Mapping[str, Any]  # the same for members of struct sched_ext_ops
     flags: Mapping[str, Sequence[str]]
     """Names of SCX_OPS_* flags, by the fact that they depend on; `always` for the others."""
-    sections: Mapping[str, Any]
-    map_entries: Mapping[str, Any]
+    sections: Mapping[str, Any]  # sizes of sections in bytes
+    map_entries: Mapping[str, Any]  # maximum numbers of entries of maps
     start: Sequence[Call]
     not_modelled: Sequence[str]
 
@@ -179,6 +179,7 @@ def _number_of(written: Any, names: Mapping[str, Value]) -> int:
 
 
 def _flags_of(profile: Profile, names: Mapping[str, Value], enumerator: Mapping[str, int]) -> int:
+    """Returns the SCX_OPS_* flags that the profile sets on this machine."""
     flags = 0
     for fact, texts in profile.flags.items():
         if fact == "always" or names.get(fact):
@@ -261,6 +262,7 @@ class _Context:
 def _steps_of(
     image: Image, call: Call, number: int, context: _Context, names: Mapping[str, Value]
 ) -> list[Step]:
+    """Returns the steps that run a program once."""
     content = bytearray(context.size)
     for member, written in call.arguments.items():
         offset, size = context.place(member)

@@ -70,8 +70,8 @@ class AffinityChecks:
         self, columns: Columns, pid: int, rows: Integers, changes: list[tuple[int, int]]
     ) -> Iterator[Breach]:
         """Yields the process's first switch to a forbidden CPU after each change of its affinity."""
-        bounds = [*(row for row, _ in changes), len(columns.kind)]
-        for (since, allowed), until in zip(changes, bounds[1:], strict=True):
+        interval_ends = [*(row for row, _ in changes), len(columns.kind)]
+        for (since, allowed), until in zip(changes, interval_ends[1:], strict=True):
             switches_in_period = rows[(rows >= since) & (rows < until)]
             is_allowed = np.array([allowed >> cpu & 1 for cpu in range(self._cpus)], bool)
             forbidden = switches_in_period[~is_allowed[columns.cpu[switches_in_period]]]

@@ -27,6 +27,7 @@ def cpu_checks(cpu_records: CpuRecords, has_visits: bool) -> Iterator[Breach]:
 
 
 def _time_check(cpu_records: CpuRecords) -> Iterator[Breach]:
+    """Yields the earliest record whose time is before that of the CPU's previous record."""
     time = cpu_records.columns.time
     decreasing = np.flatnonzero(time[1:] < time[:-1]) + 1
     yield from earliest_breach(
@@ -74,6 +75,7 @@ def _count_check(cpu_records: CpuRecords, ends: Integers) -> Iterator[Breach]:
 
 
 def _text_check(cpu_records: CpuRecords) -> Iterator[Breach]:
+    """Yields the earliest TEXT record without an owner, or beyond the maximal length."""
     is_text = is_kind(cpu_records.columns.kind, Kind.TEXT)
     texts = np.flatnonzero(is_text)
     if len(texts) == 0:
@@ -108,6 +110,8 @@ _KINDS_OF_RUNNING_PROCESS = (
 
 
 def _running_checks(cpu_records: CpuRecords) -> Iterator[Breach]:
+    """Yields the earliest records that contradict which process runs on the CPU."""
+
     def describe_running(index: int) -> str:
         return f"{process_name(int(cpu_records.current[index]))} runs on this CPU"
 

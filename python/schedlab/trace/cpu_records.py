@@ -90,6 +90,7 @@ class CpuRecords:
         return self._with_initially_running(self.counted)
 
     def _with_initially_running(self, at: Integers) -> Integers:
+        """Returns these indexes, and those of FOUND records of running processes."""
         return (
             np.sort(np.concatenate((at, self.initially_running)))
             if len(self.initially_running)

@@ -60,6 +60,7 @@ class RecordName:
         )
 
     def _arguments(self) -> str:
+        """Returns the meaning of the record's numbers, in words."""
         if self.kind == Kind.SWITCH:
             left = f"process {self.first} ({state_name(self.second)})" if self.first else "idle"
             return f" from {left} to {process_name(self.process)}"

@@ -215,6 +215,7 @@ class Follower:
         return records
 
     def _skip_gap(self) -> None:
+        """Counts the missing records before the next buffered one as lost."""
         first = int(self._buffered_sequence[0])
         self.missing += max(first - self._next, 0) if self._next is not None else 0
         self._next = first

@@ -204,6 +204,7 @@ def join_traces(traces: Sequence[ShortTrace]) -> tuple[list[int], JoinedTrace | 
 def _renumber(
     chosen: list[int], joined: tuple[list[int], JoinedTrace | None]
 ) -> tuple[list[int], JoinedTrace | None]:
+    """Returns `joined` with the traces' original indices instead of indices in `chosen`."""
     return [chosen[index] for index in joined[0]], joined[1]
 
 
@@ -278,14 +279,14 @@ def _shift(records: Records, lengths: Integers, runs: RunFacts) -> Records:
 def group_traces(traces: Sequence[ShortTrace]) -> Iterator[list[int]]:
     """Yields the indices of traces that may be joined: of equal machines, and not too many."""
     groups: dict[tuple[int, int, int], list[int]] = {}
-    space: dict[tuple[int, int, int], int] = {}
+    records_left: dict[tuple[int, int, int], int] = {}
     for index, trace in enumerate(traces):
         header = trace.header
         key = (header.cpus, header.cycles_per_second, header.header_bytes)
-        if key in groups and space[key] < len(trace.records):
+        if key in groups and records_left[key] < len(trace.records):
             yield groups.pop(key)
         if key not in groups:
-            groups[key], space[key] = [], JOINED_RECORDS_MAX
+            groups[key], records_left[key] = [], JOINED_RECORDS_MAX
         groups[key].append(index)
-        space[key] -= len(trace.records)
+        records_left[key] -= len(trace.records)
     yield from groups.values()

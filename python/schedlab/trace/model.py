@@ -45,7 +45,7 @@ class Header:
 
 
 class Columns(NamedTuple):
-    """Records in order, as columns of equal length."""
+    """Records in order, as columns of equal length; `time` in ns. `first`, `second`: as the kind says."""
 
     time: Integers
     cpu: npt.NDArray[np.uint16]

@@ -88,6 +88,7 @@ def _leaves_in_wrong_state(steps: Steps, before: npt.NDArray[np.int8]) -> Mask:
 
 
 def _explain(trace: RecordSource, steps: Steps, at: int, before: int) -> str:
+    """Returns why a process cannot take this step from its state `before`."""
     pid = int(steps.pid[at])
     if before == _UNKNOWN:
         return f"process {pid} was never forked, nor found when the trace began"

@@ -129,6 +129,7 @@ def _check_header(path: Path, fields: np.void) -> None:
 
 
 def map_records(path: Path, header: Header, count: int) -> Records:
+    """Returns the records of a file, mapped into memory."""
     if count == 0:
         return np.empty(0, RECORD)
     return np.memmap(path, RECORD, mode="r", offset=header.header_bytes, shape=(count,))

@@ -255,6 +255,7 @@ class Assembly:
         return True
 
     def _begin(self, number: int, name: str) -> None:
+        """Begins the program of this number and name."""
         self._end()
         if number in self._begins:
             raise WordsRefused(
@@ -318,6 +319,7 @@ class Assembly:
     # --- words
 
     def _fill_template(self, template: _Template, number: int, name: str) -> Row:
+        """Returns the step with a line's number and name filled in."""
         kind, detail, _, target, value = template.row
         if template.has_program:
             target = self._number_of_name("program", name)
@@ -340,6 +342,7 @@ class Assembly:
         return template
 
     def _apply_word(self, template: _Template, place: re.Match[str], word: str) -> _Template:
+        """Returns the template with the meaning of one word."""
         name, kind, more = place.groups()
         if kind == "text":
             return replace(template, text=(name, word))
@@ -355,6 +358,7 @@ class Assembly:
         return _UNITS.get(unit, self.tick_ns) if unit else 1
 
     def _number_of_name(self, kind: str, name: str) -> int:
+        """Returns the number of a program or channel; a new name gets the next number."""
         numbers = self._numbers[kind]
         if name not in numbers:
             numbers[name] = len(numbers)

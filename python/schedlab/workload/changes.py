@@ -80,6 +80,7 @@ def apply_changes(top: Node, changes: Iterable[Change]) -> Node:
 
 
 def _replace_value(node: Node, rest: str, text: str, path: str) -> Node:
+    """Returns the node with another value at the place `rest`; `path` leads to the node."""
     if not isinstance(node.value, Object):
         raise JsonError(
             CHANGE_LINE,

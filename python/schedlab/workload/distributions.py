@@ -28,6 +28,7 @@ def make_uniform(below: Callable[[int], int]) -> Uniform:
 
 
 def _uniform(number: int) -> float:
+    """Returns a fraction strictly between 0 and 1 from a random number."""
     return (number % _UNIFORM_STEPS + 0.5) / _UNIFORM_STEPS
 
 
@@ -56,6 +57,7 @@ class Distribution:
         return np.fromiter((max(round(time), 0) for time in drawn), np.uint64, len(numbers))
 
     def drawn_ns(self, uniform: Uniform, tick_ns: int) -> float:
+        """Returns a random time in ns."""
         raise NotImplementedError
 
     def moments_ns(self, tick_ns: int) -> tuple[float, float]:
@@ -138,6 +140,7 @@ class Pareto(Distribution):
         return self._moment(1), self._moment(2)
 
     def _moment(self, power: int) -> float:
+        """Returns the mean of a power of the time."""
         shape, least, most = self.shape, self.least, self.most
         if math.isinf(most):
             return float(shape * least**power / (shape - power)) if shape > power else math.inf

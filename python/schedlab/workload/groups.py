@@ -88,6 +88,7 @@ class Groups:
         return 0 if node.value in ("/", "") else self._number(node.value, node)
 
     def _number(self, path: object, node: Node) -> int:
+        """Returns the number of the group with this path; declares it and its parents."""
         if not isinstance(path, str) or len(path) > _PATH_MAX or not _PATH.fullmatch(path):
             hint = "; the object `groups` says what a group has" if isinstance(path, Object) else ""
             raise JsonError(node.line, f"{node.path}: expected {_PATH_EXPECTED}{hint}")

@@ -200,6 +200,7 @@ def replace_await_all(items: Iterable[Item], pending: float = 0) -> tuple[tuple[
 
 
 def _replace_in_loop(loop: Loop, pending: float) -> tuple[Loop, float]:
+    """Returns the loop with counted waits for children, and how many are left to wait for."""
     if not any(isinstance(item, AwaitAllChildren) for item in all_items(loop.body)):
         return loop, pending + sum(count_forks(loop.body).values()) * loop.rounds
     _, left_over = replace_await_all(loop.body, pending)
@@ -399,6 +400,7 @@ class WorkloadFile:
         return self._work_of(task.body, tick_ns, len(self.tasks))
 
     def _work_of(self, items: Iterable[Item], tick_ns: int, depth: int) -> float:
+        """Returns the mean CPU time (ns) of items and of forked children, infinite below `depth`."""
         total = 0.0
         tasks_by_name = {task.name: task for task in self.tasks}
         for item in items:

@@ -481,6 +481,7 @@ class TaskReader:
         )
 
     def group(self, node: Node | None) -> str:
+        """Returns the group of the task in metrics: by default, its name."""
         if node is None:
             return self.name[:GROUP_MAX]
         label = node.value
@@ -489,6 +490,7 @@ class TaskReader:
         return label
 
     def arrivals(self, node: Node | None, instances: Node | None) -> Arrivals | None:
+        """Returns when the instances arrive, or None without the key."""
         if node is None:
             return None
         members = dict(object_members(node, _ARRIVALS_EXPECTED))
@@ -553,6 +555,7 @@ class TaskReader:
         return (Step(f"lock {self.lock(fields['ref'])} ceiling {ceiling}"),)
 
     def condition(self, node: Node) -> str:
+        """Declares the channel cond:NAME with count 0, and returns its name."""
         return self.channel("cond", self.name_in(node, "the name of what is waited for"), 0)
 
     def item_channel(self, node: Node) -> str:
@@ -660,6 +663,7 @@ class TaskReader:
         return self.instances_of(self.other_task(properties["task"]), tuple(preceding_items))
 
     def instances_of(self, task: str, before: tuple[Item, ...]) -> tuple[Item, ...]:
+        """Returns the items that fork all instances of a task, each after `before`."""
         return make_loop(self.startable[task].instances, (*before, Fork(task)))
 
     def set_attributes(self, node: Node) -> tuple[Item, ...]:

@@ -63,6 +63,7 @@ class RandomNumbers:
         self.children = 0
 
     def next(self) -> int:
+        """Returns the next random number, from 0 to 2^64 − 1."""
         self.state = (self.state + _GAMMA) & _WORD
         value = self.state
         value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
@@ -129,6 +130,7 @@ class _LineCount:
         self.per_iteration: float | None = None
 
     def lines(self, others: dict[str, _LineCount]) -> float:
+        """Returns the number of lines; infinite if the task forks itself."""
         if self.counting:  # the task forks itself
             return math.inf
         if self.per_iteration is None:

@@ -166,6 +166,7 @@ class Simulator:
         return Status.DONE
 
     def _run_to(self, until: int) -> Status:
+        """Runs to a time in short pieces, so that Ctrl-C is answered."""
         piece = _FIRST_PIECE
         while until > self._reached + piece:
             begin = monotonic()
@@ -413,6 +414,7 @@ class Simulator:
             raise refusal(self._library.message(self._error))
 
     def _act(self, function: Any, *arguments: Any) -> None:
+        """Calls a function of the library. Raises ActRefused with its reason if it fails."""
         try:
             succeeded = function(self._open(), *arguments, self._error)
         except OverflowError as error:

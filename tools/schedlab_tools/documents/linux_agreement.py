@@ -172,6 +172,7 @@ def _per_workload(simulated: Sequence[Cell], workloads: Iterable[Workload], *cpu
 
 
 def _marked_difference(cell: Cell | None) -> str:
+    """Returns the difference in bold if the cell is off; "–" without a cell."""
     if cell is None:
         return "–"
     shown = _difference(cell)

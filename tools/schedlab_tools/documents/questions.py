@@ -148,6 +148,7 @@ def _value(measure: Measure, value: float) -> str:
 
 
 def _table(question: Question, rows: Sequence[Row]) -> str:
+    """Returns the results as a Markdown table: a row per policy, a column per measure."""
     head = ["policy"]
     for measure in question.measures:
         expected = "" if measure.expected is None else f" (expected: {_expected(measure)})"

@@ -258,5 +258,6 @@ class Blames:
         )
 
     def _migration_sort_keys(self, name: str, waits: Integers) -> Integers:
+        """Returns numbers that sort waits by PID and by the row in the column `name`."""
         keys: Integers = (self._wait_columns["pid"][waits] << 32) | self._wait_columns[name][waits]
         return keys

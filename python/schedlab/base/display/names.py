@@ -50,7 +50,7 @@ def visible(text: str) -> str:
     These are control characters, changes of writing direction, and characters that break libraries.
     Tabs and line ends are unchanged.
     """
-    return _INVISIBLE_PATTERN.sub(_escape, text)
+    return _INVISIBLE_PATTERN.sub(_escape_invisible, text)
 
 
 def visible_line(text: str) -> str:
@@ -161,6 +161,6 @@ def unique_slugs(texts: Sequence[str], fallback: str) -> list[str]:
     return list(taken)
 
 
-def _escape(match: re.Match[str]) -> str:
+def _escape_invisible(match: re.Match[str]) -> str:
     number = ord(match[0])
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"

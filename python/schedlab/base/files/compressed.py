@@ -115,6 +115,7 @@ def _hint_at_format(names: list[str]) -> str:
 
 
 def _copy_limited(path: Path, source: IO[bytes], place: Path, limit: int) -> None:
+    """Copies a stream to a new file. Raises FileRefused beyond `limit` bytes."""
     written_bytes = 0
     with place.open("xb") as target:
         while block := source.read(1 << 20):

@@ -80,6 +80,7 @@ class _Parser:
         self.lines = 1
 
     def document(self) -> Node:
+        """Returns the value of the whole text."""
         node = self.node("")
         if self.next():
             raise self.unexpected("the end of the file")
@@ -103,6 +104,7 @@ class _Parser:
         return JsonError(self.line(), f"{rest or 'end of file'}: expected {expected}")
 
     def node(self, path: str) -> Node:
+        """Returns the value at the current place; `path` is its path in the document."""
         character = self.next()
         line = self.line()
         if character in ("{", "["):

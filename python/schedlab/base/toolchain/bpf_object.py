@@ -21,14 +21,14 @@ class Function:
 
     name: str
     section: str
-    start: int
+    start: int  # in the section, in bytes
     end: int
-    stack: int = 0
-    calls: list[tuple[str, int]] = field(default_factory=list)
+    stack: int = 0  # bytes
+    calls: list[tuple[str, int]] = field(default_factory=list)  # section and address
     call_places: list[int] = field(default_factory=list)  # the instructions of these calls
     lines: dict[int, str] = field(default_factory=dict)  # file:line of each instruction
     successors: dict[int, list[int]] = field(default_factory=dict)  # of each instruction
-    guards: set[int] = field(default_factory=set)
+    guards: set[int] = field(default_factory=set)  # instructions that limit a loop
     indirect_calls: int = 0
     previous: str = ""  # the instruction read last
 
@@ -74,6 +74,7 @@ class Object:
     relocations: list[tuple[str, str, str]]  # section, type, symbol
 
     def function_at(self, section: str, address: int) -> Function:
+        """Returns the function with the instruction at an address (bytes) of a section."""
         for function in self.functions:
             if function.section == section and function.start <= address < function.end:
                 return function
@@ -189,6 +190,7 @@ def _read_relocations(path: Path) -> list[tuple[str, str, str]]:
 
 
 def _next_instructions(index: int, instruction: str) -> list[int]:
+    """Returns the indexes of the instructions that may follow one."""
     jump = re.search(r"(?:goto|gotol|may_goto) ([+-]0x[0-9a-f]+)", instruction)
     targets = [index + 1 + int(jump[1], 16)] if jump else []
     if not instruction.startswith(("goto", "exit")):

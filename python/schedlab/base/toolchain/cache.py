@@ -148,6 +148,7 @@ def _all_entries() -> Iterator[tuple[Path, str]]:
 
 
 def _cached_entries(folder: Path, name: str, parent_names: set[str]) -> Iterator[tuple[Path, str]]:
+    """Yields the cache's entries below `folder`, each with its path in the cache."""
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         relative = f"{name}{path.name}"
         if relative in parent_names and path.is_dir() and not path.is_symlink():

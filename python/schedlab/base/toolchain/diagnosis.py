@@ -316,6 +316,7 @@ def variables_in(linker_map: str) -> list[str]:
 
 
 def _line_number(lines: list[str], name: str) -> int:
+    """Returns the number of the first line with the name as a word; 0 without one."""
     word = re.compile(rf"\b{re.escape(name)}\b")
     return next((number for number, line in enumerate(lines, 1) if word.search(line)), 0)
 

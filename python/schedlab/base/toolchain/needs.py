@@ -332,6 +332,7 @@ def _download_mb(packages: list[str]) -> int:
 
 
 def _package_bytes(uris: list[str]) -> Iterator[int]:
+    """Yields the sizes in apt's list of files to download."""
     for line in uris:
         words = line.split()
         if len(words) > 2 and words[2].isdecimal():

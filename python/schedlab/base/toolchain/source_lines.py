@@ -27,6 +27,7 @@ class Place:
 
     @property
     def in_policy(self) -> bool:
+        """True if the line is in the source of a policy, or in a header that policies include."""
         return self.file.endswith((".c", ".h")) and not self.file.startswith((*_HOST_FOLDERS, "/"))
 
     def __str__(self) -> str:
@@ -60,6 +61,7 @@ def find_places(program: Path, addresses: Iterable[int]) -> dict[int, list[Place
 
 
 def _symbolize(program: Path, addresses: Iterable[int]) -> dict[int, list[Place]]:
+    """Returns the places of each address, innermost first; {} without a symbolizer."""
     tool = find_symbolizer()
     arguments = [hex(address) for address in addresses]
     if not tool or not arguments:

@@ -122,7 +122,7 @@ _KEYS_PER_ROW = 6
 
 @dataclass(frozen=True)
 class StayBox:
-    """A process's stay on a CPU."""
+    """A process's stay on a CPU; `x` and `width` in pixels."""
 
     x: float
     width: float
@@ -134,7 +134,7 @@ class StayBox:
 
 @dataclass(frozen=True)
 class LaneRow:
-    """A CPU of one of the runs."""
+    """A CPU of one of the runs, `y` pixels below the top."""
 
     title: str
     y: float

@@ -54,7 +54,7 @@ class Level:
 
     name: str
     machine: str
-    variants: int
+    variants: int  # number of variants of each workload
     cpus: tuple[int, ...]
     tick_ns: int = TICK_NS
     memory_mib: int = MEMORY_MIB

@@ -34,6 +34,7 @@ def require_fit_host(root: Path = Path("/")) -> None:
 
 
 def _missing_features(root: Path) -> Iterator[str]:
+    """Yields what the running kernel lacks, in words."""
     options = [name for name, is_present in _check_features(root) if not is_present]
     if options:
         missing_options = " and ".join(f"{name} ({NEEDED_OPTIONS[name]})" for name in options)

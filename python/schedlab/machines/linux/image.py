@@ -46,9 +46,9 @@ class Entry:
     """A file, folder or device of an archive."""
 
     name: str
-    mode: int
+    mode: int  # file type and permissions (st_mode)
     content: bytes | Path = b""
-    device: tuple[int, int] = (0, 0)
+    device: tuple[int, int] = (0, 0)  # major and minor number
 
     def read(self) -> bytes:
         return self.content.read_bytes() if isinstance(self.content, Path) else self.content
@@ -75,6 +75,7 @@ def archive_bytes(entries: Iterable[Entry]) -> Iterator[bytes]:
 
 
 def _entry_bytes(entry: Entry, number: int) -> Iterator[bytes]:
+    """Yields the entry in the format cpio "newc"."""
     content = entry.read()
     name = entry.name.encode() + b"\0"
     links = 2 if stat.S_ISDIR(entry.mode) else 1

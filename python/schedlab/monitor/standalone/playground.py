@@ -344,6 +344,7 @@ def _trailing_comment(member: re.Match[str]) -> str:
 
 
 def _hint(label: str, kind: str, detail: str, info: str, structure: str) -> dict[str, str]:
+    """Returns an entry of the editor's completion list."""
     return {
         "label": label,
         "type": kind,

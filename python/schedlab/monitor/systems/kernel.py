@@ -160,6 +160,7 @@ class KernelSystem(GuestSystem):
         return Life.FAILED, self._failure(status).message
 
     def _failure(self, status: int) -> Outcome:
+        """Returns the outcome of a machine that ended with an unexpected exit status."""
         console = self._console.tail
         if status == FAILED:
             return Outcome(

@@ -99,6 +99,7 @@ class LinuxGuestSystem(GuestSystem):
         return prepare_live(job, self.folder, steering, control)
 
     async def _listen(self, ours: socket.socket) -> None:
+        """Connects to the guest's port, and reads answers from now on."""
         reader, self._port = await asyncio.open_connection(sock=ours)
         self._steering = Steering(Console(), self._port.write, LinuxError)
         self._steering.explain_silence = lambda: "its kernel hangs, or the host gives it no time"

@@ -117,6 +117,7 @@ class LinuxHostSystem(RealSystem):
         await await_completely(asyncio.to_thread(self._prepare))
 
     def _trace_path(self, server: PolicyServer) -> Path:
+        """Returns the trace to follow. Raises MachineUnfit if the server writes none."""
         path = self.setup.source or server.trace
         if path is None:
             raise MachineUnfit(

@@ -118,6 +118,7 @@ class RealSystem(System, ABC):
         return records
 
     def _new_records(self, follower: Follower) -> Records:
+        """Returns the records since the last call; after the end, all that remain."""
         if self.life in ENDED_LIVES:
             self._trace_is_complete = True
             records = self._usable_records(follower.finish())
@@ -255,6 +256,7 @@ class GuestSystem(RealSystem):
             self._steering.fail(self.message.partition("\n")[0])
 
     def _outcome_of(self, status: int) -> tuple[Life, str]:
+        """Returns the final state, and why the machine ended."""
         if self._was_killed:
             return Life.ENDED, "it was killed: the end of its trace is missing"
         return self._final_state(status)

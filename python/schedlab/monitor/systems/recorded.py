@@ -69,6 +69,7 @@ def recorded_window_ns(setup: Setup, default_ns: int) -> int:
 
 
 def _why_no_branches(folder: Path, manifest: Mapping[str, Any]) -> str:
+    """Returns why the recorded run cannot be repeated for branches; "" if it can."""
     try:
         repeatable_run(folder, manifest)
     except (SchedlabError, OSError) as error:

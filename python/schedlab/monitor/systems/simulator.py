@@ -134,6 +134,7 @@ class SimulatorSystem(PlayedSystem):
         self._position_ns = machine.now
 
     async def play_by_itself(self) -> None:
+        """Starts the setup's workloads, and lets the clock run."""
         for name in self.setup.workloads:
             await self.start_workload(name)
         await self.resume()
@@ -243,6 +244,7 @@ class SimulatorSystem(PlayedSystem):
         )
 
     def schedule(self, acts: Sequence[str]) -> None:
+        """Sets the actions that the machine performs when it reaches their times."""
         self._actions = list(acts)
 
     # ---- time
@@ -258,6 +260,7 @@ class SimulatorSystem(PlayedSystem):
                 await self._run_in_machine(partial(self._run_until, until_ns, timeout_s))
 
     def _run_until(self, until_ns: int, timeout_s: float, machine: Simulator) -> None:
+        """Runs the machine to a time, and performs scheduled actions on the way."""
         end_s = monotonic() + timeout_s
         while True:
             while self._next_act_ns() <= machine.now:

@@ -159,6 +159,7 @@ def _draw_lane(
 def _covered_cells(
     spans: Iterable[tuple[int, int]], begin: int, cell_ns: float, size: int
 ) -> set[int]:
+    """Returns the cells of a line that any of the spans covers."""
     cells: set[int] = set()
     for start, end in spans:
         if end > begin:

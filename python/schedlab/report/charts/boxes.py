@@ -93,6 +93,7 @@ def _draw(summaries: pl.DataFrame, x_title: str) -> Any:
     ]
 
     def box_channels(low: str, high: str) -> dict[str, Any]:
+        """Returns the channels of a bar between two columns."""
         return {
             "x": alt.X(f"{low}:Q", title=x_title, scale=reach.scale(), axis=axis),
             "x2": alt.X2(f"{high}:Q"),

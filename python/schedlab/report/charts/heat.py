@@ -50,7 +50,7 @@ def heat(
         domain=[low, high if high > low else low + 1], range=[_MINIMUM_COLOUR, _MAXIMUM_COLOUR]
     )
     shared_chart = chart_with_data(shown)
-    fields = shared_chart.mark_rect().encode(
+    rectangles = shared_chart.mark_rect().encode(
         x,
         y,
         alt.Color("value:Q", scale=scale, legend=alt.Legend(title=value_title)),
@@ -61,7 +61,7 @@ def heat(
             alt.Tooltip("runs:Q", title="runs"),
         ],
     )
-    layers = [fields]
+    layers = [rectangles]
     if len(data) <= _NUMBERED_CELLS_MAX:
         text_colour = alt.condition("datum.dark", alt.value("#ffffff"), alt.value("#111111"))
         numbers = shared_chart.mark_text(fontSize=SMALL_TEXT_SIZE).encode(

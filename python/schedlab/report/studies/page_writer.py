@@ -288,14 +288,18 @@ class Writer:
             for row in rows
         ]
         shown: list[tuple[Cell, ...]] = []
-        above: list[str] | None = None
+        labels_above: list[str] | None = None
         for row in rows:
             cells = [_cell(cell) for cell in row]
             texts = [cell.text for cell in cells[:shared]]
             shown.append(
-                tuple([Cell("")] * shared + cells[shared:] if shared and texts == above else cells)
+                tuple(
+                    [Cell("")] * shared + cells[shared:]
+                    if shared and texts == labels_above
+                    else cells
+                )
             )
-            above = texts
+            labels_above = texts
         self.show(
             Table(
                 name,

@@ -133,6 +133,7 @@ class TimingQueries(queries.Queries):
         return self._of(value, suite, test, count, rows=rows, with_study_costs=with_study_costs)
 
     def _reports_sleepers(self, suite: str, test: str, until_all_ended: bool) -> bool:
+        """True if the test reports the sleepers' time instead of the completion."""
         return test == SLEEPERS and self.suites[suite].reports_sleepers and not until_all_ended
 
     def group_time(

@@ -91,6 +91,7 @@ def _workload_processes(run_metrics: Metrics) -> pl.DataFrame:
 
 
 def _by_group(processes: pl.DataFrame) -> pl.DataFrame:
+    """Returns the number of processes and the means of their times by group."""
     return (
         processes.group_by("called")
         .agg(

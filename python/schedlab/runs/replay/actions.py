@@ -164,6 +164,7 @@ def _action_rows(trace: Trace) -> Integers:
 
 
 def _actor(trace: Trace, life_table: Lives, on_cpu: CpuStays, row: Integers) -> Integers:
+    """Returns the life of the process that performs each action."""
     kinds = trace.column("kind")[row]
     pid = trace.column("process")[row].astype(np.int64)
     woken = kinds == Kind.WAKEUP

@@ -34,7 +34,7 @@ class Arrival:
     row: int
     time_ns: int
     life: int
-    is_process: bool
+    is_process: bool  # False: input for a waiting process
 
 
 @dataclass(frozen=True)

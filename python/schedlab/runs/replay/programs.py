@@ -174,6 +174,7 @@ class _Programs:
         self.names = self._names()
 
     def _with_program(self, line: str) -> str:
+        """Returns a line with the program's number instead of the process's index."""
         word, _, rest = line.partition(" ")
         life, _, time = rest.partition(" ")
         return (
@@ -237,6 +238,7 @@ class _Programs:
         return [f"group {safe_name(name, GROUP_MAX)}"]
 
     def _named(self, program: int) -> Iterator[str]:
+        """Yields a program's lines with names instead of the indexes of processes."""
         for line in self.lines[program]:
             text, at, life = line.rpartition("@")
             yield text + self.name_of(int(life)) if at else self.with_name(line)

@@ -275,6 +275,7 @@ class ProgramWriter:
         return ""
 
     def _attribute(self, other: int, detail: int, number: int) -> str:
+        """Returns the line that sets an attribute; "" if it cannot be replayed."""
         if other < 0 or detail not in set(AttributeKind):
             return ""
         name = AttributeKind(detail).name.lower()
@@ -283,6 +284,7 @@ class ProgramWriter:
         return line if other == self.life else f"{line} @{other}"
 
     def _switch(self, row: int, number: int) -> str:
+        """Returns the line that switches the policy or a tunable; "" if it is not replayed."""
         if not self.facts.keep_switches:
             return ""
         text = self.facts.texts.get(row, "")

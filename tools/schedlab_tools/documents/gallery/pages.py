@@ -215,8 +215,8 @@ def _side_text(shown: PolicySide) -> str:
         return "nowhere apart"
     factor = comparison.factor(shown.policy)
     times = f"{three_digits(factor)} times" if factor > 1 else f"1/{three_digits(1 / factor)} of"
-    path = f"`{Path(comparison.workload).stem}`, {_cpus(comparison.cpus)}"
-    return f"{parse_objective(comparison.measure).title} {times} the middle's: {path}"
+    place = f"`{Path(comparison.workload).stem}`, {_cpus(comparison.cpus)}"
+    return f"{parse_objective(comparison.measure).title} {times} the middle's: {place}"
 
 
 def _cpus(count: int) -> str:
