@@ -48,7 +48,7 @@ class Stay:
 
 @dataclass(frozen=True)
 class Visit:
-    """A visit to the scheduler."""
+    """A CPU's visit to the scheduler, between two stays."""
 
     note: int
     begin_ns: int

@@ -93,7 +93,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class TaskRun:
-    """What happened to one task."""
+    """One task's callbacks and turnaround in a run."""
 
     name: str
     callbacks: str

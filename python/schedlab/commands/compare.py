@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """The command's parameters."""
+    """The parameters of `./schedlab compare`."""
 
     before: Path
     after: Path | None

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """The command's parameters."""
+    """The parameters of `./schedlab grade`."""
 
     lab: str
     submission: Path | None

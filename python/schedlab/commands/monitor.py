@@ -204,7 +204,7 @@ def monitor(
 
 @dataclass(frozen=True)
 class _Request:
-    """Options by name."""
+    """The parameters of `./schedlab monitor`, by the options' names."""
 
     run: Path | None
     machine: str

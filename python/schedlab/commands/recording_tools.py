@@ -120,7 +120,7 @@ class RecordingTools:
         return _answer(lines)
 
     def tools(self) -> tuple[Callable[..., str], ...]:
-        """Returns all tools."""
+        """Returns the functions that an assistant can call."""
         return (
             self.list_recordings,
             self.import_recording,

@@ -69,7 +69,7 @@ class Accounts:
         self._kinds = {**COUNTS, "selections": picks}
 
     def take(self, part: TracePart) -> None:
-        """Adds the next part."""
+        """Adds the sums of the next part of the trace."""
         steps = part.steps
         starts = np.flatnonzero(is_change(steps.life))
         self._begin(steps, starts)

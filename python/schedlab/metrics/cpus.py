@@ -74,7 +74,7 @@ class CpuAccounts:
         """Time with unknown activity, summed over all CPUs."""
 
     def take(self, part: TracePart) -> None:
-        """Adds the next part."""
+        """Adds the sums of the next part of the trace."""
         self._add(part.cpu_records)
         self._count_switches(part.columns, part.begin)
 

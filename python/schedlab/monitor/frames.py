@@ -141,7 +141,7 @@ class Mark(TypedDict):
 
 
 class Decision(TypedDict):
-    """One decision of the policy."""
+    """One decision of the policy: which process a CPU runs next."""
 
     number: int
     """Position among all decisions of the trace; only some are shown."""
@@ -159,7 +159,7 @@ class Decision(TypedDict):
 
 
 class Past(TypedDict):
-    """Past events of the trace."""
+    """Events in a span of the trace, for timelines and lists."""
 
     timeline: Timeline
     marks: list[Mark]

@@ -21,7 +21,7 @@ from schedlab.trace.model import Header
 
 @dataclass(frozen=True)
 class RecordingRequest:
-    """The parameters of a recording."""
+    """Where a recording is stored, and what its manifest says."""
 
     folder: Path
     """Folder of all recordings of this request."""

@@ -33,7 +33,7 @@ _PRINTED_MAX, _NAMED_MAX = 10, 3
 
 @dataclass(frozen=True)
 class SeedBudget:
-    """The limit for added seeds."""
+    """The limits for adding seeds: seeds per test, and time."""
 
     seeds: int = 30
     """Maximum number of seeds per test."""

@@ -239,7 +239,7 @@ class WhatIf:
 
 
 def make_page(what_if: WhatIf) -> Page:
-    """Returns the page."""
+    """Returns the page of a what-if analysis."""
     sections: dict[str, list[Block]] = {
         "In short": [Text("\n".join(f"- {finding}" for finding in what_if.findings), "note")],
         "What happened": list(_recording_blocks(what_if)),

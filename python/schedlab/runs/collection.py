@@ -55,7 +55,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A stored run."""
+    """A stored run: its folder and its manifest."""
 
     folder: Path
     manifest: Mapping[str, Any]

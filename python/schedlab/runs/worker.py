@@ -55,7 +55,7 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class Task:
-    """A run to execute."""
+    """A run to execute, and where its files go."""
 
     key: str
     run: RunSpec
@@ -67,7 +67,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a run."""
+    """The outcome of a run, its duration on the host, and its metrics."""
 
     key: str
     outcome: Outcome

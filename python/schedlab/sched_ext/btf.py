@@ -40,7 +40,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Type:
-    """A type."""
+    """A C type in BTF; `kind` is one of KINDS."""
 
     id: int
     kind: str

@@ -81,7 +81,7 @@ class Code:
     """What the kernel lacks, by kind and name: the programs that use it, and whether that is fatal."""
 
     def missing(self) -> list[Missing]:
-        """Returns what the kernel lacks."""
+        """Returns what the kernel lacks, with the programs that need it."""
         return [
             Missing(
                 kind,

@@ -46,7 +46,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Kernel:
-    """What one kernel version offers."""
+    """What one kernel version offers: functions, types and enumerators."""
 
     profile: int
     btf: Btf

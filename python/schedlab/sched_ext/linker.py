@@ -64,7 +64,7 @@ class Configuration:
 
 @dataclass
 class Linked:
-    """A linked scheduler."""
+    """A linked scheduler, and what the kernel lacks for it."""
 
     image: Image
     program: BpfObject

@@ -46,7 +46,7 @@ PREFIX = "scx:"
 
 @dataclass(frozen=True)
 class Scheduler:
-    """A loaded scheduler."""
+    """The image of a scheduler for the simulator, and warnings."""
 
     name: str
     """The name in its struct sched_ext_ops."""

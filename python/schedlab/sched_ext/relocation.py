@@ -28,7 +28,7 @@ _ACCESS_PATH_MAX = 64
 
 @dataclass(frozen=True)
 class Answer:
-    """The value of a relocation."""
+    """The value that the kernel gives to a relocation."""
 
     value: int
     load_bytes: int = 0

@@ -34,7 +34,7 @@ _ITERATION_NS = 10
 
 @dataclass(frozen=True)
 class MeasurementOptions:
-    """How the tests are run."""
+    """How the lottery tests are run; `ticks`: the measured ticks of a run."""
 
     policies: tuple[PolicyChoice, ...]
     tests: tuple[int, ...] = (1, 2, 3, 4, 5, 6)

@@ -24,7 +24,7 @@ SHAPE_COLUMN = "shape"
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table."""
+    """A column of a data set's table."""
 
     name: str
     dtype: Any

@@ -46,7 +46,7 @@ _WRITE_ROWS_MAX = 5000
 
 @dataclass(frozen=True)
 class ExecutionOptions:
-    """How a sweep is executed."""
+    """Where and how a sweep is executed."""
 
     out: Path
     scheduler: str | None = None

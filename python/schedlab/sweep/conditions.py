@@ -30,7 +30,7 @@ _LENGTH_MAX = 500
 
 @dataclass(frozen=True)
 class Condition:
-    """A valid condition."""
+    """A valid condition on the values of tunables."""
 
     text: str
 

@@ -157,7 +157,7 @@ class _Reader:
         return node.value
 
     def seeds(self) -> tuple[int, ...]:
-        """Returns the seeds."""
+        """Returns the seeds of each setup."""
         node = self.members.get("seeds")
         if node is None:
             return (1,)

@@ -33,7 +33,7 @@ UNSET = "–"
 
 @dataclass(frozen=True)
 class Level:
-    """A value of a dimension."""
+    """A value of a dimension, and the mean of its runs."""
 
     value: str
     mean: float

@@ -46,7 +46,7 @@ Values = Sequence[float] | None
 
 @dataclass(frozen=True)
 class Budget:
-    """The limits of a search."""
+    """The number of runs of a search, and the seed of its random choices."""
 
     runs: int
     seed: int

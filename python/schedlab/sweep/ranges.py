@@ -29,7 +29,7 @@ Scalar = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class Listed:
-    """A list of values."""
+    """Values that are listed one by one."""
 
     values: tuple[Scalar, ...]
 

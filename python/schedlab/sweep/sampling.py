@@ -64,5 +64,5 @@ class _Independent:
         self.generator = np.random.default_rng(seed)
 
     def random(self, count: int):  # type: ignore[no-untyped-def]
-        """Returns `count` points."""
+        """Returns `count` points: rows of numbers from 0 to 1."""
         return self.generator.random((count, self.dimensions))

@@ -92,7 +92,7 @@ class Outline:
 
     @cached_property
     def truncated(self) -> bool:
-        """See Trace."""
+        """See TraceFacts."""
         return (
             not self.last_record_complete
             or len(np.unique(self._records_of(Kind.END)["cpu"])) < self.header.cpus
@@ -100,7 +100,7 @@ class Outline:
 
     @cached_property
     def lost(self) -> int:
-        """See Trace."""
+        """See TraceFacts."""
         return max(self.missing, int(self._records_of(Kind.LOST)["second"].sum()))
 
     @cached_property
@@ -113,7 +113,7 @@ class Outline:
         return records
 
     def has(self, kind: Kind) -> bool:
-        """See Facts."""
+        """See TraceFacts."""
         return kind in self.kinds
 
     def rows(self, *kinds: Kind) -> Integers:

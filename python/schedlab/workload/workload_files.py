@@ -163,7 +163,7 @@ def _has_nice_priorities(tasks: Node) -> bool:
 
 
 class _Reader:
-    """Reads one file."""
+    """Reads the members of one workload file."""
 
     def __init__(self, node: Node, sha256: str, changes: tuple[Change, ...]) -> None:
         self.sha256 = sha256

@@ -240,7 +240,7 @@ class Simulator:
 
     @property
     def now(self) -> int:
-        """The machine's current time."""
+        """The machine's current time in ns."""
         self._c.simulator_count(self._open(), self._counts)
         return int(self._counts.now)
 

@@ -33,7 +33,7 @@ _TICKETS, _WEIGHT = 2, 3
 
 @dataclass(frozen=True)
 class Setting:
-    """How it is measured."""
+    """What to measure: policies, machine, CPUs, seeds and seconds of a run."""
 
     policies: tuple[PolicyChoice, ...]
     machine: str

@@ -56,7 +56,7 @@ _PIECE = RATE // 50
 
 @dataclass(frozen=True)
 class Scene:
-    """A run of the simulator."""
+    """A run of the simulator that the model reads."""
 
     name: str
     processes: int

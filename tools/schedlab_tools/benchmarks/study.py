@@ -136,7 +136,7 @@ class ClockReading:
 
 
 def read_clocks() -> ClockReading:
-    """Returns the current clocks."""
+    """Returns the CPU time of this process and of its children, and the wall clock."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return ClockReading(
         time.process_time(), children.ru_utime + children.ru_stime, time.monotonic()

@@ -44,7 +44,7 @@ _ROUND = re.compile(rf"^{_MARK} (\d+), (\S+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Setting:
-    """How it is measured."""
+    """What to measure: policies, machine, CPUs, and sysbench's threads, rounds and seconds."""
 
     policies: tuple[PolicyChoice, ...]
     """The built-in policies; the fair class is added as the first."""

@@ -64,7 +64,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Lesson:
-    """One finding."""
+    """One finding of lessons.yaml, with its numbers and its chart."""
 
     number: int
     entry: Mapping[str, Any]

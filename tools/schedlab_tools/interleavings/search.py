@@ -22,7 +22,7 @@ from schedlab_tools.interleavings.trial import HOLDS_FILE, Failure, Setup, holds
 
 @dataclass(frozen=True)
 class SmallestFailure:
-    """A run that fails."""
+    """A failing run, and a small subset of its abnormal turns that still fails."""
 
     setup: Setup
     seed: int

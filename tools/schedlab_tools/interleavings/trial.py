@@ -64,7 +64,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Failure:
-    """How a run failed."""
+    """How a run failed: the failed check, and the problem in words."""
 
     kind: str
     """The run's status, or `disk`, `trace`, `idle`."""

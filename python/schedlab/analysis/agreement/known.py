@@ -31,7 +31,7 @@ Judgement = Verdict | Literal["known", "microseconds", "unexpectedly near"]
 
 @dataclass(frozen=True)
 class KnownReason:
-    """A reason for a difference."""
+    """Why a cell differs between simulator and kernel."""
 
     name: str
     """The reason's name in known.csv."""

@@ -241,7 +241,7 @@ def select_experiments(patterns: Sequence[str], full: bool) -> Iterator[Compared
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """A run on either machine."""
+    """One run of an experiment, on either machine."""
 
     experiment: ComparedExperiment
     policy: PolicyChoice

@@ -50,7 +50,7 @@ class Cause(str, Enum):
 
 @dataclass(frozen=True)
 class Blame:
-    """A part of a wait."""
+    """One part of a wait: from when to when, and why."""
 
     begin_ns: int
     end_ns: int
@@ -102,7 +102,7 @@ class Blames:
 
     @cached_property
     def occupancy(self) -> Occupancy:
-        """The activity of the CPUs."""
+        """What each CPU did at each time."""
         return compute_occupancy(self.tables.trace, self.tables.lives)
 
     def split_at_migrations(self, waits: Integers) -> tuple[Integers, Integers, Integers, Integers]:

@@ -33,7 +33,7 @@ from schedlab.trace import Trace
 
 @dataclass(frozen=True)
 class WaitQuery:
-    """Which waits to explain."""
+    """Which waits to explain: of which task, which kinds, from when to when."""
 
     task: str | None = None
     """A PID, a name or a group; None: all processes."""
@@ -112,7 +112,7 @@ class Explained:
         }
 
     def _share_dict(self, share: WaitShare) -> dict[str, Any]:
-        """Returns a share for JSON."""
+        """Returns the summed part of a wait for JSON."""
         return {
             **asdict(share),
             "cause": share.cause.value,

@@ -36,7 +36,7 @@ class InstructionCount:
 
 @dataclass(frozen=True)
 class GateVerdict:
-    """The verdict of the gate."""
+    """Whether a change passes the gate, and the results that decide it."""
 
     comparison: Comparison
     counts: tuple[InstructionCount, ...] = field(default=())

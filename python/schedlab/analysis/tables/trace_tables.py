@@ -144,7 +144,7 @@ class TraceTables:
 
     @cached_property
     def lives(self) -> Lives:
-        """The processes."""
+        """The trace's processes and their steps."""
         return lives(self.trace)
 
     @cached_property
@@ -206,7 +206,7 @@ class TraceTables:
 
     @cached_property
     def stays(self) -> pl.DataFrame:
-        """Intervals with a CPU."""
+        """Intervals in which a process had a CPU."""
         exit_rows = nullable(self.lives.exit_row, self.lives.exit_row < 0)
         ends = pl.DataFrame({"life": np.arange(len(self.lives)), "exit_row": exit_rows})
         return (
@@ -363,7 +363,7 @@ class TraceTables:
 
     @cached_property
     def cpus(self) -> pl.DataFrame:
-        """CPUs with records."""
+        """One row per CPU with records."""
         length = pl.col("end_ns") - pl.col("begin_ns")
         activity = (
             cpu_intervals(self.trace)

@@ -36,7 +36,7 @@ POLICY_TYPE = Parsed("POLICY", lambda text: parse_choices(text)[0])
 
 @dataclass(frozen=True)
 class Options:
-    """The command's parameters."""
+    """The parameters of `./schedlab explore kernel`."""
 
     seeds: int
     seed: int | None

@@ -24,7 +24,7 @@ _CREDIT_STEPS = 100
 
 @dataclass(frozen=True)
 class Judgement:
-    """The result of an expectation."""
+    """The points for an expectation, and why points were lost."""
 
     points: Fraction
     why: str = ""

@@ -317,7 +317,7 @@ def _read_order(fields: Fields, node: Node, _tick_ns: int) -> _Fields:
 
 
 def _read_levels(fields: Fields, node: Node, _tick_ns: int) -> _Fields:
-    """Reads an expectation of levels."""
+    """Reads an expectation that tasks are on certain levels."""
     levels = tuple(map(integer_reader(0, 2**31), fields.read("are", read_array, ())))
     if not levels:
         raise value_error(node, "the key `are`, too: the levels in their order")

@@ -62,7 +62,7 @@ def tick_range(at_ns: int, tick_ns: int) -> tuple[int, int]:
 
 
 def lane_text(lane: list[int | None], groups: dict[int, str]) -> str:
-    """Returns one character per tick."""
+    """Returns the processes that a CPU ran, one character per tick."""
     return "".join(
         _NO_SIGN if pid is None else _IDLE_SIGN if pid == 0 else process_sign(pid, groups)
         for pid in lane

@@ -91,7 +91,7 @@ def _objective_values(
 
 @dataclass(frozen=True)
 class ObjectiveScore:
-    """One objective of a card."""
+    """A policy's improvement in one objective, and the best other policy's."""
 
     objective: Objective
     log_improvement: Estimate | None
@@ -123,7 +123,7 @@ class ObjectiveScore:
 
 @dataclass(frozen=True)
 class ScoreCard:
-    """The card of one policy."""
+    """The scores of one policy in all objectives."""
 
     policy: str
     failure: str

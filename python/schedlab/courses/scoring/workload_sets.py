@@ -71,7 +71,7 @@ Each run boots Linux, so there are few.
 
 @dataclass(frozen=True)
 class WorkloadSet:
-    """A set of workloads."""
+    """A set of workloads that policies are scored with."""
 
     name: str
     sha256: str

@@ -48,7 +48,7 @@ class PolicyBroken(Exception):
 
 @dataclass(frozen=True)
 class RunResult:
-    """A successful run."""
+    """The trace file and the counts of a successful run."""
 
     trace: Path
     calls: int

@@ -28,7 +28,7 @@ _STATES = ("runnable", "running", "blocked")
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table."""
+    """A column of the process table; `width` in characters."""
 
     title: str
     key: str

@@ -248,7 +248,7 @@ def stack_charts(pictures: Sequence[tuple[str, Any]]) -> Any:
 
 @dataclass(frozen=True)
 class AxisRange:
-    """The range of an axis."""
+    """The least and greatest value of an axis, and whether it is logarithmic."""
 
     low: float
     high: float

@@ -34,7 +34,7 @@ _TIME_NOTE = "Ticks from the first fork to the last exit."
 
 
 def make_page(q: Queries) -> Page:
-    """Returns the page."""
+    """Returns the page of study 1."""
     page = Writer(q.study, "Study 1: priorities and a lottery in xv6")
     _write_lead(page, q)
     _write_summary(page, q)

@@ -17,7 +17,7 @@ _CONSTANT_NOTE = "The shortest time of 50 ticks or more: that of a process whose
 
 
 def make_page(q: Queries) -> Page:
-    """Returns the page."""
+    """Returns the page of study 2."""
     page = Writer(q.study, "Study 2: first notes on priorities in xv6")
     rows = q.rows
     page.lead(f"""Its two lists do not compare two schedulers, because

@@ -24,7 +24,7 @@ from schedlab.studies.figures import Figure
 
 
 def make_page(q: Queries) -> Page:
-    """Returns the page."""
+    """Returns the page of study 3."""
     page = Writer(q.study, "Study 3: three schedulers, six metrics")
     with page.if_measured(page.lead):
         page.lead(f"""Of the fifteen best values of its tables, the feedback queue (MLFQ) has {q.best("MLFQ"):.0f} in

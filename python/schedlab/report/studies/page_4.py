@@ -44,7 +44,7 @@ _DRAWN_TICKS = 60
 
 
 def make_page(q: Queries) -> Page:
-    """Returns the page."""
+    """Returns the page of study 4."""
     page = Writer(q.study, "Study 4: from round-robin to a feedback queue")
     with page.if_measured(page.lead):
         page.lead(f"""Interactive processes next to {_CPU_BOUND_MAX} that compute end after

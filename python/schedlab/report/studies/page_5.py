@@ -33,7 +33,7 @@ _WAKEUP_TABLES = {
 
 
 def make_page(q: Queries) -> Page:
-    """Returns the page."""
+    """Returns the page of study 5."""
     page = Writer(q.study, "Study 5: WRR and lottery in Linux")
     _write_lead(page, q)
     _write_summary(page, q)

@@ -25,7 +25,7 @@ _HALVES_S = {"before": (0, 150), "after": (150, 300)}
 
 
 def make_page(q: Queries) -> Page:
-    """Returns the page."""
+    """Returns the page of study 6."""
     page = Writer(q.study, "Study 6: the first lottery, and stride")
     for write in (
         _write_lead,

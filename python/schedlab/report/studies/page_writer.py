@@ -162,7 +162,7 @@ class Writer:
         self._add(text, "" if text[:1] in _PUNCTUATION else " ")
 
     def show(self, *blocks: Block | Iterable[Block]) -> None:
-        """Adds tables and charts."""
+        """Adds tables and charts to the current section."""
         for block in blocks:
             self._blocks.extend([block] if isinstance(block, Text | Table | Chart) else block)
 

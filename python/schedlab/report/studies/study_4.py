@@ -422,7 +422,7 @@ class Queries(AuthorsOutput):
         return self._of_sleeper(experiment, scheduler, pl.col("turnaround_ns"))
 
     def waited(self, experiment: str, scheduler: str) -> Measurement:
-        """Returns the sleeper's wake-up latency."""
+        """Returns the sleeper's longest wake-up latency, in ticks."""
         return self._of_sleeper(experiment, scheduler, pl.col("wakeup_latency_max_ns"))
 
     def rerun_of_sleeper(self, scheduler: str) -> Figure | None:
