@@ -121,6 +121,7 @@ def unread_attributes(run: RunSpec) -> list[str]:
 
 
 def _find_run_mistakes(finished_run: Finished) -> list[Finding]:
+    """Returns the mistakes that a run shows: by its end, its annotations and its shares."""
     run = finished_run.run
     findings = []
     if not finished_run.outcome.succeeded:

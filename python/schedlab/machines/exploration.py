@@ -320,6 +320,7 @@ def _rename_field(header: str, struct: str, field: str) -> str:
 
 
 def _limit_arguments(limits: Limits) -> Iterator[str]:
+    """Yields the explorer's arguments for the limits, in its order."""
     yield from map(str, (limits.tasks, limits.queues, limits.depth, limits.seconds))
     yield from map(str, (limits.memory_mib, limits.workers))
 

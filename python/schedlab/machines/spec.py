@@ -43,7 +43,7 @@ class Release:
 
     path: str
     version: str
-    origin: str
+    origin: str  # where the program comes from, in words
 
 
 class Machine(Protocol):
@@ -537,6 +537,7 @@ def _parse_branch(manifest: Mapping[str, Any]) -> Branch | None:
 
 
 def _parse_costs(manifest: Mapping[str, Any]) -> Costs:
+    """Returns the costs of a manifest; KERNEL_COSTS if it names none."""
     name = manifest.get("costs") or KERNEL_COSTS.name
     if name in profiles.BUILT_IN_PROFILES:
         return Costs(name, name)

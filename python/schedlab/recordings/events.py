@@ -68,7 +68,7 @@ class Fork(NamedTuple):
     """sched_process_fork: a thread created another thread."""
 
     time_ns: int
-    cpu: int
+    cpu: int  # of the parent
     parent: int
     child: int
     by_recorder: bool = False

@@ -307,6 +307,7 @@ _NAMES = {
 
 
 def _read_perf(path: Path) -> Recording:
+    """Reads a file of perf record; a recording without events if it has no sched_switch."""
     header = _run(PERF, "script", "--force", "--header-only", "--input", str(path)).stdout
     if "# event : name = " in header and "sched_switch" not in header:
         # For other events, which lack the requested fields, perf fails without an explanation.

@@ -255,6 +255,7 @@ class Linker:
     # ---- kernel settings ----
 
     def _add_kernel_settings(self) -> None:
+        """Adds a region with the values of extern __kconfig variables."""
         btf = self._program.btf
         values = {
             "LINUX_KERNEL_VERSION": self._kernel.profile // 100 << 16
@@ -296,6 +297,7 @@ class Linker:
         )
 
     def _address_of_setting(self, symbol: Symbol) -> int | None:
+        """Returns the address of a __kconfig variable; None for other symbols."""
         if symbol.name not in self._kconfig:
             return None
         return self._kconfig_region << 32 | self._kconfig[symbol.name]

@@ -148,6 +148,7 @@ def _resolve_field(
 
 
 def _path_text(name: str, steps: list[_Step]) -> str:
+    """Returns the path of a field in C, such as rq.scx.flags[2]."""
     return name + "".join(
         f".{step}" if isinstance(step, str) else f"[{step}]" if number or step else ""
         for number, step in enumerate(steps)

@@ -38,6 +38,7 @@ def _time_check(cpu_records: CpuRecords) -> Iterator[Breach]:
 
 
 def _end_checks(cpu_records: CpuRecords) -> Iterator[Breach]:
+    """Yields the earliest records before a START, after an END, or with a wrong count."""
     first = cpu_records.begins
     yield from earliest_breach(
         cpu_records,
@@ -57,6 +58,7 @@ def _end_checks(cpu_records: CpuRecords) -> Iterator[Breach]:
 
 
 def _count_check(cpu_records: CpuRecords, ends: Integers) -> Iterator[Breach]:
+    """Yields the earliest END record with a wrong number of its CPU's records."""
     stated = cpu_records.columns.second[ends].astype(np.int64)
     cpu = cpu_records.columns.cpu[ends]
     first = cpu_records.begins

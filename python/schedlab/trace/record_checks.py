@@ -86,6 +86,7 @@ def record_checks(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]:
 def _number_check(
     columns: Columns, begin: int, kind: Kind, enumeration: type[IntEnum], description: str
 ) -> Iterator[Breach]:
+    """Yields the first record of a kind whose number is not in the enumeration."""
     of_kind = is_kind(columns.kind, kind)
     if not of_kind.any():
         return
@@ -125,6 +126,7 @@ def _queue_check(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]:
 
 
 def _kick_check(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]:
+    """Yields the first KICK of an impossible CPU, and the first with impossible flags."""
     rows = np.flatnonzero(is_kind(columns.kind, Kind.KICK))
     second = columns.second[rows].astype(np.uint64)
     cpu, flags = second & np.uint64(0xFFFFFFFF), second >> np.uint64(32)

@@ -25,7 +25,7 @@ class SmallestFailure:
     """A failing run, and a small subset of its abnormal turns that still fails."""
 
     setup: Setup
-    seed: int
+    seed: int  # of the turns
     failure: Failure
     drawn: int
     """Number of abnormal turns that the seed drew."""

@@ -40,11 +40,11 @@ class Options:
 
     seeds: int
     seed: int | None
-    holds: Path | None
+    holds: Path | None  # a list of held CPUs to repeat
     workloads: tuple[str, ...]
     policy: PolicyChoice
     cpus: int
-    limit: int
+    limit: int  # simulated ns per run
     jobs: int
     out: Path | None
     as_json: bool

@@ -94,6 +94,7 @@ class MachineProcess:
     # --- output
 
     def _await_output(self) -> None:
+        """Reads again as soon as there is output."""
         self._read_timer = None
         if self._output >= 0:
             self._loop.add_reader(self._output, self._read)

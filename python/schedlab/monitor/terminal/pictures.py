@@ -169,6 +169,7 @@ def _covered_cells(
 
 
 def _draw_axis(begin: int, span_ns: int, size: int) -> Text:
+    """Draws the begin and the end of a timeline below it."""
     left, right = moment(begin), moment(begin + span_ns)
     gap = max(size - len(left) - len(right), 1)
     return Text(f"{'':8}{left}{' ' * gap}{right}\n", "dim")

@@ -47,6 +47,7 @@ _OPERATIONS = tuple(field.name for field in fields(Charges))
 
 @cache
 def _kernel_costs() -> tuple[tuple[str, int], ...]:
+    """Returns the costs of the schedlab kernel: operation and ns."""
     profile = costs.read_profile(costs.SHIPPED_PROFILE)
     return tuple((name, cost.ns) for name, cost in profile.costs.items())
 

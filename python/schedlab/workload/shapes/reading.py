@@ -241,6 +241,7 @@ def _read_distance_row(node: Node, index: int, nodes: int, expected: str) -> tup
 
 
 def _read_model(node: Node) -> Model:
+    """Reads what only the simulator models: busy siblings, cold caches and levels."""
     fields = Fields(node, "an object: parameters of the simulator", _MODEL_KEYS)
     levels = fields["levels"].value if "levels" in fields else HIGHEST_LEVEL
     if levels not in (HIGHEST_LEVEL, LEVEL_BY_DEMAND):
