@@ -46,6 +46,7 @@ class First:
     interrupted: bool = False
     """Whether Ctrl-C is sent after `message` is printed; otherwise the command runs until it ends."""
     long: bool = False
+    """Whether it runs with --long only: it takes long, or builds what another command builds."""
     terminal: bool = False
     """Whether the command runs in a terminal; otherwise it prints into a pipe."""
 
@@ -54,33 +55,35 @@ DEPENDS = None
 """Status that depends on the host, for example on a kernel with sched_ext."""
 
 COMMANDS = {
-    "analyse": First("workloads/files/deadlines.json --policy edf", "0.929 of 1 CPU"),
+    "analyse": First("workloads/files/deadlines.json --policy edf", "0.929 of 1 CPU", long=True),
     "dev bench": First("", REFUSAL, 1),
-    "dev bench shares": First("--tests 1 --cpus 1 --seeds 1 --ticks 10 --policy rr", REFUSAL, 1),
-    "boot": First("--policy mlfq", REFUSAL, 3),
-    "calibrate": First("--policy rr", REFUSAL, 1),
+    "dev bench shares": First(
+        "--tests 1 --cpus 1 --seeds 1 --ticks 10 --policy rr", REFUSAL, 1, long=True
+    ),
+    "boot": First("--policy mlfq", REFUSAL, 3, long=True),
+    "calibrate": First("--policy rr", REFUSAL, 1, long=True),
     "check": First("rr", "no rule broken", long=True),
     "demo": First("--no-browser", "Ctrl-C to end it", interrupted=True),
-    "dev docs": First("--list", "the moving picture"),
+    "dev docs": First("--list", "the moving picture", long=True),
     "doctor": First("", "compiler", DEPENDS),
-    "linux build": First("", "build/linux/schedlab-linux"),
+    "linux build": First("", "build/linux/schedlab-linux", long=True),
     "linux package": First("--out it", r"it/schedlab-linux_.*_amd64\.deb"),
-    "linux serve": First("--dry-run", "CPUs", DEPENDS),
-    "explain": First("RUN", "waits, "),
+    "linux serve": First("--dry-run", "CPUs", DEPENDS, long=True),
+    "explain": First("RUN", "waits, ", long=True),
     "explore policy": First("rr --tasks 2", "of any length", long=True),
-    "monitor": First("--machine sim --no-browser", "Ctrl-C to end it", interrupted=True),
+    "monitor": First("--machine sim --no-browser", "Ctrl-C to end it", interrupted=True, long=True),
     "new-policy": First("of-mine", "Wrote policies/of-mine.c"),
     "page": First("--policy stride", r"stride\.wasm", DEPENDS),
     "policies": First("", "round-robin"),
-    "report": First("RUN --out report", "1 run,"),
-    "replay": First("RUN --policy mlfq", r"runs/\d"),
+    "report": First("RUN --out report", "1 run,", long=True),
+    "replay": First("RUN --policy mlfq", r"runs/\d", long=True),
     "run": First(f"--machine sim --workload {WORKLOAD} --policy rr --cpus 1", r"runs/\d"),
-    "runs show": First("RUN", "turnaround"),
+    "runs show": First("RUN", "turnaround", long=True),
     "score": First("rr", "Pareto front", long=True),
-    "sweep": First(f"--workload {WORKLOAD} --policy rr --dry-run", "1 run"),
+    "sweep": First(f"--workload {WORKLOAD} --policy rr --dry-run", "1 run", long=True),
     "test": First("tests/outputs -n 1", "passed"),
     "top": First("--machine sim", "Processes", interrupted=True, terminal=True),
-    "verify": First("RUN", "1 of 1 runs are the same"),
+    "verify": First("RUN", "1 of 1 runs are the same", long=True),
 }
 
 

@@ -232,14 +232,17 @@ kill $!
 step moved schedlab-linux stop
 
 
-# --- traces that reach their limit or the end of their disk while a thread starts others
+# --- traces that reach their limit or the end of their disk while two threads wake each other
 limited() {
     limit=$1
     shift
-    chrt --other 0 sh -c 'while :; do sleep 0.001; done' &
+    mkfifo /run/there /run/back
+    chrt --other 0 sh -c 'while read -r line; do echo; done </run/there >/run/back' &
+    chrt --other 0 sh -c '{ echo; while read -r line; do echo; done </run/back; } >/run/there' &
     busy=$!
     step "$limit" timeout 200 schedlab-linux serve --policy rr "$@"
     kill "$busy"
+    rm /run/there /run/back
     cat /sys/kernel/sched_ext/state >"/result/after-$limit"
 }
 limited trace-limit --trace /result/trace-limit.bin --trace-limit 1

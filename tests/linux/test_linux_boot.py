@@ -5,7 +5,7 @@ limit."""
 from __future__ import annotations
 
 import subprocess
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -56,55 +56,26 @@ def late_threads(folder: Path) -> Path:
     return library
 
 
+SAME = GuestJob(
+    {"file": b"a file, ", "folder/file": b"another\n"}, SCRIPT, cpus=2, seed=7, memory_mib=512
+)
+
+
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[GuestOutcome]:
-    """Two equal repeatable guests, the second with late threads, and a guest that does not end.
-
-    The last guest also has the port for a sign of life, like a guest under KVM.
-    """
+def first(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuestOutcome]:
+    """A repeatable guest. Guests that are booted later keep their temporary files, too."""
     need_guests()
-    files: dict[str, bytes | Path] = {"file": b"a file, ", "folder/file": b"another\n"}
-    same = GuestJob(files, SCRIPT, cpus=2, seed=7, memory_mib=512)
-    # On a busy host, 2 s of guest time can pass before the first line of the script. Sleeping takes
-    # no CPU time.
-    endless = "echo part >/result/part; sleep 1000 & sleep 1000"
-    free = GuestJob({}, endless, cpus=2, repeatable=False, limit_s=20, memory_mib=512, programs=())
-    shown, preload = guest.device_options, guest.preload_prefix
-    late = late_threads(tmp_path_factory.mktemp("late"))
-    disturbed = tmp_path_factory.mktemp("boot")
-
-    def preload_late(folder: Path) -> list[str]:
-        words = preload(folder)
-        if folder != disturbed:
-            return words
-        (folder / late.name).symlink_to(late)
-        return [word.replace("LD_PRELOAD=", f"LD_PRELOAD=./{late.name}:") for word in words]
-
-    with ThreadPoolExecutor(2) as pool, pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(guest, "remove_temporary_files", lambda _: None)
-        patch.setattr(guest, "preload_prefix", preload_late)
-        patch.setattr(
-            guest,
-            "device_options",
-            lambda mode, wiring: shown(guest.KVM if mode == guest.FREE_RUNNING else mode, wiring),
-        )
-        started: list[Future[GuestOutcome]] = [
-            pool.submit(boot, job, folder)
-            for job, folder in (
-                (same, tmp_path_factory.mktemp("boot")),
-                (same, disturbed),
-                (free, tmp_path_factory.mktemp("boot")),
-            )
-        ]
-        return [future.result() for future in started]
+        yield boot(SAME, tmp_path_factory.mktemp("boot"))
 
 
 def text_of(outcome: GuestOutcome, name: str) -> str:
     return (outcome.results / name).read_text()
 
 
-def test_a_script_has_what_it_needs(outcomes: list[GuestOutcome]) -> None:
-    outcome = outcomes[0]
+def test_a_script_has_what_it_needs(first: GuestOutcome) -> None:
+    outcome = first
     assert (outcome.status, outcome.message, outcome.mode) == (5, "", "repeatable")
     assert outcome.console.startswith("said on the console, seed 7\na file, another\n")
     assert "events per second" in text_of(outcome, "sysbench")
@@ -119,20 +90,47 @@ def test_a_script_has_what_it_needs(outcomes: list[GuestOutcome]) -> None:
     assert text_of(outcome, "facts/files").split() == ["/dev/fuse", "/sys/kernel/btf/vmlinux"]
 
 
-def test_a_repeatable_guest_does_the_same_again_byte_by_byte(outcomes: list[GuestOutcome]) -> None:
-    first, second = (
-        {path.name: path.read_bytes() for path in outcome.results.rglob("*") if path.is_file()}
-        for outcome in outcomes[:2]
-    )
-    assert first == second
-    assert outcomes[0].console == outcomes[1].console
-    assert {"sysbench", "hackbench", "timers", "counters", "random", "date"} < first.keys()
-
-
-def test_a_script_without_an_end_is_ended_and_leaves_what_it_has(
-    outcomes: list[GuestOutcome],
+@pytest.mark.long
+def test_late_threads_of_qemu_change_no_byte_of_a_repeatable_guest(
+    first: GuestOutcome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    outcome = outcomes[2]
+    preload = guest.preload_prefix
+    late = late_threads(tmp_path)
+
+    def preload_late(folder: Path) -> list[str]:
+        (folder / late.name).symlink_to(late)
+        return [
+            word.replace("LD_PRELOAD=", f"LD_PRELOAD=./{late.name}:") for word in preload(folder)
+        ]
+
+    monkeypatch.setattr(guest, "preload_prefix", preload_late)
+    second = boot(SAME, tmp_path / "boot")
+    first_files, second_files = (
+        {path.name: path.read_bytes() for path in outcome.results.rglob("*") if path.is_file()}
+        for outcome in (first, second)
+    )
+    assert first_files == second_files
+    assert first.console == second.console
+    assert {"sysbench", "hackbench", "timers", "counters", "random", "date"} < first_files.keys()
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("first")
+def test_a_script_without_an_end_is_ended_and_leaves_what_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The guest also has the port for a sign of life, like a guest under KVM."""
+    shown = guest.device_options
+    monkeypatch.setattr(
+        guest,
+        "device_options",
+        lambda mode, wiring: shown(guest.KVM if mode == guest.FREE_RUNNING else mode, wiring),
+    )
+    # On a busy host, 2 s of guest time can pass before the first line of the script. Sleeping takes
+    # no CPU time.
+    endless = "echo part >/result/part; sleep 1000 & sleep 1000"
+    free = GuestJob({}, endless, cpus=2, repeatable=False, limit_s=20, memory_mib=512, programs=())
+    outcome = boot(free, tmp_path / "boot")
     assert outcome.status == LIMIT, outcome.message
     assert "reached its time limit" in outcome.message
     assert outcome.mode in ("free-running", "KVM")
