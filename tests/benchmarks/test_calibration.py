@@ -15,7 +15,6 @@ from conftest import Command
 from schedlab import trace
 from schedlab.base.toolchain.build import SIMULATOR_PROGRAM
 from schedlab.workload import costs
-from schedlab.workload.costs import Cost, Profile
 from schedlab_tools import calibration
 from schedlab_tools.calibration import (
     CROWD,
@@ -131,34 +130,6 @@ def test_known_costs_are_estimated(tmp_path: Path) -> None:
 
 
 # --- outcomes
-
-
-def test_drifts() -> None:
-    before = Profile({"call": Cost(280), "fork": Cost(9000, 100), "tick": Cost(600)})
-    now = Profile(
-        {
-            "call": Cost(299),
-            "fork": Cost(9300),
-            "tick": Cost(700, 99),
-            "tick.mlfq": Cost(640),
-            "reap": Cost(30),
-        }
-    )
-    assert calibration.drifts(before, now) == [
-        calibration.Drift("fork", 9000, 9300),
-        calibration.Drift("tick", 600, 700),
-        calibration.Drift("tick.mlfq", 600, 640),
-        calibration.Drift("reap", 0, 30),
-    ]
-
-
-def test_a_profile_is_written_as_it_is_read(tmp_path: Path) -> None:
-    profile = costs.read_profile(costs.SHIPPED_PROFILE)
-    place = tmp_path / "profile.json"
-    costs.write_profile(place, profile)
-    assert costs.read_profile(place) == profile
-    assert place.read_text() == costs.SHIPPED_PROFILE.read_text()
-    assert [path.name for path in tmp_path.iterdir()] == ["profile.json"]
 
 
 @pytest.mark.spike

@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 
 from schedlab.commands.cli import cli
-from schedlab.errors import WrongUsage
 from schedlab_tools.benchmarks.conformance import SUITES, read_suite
 
 SUITE = SUITES / "eevdf.json"
@@ -42,19 +41,3 @@ def test_scenario_detects_a_broken_rule(chosen: str, tmp_path: Path) -> None:
     path.write_text(json.dumps(suite))
     status, (row,) = bench(str(path), "--policy", "eevdf:paper")
     assert status == 1 and not row["kept"] and row["found"] != row["expected"]
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("{", "not a suite"),
-        ('{"scenarios": [{"name": "x"}]}', "neither order nor shares"),
-        ('{"scenarios": [{"name": "x", "mist": 1}]}', "no key 'mist'"),
-        ('{"scenarios": [{"name": "x", "order": [["a", "b c"]]}]}', "which is no time"),
-    ],
-)
-def test_what_is_no_suite_is_refused(text: str, why: str, tmp_path: Path) -> None:
-    path = tmp_path / "suite.json"
-    path.write_text(text)
-    with pytest.raises(WrongUsage, match=why):
-        read_suite(path)

@@ -8,7 +8,6 @@ import pytest
 import schedlab
 from schedlab.paths import ROOT
 from schedlab_tools.benchmarks.linux_agreement import TICK_NS, measure, preempted_stays
-from schedlab_tools.documents import linux_agreement as page
 from schedlab_tools.linux_agreement import (
     DEFAULTS,
     GUEST,
@@ -75,17 +74,6 @@ def test_cells_compare_the_same_seeds_only() -> None:
     ]
 
 
-def test_both_halves_have_the_same_size() -> None:
-    workloads = read_workloads()
-    assert len(workloads) >= 20
-    assert all(workload.path.is_file() for workload in workloads)
-    halves = [workload.half for workload in workloads]
-    assert [halves.count(half) for half in HALVES] == [len(workloads) // 2] * 2
-    assert {(r["workload"], r["half"]) for r in read_data()} <= {
-        (w.workload, w.half) for w in workloads
-    }
-
-
 def test_experiments_leave_the_other_half_alone() -> None:
     """Only the chosen settings ran on it."""
     chosen = {variant.variant for variant in read_variants() if variant.half == "all"}
@@ -103,19 +91,6 @@ def test_the_data_is_of_this_simulator(name: str) -> None:
         assert [{**old, "date": new["date"], "versions": new["versions"]} for old in stored] == [
             new
         ]
-
-
-def test_the_page_marks_what_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The experiment that makes a result agree is its reason."""
-    wide = row(SIMULATOR, 1, preemptions=150)
-    variant = {**row(SIMULATOR, 1, preemptions=101), "variant": read_variants()[0].variant}
-    rows = [row(GUEST, 1, preemptions=100), wide, variant]
-    monkeypatch.setattr(page, "read_data", lambda: rows)
-    monkeypatch.setattr(page, "read_workloads", lambda: [TUNING])
-    text = page.text()
-    assert "| **+50 %** |" in text
-    assert f"| `work` | 1 | preemptions | 100 | 150 | +50 % | `{variant['variant']}` |" in text
-    assert "{{" not in text
 
 
 def stays(workload: str, group: str, **settings: int) -> float:

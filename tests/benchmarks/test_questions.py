@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from schedlab_tools import questions
 from schedlab_tools.benchmarks.questions import measure_question
-from schedlab_tools.documents import questions as pages
 from schedlab_tools.questions import (
     BUILT_IN,
     COMPILED,
@@ -18,7 +14,6 @@ from schedlab_tools.questions import (
     SEEDS,
     Question,
     Row,
-    add_results,
     is_current,
     read_results,
     values_of,
@@ -67,41 +62,3 @@ def row(
 ) -> Row:
     key = {"question": question, "measure": measure, "policy": policy, "seed": str(seed)}
     return {**key, "value": str(value), "workload_sha256": "", "object_sha256": "", "date": ""}
-
-
-def test_new_results_replace_earlier_ones_of_the_same_key(tmp_path: Path) -> None:
-    path = tmp_path / "results.csv"
-    add_results([row("rr", 1, 50), row("rr", 2, 51), row("rr", 1, 9, question="gone")], path)
-    add_results([row("rr", 2, 60), row("scx:bpfland", 1, 70)], path)
-    rows = read_results(path)
-    assert values_of(rows, NICE, NICE.measures[0], "rr") == [50, 60]
-    assert values_of(rows, NICE, NICE.measures[0], "scx:bpfland") == [70]
-    assert "gone" not in path.read_text()
-
-
-@pytest.mark.parametrize(
-    ("values", "answer"),
-    [
-        ({"rr": 50, "eevdf:linux-7-3": 90.5}, "under `eevdf:linux-7-3` only."),
-        ({"rr": 50}, "under no policy."),
-        ({"cfs:nice": 89, "eevdf:linux-7-3": 90.5}, "under all policies."),
-    ],
-)
-def test_the_answer_follows_from_the_values(values: dict[str, float], answer: str) -> None:
-    rows = [row(policy, seed, value) for policy, value in values.items() for seed in (1, 2)]
-    assert answer in pages.page(NICE, rows)
-
-
-def test_less_than_a_limit_is_as_expected() -> None:
-    quota = QUESTIONS[0].measures[1]
-    assert quota.is_met(12)
-    assert not quota.is_met(22.1)
-    assert not NICE.measures[0].is_met(93)
-
-
-def test_a_changed_workload_makes_results_stale(monkeypatch: pytest.MonkeyPatch) -> None:
-    measure = NICE.measures[0]
-    stored = next(stored for stored in read_results() if stored["question"] == "nice")
-    assert is_current(stored, measure)
-    monkeypatch.setattr(questions, "file_hash", lambda _path: "other")
-    assert not is_current(stored, measure)

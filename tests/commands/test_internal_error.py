@@ -6,17 +6,13 @@ from __future__ import annotations
 import errno
 import os
 import re
-import tempfile
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from schedlab import __version__
 from schedlab.commands import cli
-from schedlab.errors import WrongUsage, describe_os_error
-from schedlab.machines import checked_simulator
-from schedlab.report import drawing, html
+from schedlab.errors import describe_os_error
 
 
 def ended(capsys: pytest.CaptureFixture[str]) -> str:
@@ -70,28 +66,6 @@ def test_unexpected_error_is_one_line_and_a_log(
         assert part in text
 
 
-@pytest.mark.parametrize("home", ["a file", "unknown"])
-def test_without_a_cache_the_log_goes_to_the_temporary_folder(
-    cache: Path,
-    home: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    if home == "a file":
-        cache.write_text("")
-    else:
-        monkeypatch.delenv("XDG_CACHE_HOME")
-        monkeypatch.setattr(Path, "home", fails(RuntimeError("no home")))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(cli, "cli", fails(ValueError("x" * 10_000)))
-    line = ended(capsys)
-    assert len(line) < 1_000
-    log = log_of(line)
-    assert log.parent == tmp_path
-    assert "x" * 10_000 in log.read_text()
-
-
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
 def test_a_place_that_cannot_be_written_is_named_with_the_cure(number: int) -> None:
     message, status = describe_os_error(OSError(number, os.strerror(number), "/some/place"))
@@ -128,36 +102,3 @@ def test_deleted_working_directory_is_named(
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     assert "working directory" in refused(capsys)
-
-
-def test_a_panic_of_a_library_is_one_too(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    panic = pl.exceptions.PanicException("index out of bounds")
-    assert not isinstance(panic, Exception)
-    monkeypatch.setattr(cli, "cli", fails(panic))
-    assert "PanicException: index out of bounds" in log_of(ended(capsys)).read_text()
-
-
-def test_sanitizers_are_skipped_if_they_would_abort(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("resource.getrlimit", lambda _: (32 << 30, -1))
-    monkeypatch.setattr("sys.argv", ["schedlab", "explore", "policy", "rr"])
-    assert "ulimit -v: searches of policies do not work" in refused(capsys)
-    checked_simulator.has_sanitizers.cache_clear()
-    assert (
-        "`ulimit -v` leaves too little memory for the sanitizers"
-        in checked_simulator.describe_missing_checks()
-    )
-    checked_simulator.has_sanitizers.cache_clear()
-
-
-def test_charts_are_skipped_if_the_library_would_abort(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("resource.getrlimit", lambda _: (32 << 30, -1))
-    with pytest.raises(WrongUsage, match="ulimit -v: charts do not work"):
-        drawing.render_svg({"$schema": "https://vega.github.io/schema/vega-lite/v6.4.0.json"})
-    with pytest.raises(WrongUsage, match="ulimit -v: charts do not work"):
-        html.bundle_script("none", "of this name is kept")

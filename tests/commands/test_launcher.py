@@ -145,18 +145,6 @@ def test_starts_from_anywhere_with_arguments_as_they_are(host: Host) -> None:
     assert len(host.environments()) == 2
 
 
-def test_the_callers_folder_and_settings_change_nothing(host: Host) -> None:
-    (host.folder / "click.py").write_text("raise SystemExit('not this one')\n")
-    (host.checkout / "python" / "schedlab" / "__main__.py").write_text(
-        "import os, sys\n"
-        "assert '' not in sys.path and os.getcwd() not in sys.path\n"
-        "assert sys.flags.utf8_mode\n"
-        "print(sorted(name for name in os.environ if name.startswith('PYTHON')))\n"
-    )
-    settings = {"PYTHONPATH": str(host.folder), "PYTHONHOME": "/gone", "PYTHONIOENCODING": "ascii"}
-    assert host.start("x", **settings)[1] == "['PYTHONSAFEPATH', 'PYTHONUTF8']\n"
-
-
 def test_a_failed_installation_leaves_nothing(host: Host) -> None:
     host.lock.write_text("nothing-of-that-name==0\n")
     status, output, messages = host.start("doctor")
@@ -237,46 +225,6 @@ def test_cache_folder_is_not_writable(host: Host, settings: dict[str, str], mess
     assert (status, output) == (2, "")
     assert message in messages
     assert "Traceback" not in messages
-
-
-REMOUNTED = 'mount --bind "$1" "$1" && mount -o "remount,$0,bind" "$1" && exec "$2" doctor'
-ALONE = ("unshare", "--map-root-user", "--mount", "/bin/sh", "-c", REMOUNTED)
-
-
-@pytest.mark.parametrize(
-    ("option", "status", "message"),
-    [("ro", 0, ""), ("noexec", 2, "is mounted with noexec"), ("nosuid", 0, "")],
-)
-def test_cache_on_another_file_system(host: Host, option: str, status: int, message: str) -> None:
-    """The cache is mounted with the option after it is filled; another commit gets another
-    environment."""
-    if subprocess.run([*ALONE[:3], "true"], capture_output=True, check=False).returncode:
-        pytest.skip("this user may mount nothing")
-    assert host.start("doctor")[0] == 0
-    words = [*ALONE, option, str(host.cache), str(host.checkout / "schedlab")]
-    settings = {"XDG_CACHE_HOME": str(host.cache), "SCHEDLAB_PYTHON": sys.executable}
-    result = subprocess.run(
-        words, env={**os.environ, **settings}, capture_output=True, text=True, check=False
-    )
-    assert (result.returncode, message in result.stderr) == (status, True)
-
-
-def test_temporary_programs_are_executable(host: Host) -> None:
-    if subprocess.run([*ALONE[:3], "true"], capture_output=True, check=False).returncode:
-        pytest.skip("this user may mount nothing")
-    (host.checkout / "python/schedlab/__main__.py").write_text(
-        "import tempfile; print(tempfile.gettempdir())\n"
-    )
-    path = host.folder / "t mp"
-    path.mkdir()
-    words = [*ALONE, "noexec", str(path), str(host.checkout / "schedlab")]
-    settings = {
-        "XDG_CACHE_HOME": str(host.cache),
-        "SCHEDLAB_PYTHON": sys.executable,
-        "TMPDIR": str(path),
-    }
-    made = subprocess.check_output(words, env={**os.environ, **settings}, text=True)
-    assert Path(made.strip()) == host.cache / "schedlab/tmp"
 
 
 def test_a_home_with_spaces_below_tmp_and_files_for_its_user_alone(host: Host) -> None:

@@ -11,17 +11,12 @@ import pytest
 from committed_policies import policies_in_progress
 from schedlab.base.toolchain.policies import known_policies
 from schedlab_tools.documents.gallery import pages, trials
-from schedlab_tools.documents.gallery.extremes import PolicyComparison, extremes
 from schedlab_tools.documents.gallery.study_presets import study_presets
 from schedlab_tools.documents.marked_parts import marked
 
 SENTENCES = 3
 
 BUILT_IN = [policy for policy in trials.policies() if policy not in policies_in_progress()]
-
-
-def comparison(workload: str, **values: tuple[float, ...]) -> PolicyComparison:
-    return PolicyComparison(workload, 1, "turnaround", 1.0, values)
 
 
 @pytest.mark.parametrize("policy", BUILT_IN)
@@ -45,16 +40,6 @@ def test_policies_have_pages(policy: str) -> None:
 def test_the_list_has_all_policies() -> None:
     rows = marked(pages.INDEX.read_text(), "policies").strip().splitlines()[2:]
     assert [row.split("`")[1] for row in rows] == BUILT_IN
-
-
-def test_policy_sides_differ_most_from_the_middle() -> None:
-    near = comparison("near", a=(10.0, 11.0), b=(20.0, 21.0), c=(30.0, 31.0))
-    far = comparison("far", a=(100.0, 110.0), b=(20.0, 21.0), c=(2.0, 2.0))
-    extreme_pair = extremes([near, far], "a")
-    assert (extreme_pair.best, extreme_pair.worst) == (near, far)
-    assert near.typical == far.typical == "b"
-    assert far.factor("a") == 100 / 21
-    assert near.factor("a") == 11 / 20
 
 
 def test_study_presets_have_pages() -> None:

@@ -49,12 +49,6 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     assert [path.read_text() for path in tmp_path.iterdir()] == ["kept"]
 
 
-@pytest.mark.parametrize("word", ["stairs", "--list"])
-def test_parts_are_refused(tmp_path: Path, word: str) -> None:
-    assert word in refusal("dev", "docs", word, "--site", str(tmp_path / "site"))
-    assert not (tmp_path / "site").exists()
-
-
 @pytest.mark.parametrize(
     "planted",
     [
@@ -72,16 +66,6 @@ def test_broken_links_are_named_and_change_nothing(
     with pytest.raises(SchedlabError, match=r"docs/words\.md:7: WARNING"):
         site.build(tmp_path / "site")
     assert not (tmp_path / "site").exists()
-
-
-def test_an_earlier_site_is_renewed_and_other_files_stay(checkout: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "site"
-    site.build(folder)
-    (folder / "CNAME").write_text("mine")
-    (checkout / "docs" / "words.md").write_text(WORDS.replace("Lifts", "Raises"))
-    assert site.build(folder) == len(list(folder.rglob("*.html")))
-    assert "Raises" in (folder / "docs" / "words.html").read_text()
-    assert (folder / "CNAME").read_text() == "mine"
 
 
 @pytest.mark.usefixtures("checkout")

@@ -172,13 +172,6 @@ def test_the_front(tuned: ranking.Values) -> None:
     assert checked == {*front.members, *BASELINES}, "sweeps/mlfq-mixed-check.yaml has other setups"
 
 
-def test_the_picture_is_of_it() -> None:
-    text = PICTURE.read_text()
-    assert text.startswith("<svg")
-    for words in ("turnaround, mean (ms)", "response, mean (ms)", "mlfq:allotment-boost"):
-        assert words in text or words.replace("(ms)", "(s)") in text
-
-
 SIZES_TESTED = ("10", "20")
 
 

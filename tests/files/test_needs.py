@@ -11,19 +11,16 @@ import pytest
 from schedlab import environment
 from schedlab.base.toolchain import needs, tools
 from schedlab.base.toolchain.needs import (
-    EXTRAS,
     PROGRAMS,
-    install_if_packaged,
     installation_advice,
     need,
     need_extra,
 )
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.environment import EXTRA_SIZES, Environment
+from schedlab.environment import Environment
 from schedlab.errors import WrongUsage
 from schedlab.machines.qemu import Qemu
 from schedlab.machines.spec import RunSpec
-from schedlab.paths import SHARED_CACHE_VARIABLE
 from schedlab.runs import perform
 from schedlab.runs.plan import Plan
 
@@ -73,27 +70,11 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
         cached.cache_clear()
 
 
-def test_present_programs_ask_nobody(host: Host) -> None:
-    host.add_apt("device-tree-compiler")
-    host.add("dtc")
-    need("dtc")
-    assert host.called() == ""
-
-
 def test_missing_programs_are_installed_without_a_question(host: Host) -> None:
     host.add_apt("zstd device-tree-compiler", "zstd dtc")
     need("zstd", "dtc")
     (call,) = host.called().splitlines()
     assert call.endswith("zstd device-tree-compiler")
-
-
-def test_lists_of_packages_are_fetched_if_they_know_nothing(host: Host) -> None:
-    host.add_apt("other", "dtc")
-    need("dtc")
-    assert [line.split()[-1] for line in host.called().splitlines()] == [
-        "update",
-        "device-tree-compiler",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -124,46 +105,11 @@ def test_a_library_installs_nothing(host: Host, monkeypatch: pytest.MonkeyPatch)
     assert host.called() == ""
 
 
-def test_sudo_that_asks_nothing(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 1000)
-    host.add_apt("device-tree-compiler", "dtc")
-    host.add("sudo", 'shift\nexec "$@"')
-    host.add("true")
-    need("dtc")
-
-
-def test_useless_installation_is_reported(host: Host) -> None:
-    host.add_apt("device-tree-compiler")
-    with pytest.raises(WrongUsage, match="dtc"):
-        need("dtc")
-
-
-def test_features_missing_in_a_release_are_skipped(host: Host) -> None:
-    host.add_apt("make trace-cmd", "trace-cmd")
-    install_if_packaged("trace-cmd", "perf")
-    assert [line.split()[-1] for line in host.called().splitlines()] == ["trace-cmd"]
-
-
-def test_what_a_release_has_is_known_once_its_lists_are_fetched(host: Host) -> None:
-    host.add_apt("make trace-cmd", "trace-cmd")
-    known = (host.folder / "apt-cache").read_text().partition("\n")[2]
-    host.add("apt-cache", f'[ -e "{host.calls}" ] || exit 100\n{known}')
-    install_if_packaged("trace-cmd", "perf")
-    assert [line.split()[-1] for line in host.called().splitlines()] == ["update", "trace-cmd"]
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_have_a_debian_command(host: Host, name: str) -> None:
     host.add("apt-get")
     assert "|" not in installation_advice([name])
     assert "sudo apt-get install" in installation_advice([name])
-
-
-def test_no_package_is_named_that_the_release_lacks(host: Host) -> None:
-    host.add_apt("make linux-tools-generic chromium")
-    assert installation_advice(["perf"]).endswith(" linux-tools-generic")
-    assert installation_advice(["browser"]).endswith(" chromium")
-    assert "apt-get" not in installation_advice(["trace-cmd"])
 
 
 def test_an_extra_is_added_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,31 +127,6 @@ def test_an_extra_is_added_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("shutil.disk_usage", lambda folder: type("Disk", (), {"free": 10**6}))
     with pytest.raises(WrongUsage, match="1 MB free"):
         need_extra("monitor")
-
-
-def test_a_shared_cache_that_lacks_an_extra_names_who_adds_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = Environment(tmp_path / "schedlab" / "python" / "key")
-    path.folder.mkdir(parents=True)
-    monkeypatch.setenv(SHARED_CACHE_VARIABLE, str(tmp_path))
-    monkeypatch.setattr(needs, "current_environment", lambda: path)
-    monkeypatch.setattr("os.access", lambda *_: False)
-    with pytest.raises(WrongUsage, match="doctor --install"):
-        need_extra("sql")
-
-
-def test_without_an_environment_of_ours_pip_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(needs, "current_environment", lambda: None)
-    monkeypatch.setattr(needs, "_is_installed", lambda library: False)
-    with pytest.raises(WrongUsage, match=r"pip install 'schedlab\[sql\]'"):
-        need_extra("sql")
-
-
-def test_extras_have_libraries_and_sizes() -> None:
-    assert {"", *EXTRAS} == {*EXTRA_SIZES}
-    for extra, (library, _) in EXTRAS.items():
-        assert f"{library}==" in environment.read_extra_libraries(extra)
 
 
 def test_make_is_from_the_compiler_extra_or_the_path(

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -103,15 +102,6 @@ def test_of_a_link_the_folder_that_it_leads_to_is_replaced(tmp_path: Path) -> No
     (tmp_path / "lost").symlink_to("nothing")
     with pytest.raises(WrongUsage, match="a file"):
         check_report_path(tmp_path / "lost")
-
-
-def test_the_list_is_one_that_sha256sum_reads(tmp_path: Path) -> None:
-    made(tmp_path / "out")
-    words = ["sha256sum", "--check", "--strict", "--quiet", replacement.LIST_NAME]
-    assert subprocess.run(words, cwd=tmp_path / "out", check=False).returncode == 0
-    (tmp_path / "out" / "report.json").write_text("other")
-    result = subprocess.run(words, cwd=tmp_path / "out", capture_output=True, check=False)
-    assert result.returncode == 1
 
 
 # --- runs

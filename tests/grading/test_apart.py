@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from conftest import ROOT
 from schedlab.base.toolchain.build import SIMULATOR_LIBRARY
 from schedlab.courses.grading.lab import Lab, LabTest, read
 from schedlab.courses.submissions import sandbox, wasm_policy
-from schedlab.courses.submissions.compiling import CompiledPolicy, compile_policy
+from schedlab.courses.submissions.compiling import compile_policy
 from schedlab.courses.submissions.trial import PolicyForm
 from schedlab.workload import workload_files
 from schedlab.workload.text import format_workload
@@ -136,19 +135,3 @@ def test_what_a_hook_asks_for_is_heard_though_no_answer_is_expected(
 def test_late_broken_rule_is_reported(lab: Lab, tmp_path: Path, act: str, reason: str) -> None:
     with pytest.raises(wasm_policy.PolicyBroken, match=reason):
         traced(lab, tmp_path, act)
-
-
-def test_the_library_is_fetched_before_it_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Fetched(Exception):
-        pass
-
-    def engine() -> None:
-        raise Fetched
-
-    monkeypatch.setitem(sys.modules, "wasmtime", None)  # hides the module from imports
-    monkeypatch.setattr(wasm_policy, "_engine", engine)
-    compiled = CompiledPolicy("rr", Path("x.c"), b"", b"")
-    with pytest.raises(Fetched), wasm_policy._policy_machine(compiled, 1):
-        pass
-    with pytest.raises(Fetched):
-        wasm_policy._compiled_module.__wrapped__(b"")

@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT
 from schedlab.courses.grading.grading import grader
 from schedlab.courses.grading.lab import Lab, read
-from schedlab.courses.submissions import sandbox, wasm_policy
+from schedlab.courses.submissions import sandbox
 from schedlab.errors import FileRefused
 from wrapping_policy import passes
 
@@ -69,10 +69,3 @@ def test_a_lab_whose_solution_wraps_is_refused(tmp_path: Path) -> None:
         with pytest.raises(FileRefused) as refused, grader(lab, TRUSTED):
             pass
         assert why in str(refused.value)
-
-
-def test_wasmtime_is_installed_before_it_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    requested_extras: list[str] = []
-    monkeypatch.setattr(wasm_policy, "need_extra", requested_extras.append)
-    wasm_policy.need_library()
-    assert requested_extras == ["courses"]

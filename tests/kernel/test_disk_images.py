@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import struct
 import subprocess
 from pathlib import Path
@@ -120,31 +119,3 @@ def test_a_damaged_image_is_named(tmp_path: Path) -> None:
     assert f"block {first_data_block}" in result.stdout
     image.write_bytes(bytes(len(data)))
     assert call("fsck", image).returncode == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status"),
-    [
-        ([], 2),
-        (["IMAGE", "-1"], 2),
-        (["IMAGE", "50"], 1),
-        (["IMAGE", "1000", "FILE=a/b"], 2),
-        (["IMAGE", "1000", "FILE=fifteen-letters"], 2),
-        (["IMAGE", "1000", "FILE", "FILE"], 2),
-        (["IMAGE", "1000", "FILE=.."], 2),
-        (["IMAGE", "1000", "NOTHING"], 1),
-        (["IMAGE", "120", "FILE"], 1),
-    ],
-)
-def test_wrong_usage_of_mkfs(tmp_path: Path, arguments: list[str], status: int) -> None:
-    """mkfs leaves no partial image."""
-    (tmp_path / "file").write_bytes(b"x" * 500_000)
-    places = {"IMAGE": "image", "FILE": "file", "NOTHING": "nothing"}
-    words = [
-        re.sub("IMAGE|FILE|NOTHING", lambda name: f"{tmp_path}/{places[name[0]]}", word)
-        for word in arguments
-    ]
-    result = call("mkfs", *words)
-    assert result.returncode == status
-    assert result.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -201,20 +201,3 @@ def test_a_host_without_a_qemu_that_serves(
 def test_what_no_guest_can_be(job: GuestJob, tmp_path: Path) -> None:
     with pytest.raises(WrongUsage):
         boot(job, tmp_path)
-
-
-def test_what_is_repeatable_goes_by_nothing_that_depends_on_the_hosts_time() -> None:
-    """The kernel thread kdamond once made two runs differ, because it checks accessed pages by
-    time."""
-    for repeatable, is_expected in ((True, True), (False, False)):
-        job = GuestJob(repeatable=repeatable, kvm=False)
-        words = guest.kernel_arguments(job, guest.choose_mode(job)).split()
-        assert ("damon_stat.enabled=N" in words) is is_expected
-        assert ("transparent_hugepage=never" in words) is is_expected
-
-
-def test_a_guest_whose_time_is_the_hosts_does_not_try_its_timer() -> None:
-    """A host that pauses during the timer check would make the guest panic."""
-    job = GuestJob(repeatable=False)
-    for mode in (guest.FREE_RUNNING, guest.KVM):
-        assert "no_timer_check" in guest.kernel_arguments(job, mode).split()

@@ -20,7 +20,6 @@ from processes import wait_until
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import WrongUsage
 from schedlab.machines import HOST, machine_named
-from schedlab.machines.linux import host
 from schedlab.machines.linux.host import HostLinux
 from schedlab.machines.linux.host_fitness import require_fit_host
 from schedlab.machines.linux.parts import make_archive
@@ -160,18 +159,6 @@ def test_a_run_leaves_what_a_guest_does(
     assert f"{run.tick_ns // 1000}\n" in (folder / "console.log").read_text()
     assert (tmp_path / "log").read_text().split() == ["serve", "stop"]
     assert (root / STATE).read_text() == "disabled\n"
-
-
-def test_remaining_scheduler_is_reported(
-    machine: HostLinux, run: RunSpec, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(host, "_RESTORE_SECONDS", 0)
-    with_scheduler(root)
-    (tmp_path / host.RESULT_FOLDER).mkdir()
-    (tmp_path / "console.log").write_text("")
-    outcome = machine.outcome(0, tmp_path, tmp_path, tmp_path / "console.log")
-    assert not outcome.succeeded
-    assert "rusty_1.2 is still active" in outcome.message
 
 
 def at_home_in(folder: Path) -> list[str]:

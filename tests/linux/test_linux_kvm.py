@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
 import signal
-import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,8 +18,6 @@ from processes import children_of, is_running, wait_until
 from schedlab.base.toolchain.tools import require_compiler
 from schedlab.machines.linux import guest, kvm
 from schedlab.machines.linux.guest import GuestJob
-from schedlab.machines.linux.kvm_fallback import FallbackChoice
-from schedlab.monitor.systems.qemu_control import QemuControl
 
 STAND_IN = """
 case "$*" in
@@ -85,16 +79,6 @@ def test_a_guest_has_to_answer_before_others_run_under_kvm(
     assert guest.choose_mode(GuestJob(repeatable=False)) == expected
     assert guest.choose_mode(GuestJob(repeatable=False, kvm=False)) == guest.FREE_RUNNING
     assert guest.choose_mode(GuestJob(repeatable=True)) == guest.REPEATABLE
-
-
-def test_it_can_be_switched_off(
-    qemu: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    qemu(ANSWERS)
-    for value, off in (("1", True), ("0", False), ("", False), ("yes", True)):
-        monkeypatch.setenv(kvm.NO_KVM_VARIABLE, value)
-        assert bool(guest.kvm_problem()) is off
-        assert (guest.choose_mode(GuestJob(repeatable=False)) == guest.FREE_RUNNING) is off
 
 
 def test_the_bytes_that_a_guest_tries_are_those_of_their_source(tmp_path: Path) -> None:
@@ -183,50 +167,3 @@ def test_a_guest_that_is_ended_leaves_neither_start_behind(
         wait_until(lambda: not is_running(child))
     finally:
         os.killpg(process.pid, signal.SIGKILL) if process.poll() is None else None
-
-
-def test_the_second_start_has_what_the_first_one_had(tmp_path: Path) -> None:
-    """The second start keeps the folder, pipes and descriptors."""
-    parent_socket, child_socket = socket.socketpair()
-    script = "import os, sys; os.write(int(sys.argv[1]), sys.stdin.readline().encode())"
-    words = [sys.executable, "-c", script, str(child_socket.fileno())]
-    choice = FallbackChoice(["false"], words, "sign", 5, "mark")
-    result = subprocess.run(
-        choice.command(),
-        cwd=tmp_path,
-        input="a line\n",
-        text=True,
-        pass_fds=[child_socket.fileno()],
-        check=False,
-    )
-    assert result.returncode == 0
-    assert parent_socket.recv(100) == b"a line\n"
-    assert "status 1 before" in (tmp_path / "mark").read_text()
-
-
-def test_qemu_that_was_started_twice_is_spoken_with() -> None:
-    """Each start sends the greeting of QEMU's machine protocol, so that it arrives twice."""
-    greeting = b'{"QMP": {"version": {"qemu": {"micro": 0, "minor": 2, "major": 7}}, '
-    greeting += b'"capabilities": []}}\r\n'
-
-    async def work() -> None:
-        control = QemuControl()
-        theirs = control.qemu_socket.dup()
-        theirs.setblocking(False)
-        theirs.send(greeting + greeting)
-        loop = asyncio.get_running_loop()
-
-        async def answer() -> None:
-            for _ in range(2):
-                request = json.loads(await loop.sock_recv(theirs, 4096))
-                reply = {"return": {}, "id": request["id"]} if "id" in request else {"return": {}}
-                await loop.sock_sendall(theirs, json.dumps(reply).encode() + b"\r\n")
-
-        answering = asyncio.create_task(answer())
-        await control.connect()
-        await control.pause()
-        await answering
-        await control.close()
-        theirs.close()
-
-    asyncio.run(asyncio.wait_for(work(), 30))

@@ -14,26 +14,21 @@ from pathlib import Path
 import pytest
 
 from built_once import build_once
-from conftest import ROOT, Command
-from kept_runs import keep_simulated
+from conftest import ROOT
 from linux_stand_ins import SERVER, run_script
-from schedlab.base.host.disk import TRACE_LIMIT_MIB
-from schedlab.base.toolchain.policies import FAIR_POLICY, PolicyChoice
-from schedlab.errors import MachineUnfit, WrongUsage
+from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.errors import WrongUsage
 from schedlab.machines import LINUX_MACHINES, machine_named
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.linux.machine import (
     _SERVER_ENDED,
-    _TRACE_FULL,
     FreeLinux,
     Linux,
     guest_command,
 )
-from schedlab.machines.linux.parts import make_archive
 from schedlab.machines.outcome import Outcome
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import BUILD_FOLDER
-from schedlab.runs.parts import check_user_part
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
 from schedlab.workload.workload_files import read_workload_file
@@ -55,14 +50,6 @@ FILE = ROOT / "workloads" / "files" / "cpu-bound.json"
 # --- the guest's job
 
 
-def test_machine_gets_policy_seed_and_command() -> None:
-    limit = f"--trace-limit {TRACE_LIMIT_MIB}"
-    words = "7 90.5 wrr:linux 'mixed -n 4' --set quantum_us=2000"
-    assert RUN.machine.arguments(RUN) == f"{words} {limit}"
-    fair = replace(RUN, policy=PolicyChoice(FAIR_POLICY.name), settings=(), workload="hackbench")
-    assert fair.machine.arguments(fair) == f"7 90.5 fair 'measure hackbench' {limit}"
-
-
 @pytest.mark.parametrize(
     ("workload", "command"),
     [
@@ -77,14 +64,6 @@ def test_programs_without_a_window_are_measured_completely(workload: str, comman
     assert guest_command(replace(RUN, workload=workload)) == command
 
 
-def test_a_workload_file_is_acted_out(tmp_path: Path) -> None:
-    run = replace(RUN, workload=str(FILE), file=read_workload_file(FILE))
-    assert guest_command(run) == "play workload"
-    parts = {"linux_programs": tmp_path / "p"}
-    job = Linux().job(run, parts, tmp_path, tmp_path)
-    assert job.files == {"programs.tar": tmp_path / "p", "workload": tmp_path / "workload.steps"}
-
-
 def test_a_job_is_the_run(tmp_path: Path) -> None:
     run = replace(RUN, workload="sysbench cpu run; hackbench -l 5; /usr/bin/rt-appx")
     for machine in (Linux(), FreeLinux()):
@@ -97,17 +76,6 @@ def test_a_job_is_the_run(tmp_path: Path) -> None:
         assert job.memory_mib == run.memory_mib
         assert job.repeatable == machine.repeatable
         assert job.programs == ("sysbench", "hackbench")
-
-
-def test_programs_are_the_same_archive_for_the_same_contents(tmp_path: Path) -> None:
-    for name in ("b", "a"):
-        (tmp_path / name).write_text(name)
-    first = make_archive({"x/b": tmp_path / "b", "a": tmp_path / "a"})
-    os.utime(tmp_path / "a", (0, 0))
-    (tmp_path / "a").chmod(0o700)
-    assert make_archive({"a": tmp_path / "a", "x/b": tmp_path / "b"}) == first
-    with tarfile.open(fileobj=io.BytesIO(first)) as tar:
-        assert [(member.name, member.mode) for member in tar] == [("a", 0o755), ("x/b", 0o755)]
 
 
 # --- refusals
@@ -159,26 +127,6 @@ def test_the_fair_class_is_of_linux_alone(tmp_path: Path) -> None:
     ):
         with pytest.raises(WrongUsage, match="of fair '"):
             check_policies({}, Plan(tmp_path, (wrong,)))
-
-
-def test_a_recording_under_the_fair_class_is_replayed_under_another(
-    schedlab: Command, tmp_path: Path
-) -> None:
-    recorded = tmp_path / "recorded"
-    keep_simulated(recorded, 1, policy="fair", machine="linux")
-    result = schedlab("replay", str(recorded))
-    assert result.returncode == 2
-    assert "recorded under fair" in result.stderr
-    assert "--policy" in result.stderr
-
-
-def test_user_kernel_is_examined(tmp_path: Path) -> None:
-    with pytest.raises(WrongUsage, match=r"kernel=.*/none.*: the file does not exist"):
-        check_user_part("linux_kernel", tmp_path / "none")
-    other = tmp_path / "other"
-    other.write_text("text")
-    with pytest.raises(MachineUnfit, match="not a bootable x86-64 kernel"):
-        check_user_part("linux_kernel", other)
 
 
 # --- results
@@ -260,24 +208,6 @@ def test_the_script_serves_runs_and_stops(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("up", "waited"), [("16.99", ["23.01"]), ("39.98", ["0.02"]), ("40.00", [])]
-)
-def test_the_command_begins_at_the_same_time_after_the_boot(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, up: str, waited: list[str]
-) -> None:
-    (tmp_path / "uptime").write_text(f"{up} 9.00\n")
-    monkeypatch.setenv("UPTIME", str(tmp_path / "uptime"))
-    monkeypatch.setenv("BEGIN_AT", "40")
-    (tmp_path / "sleeps").mkdir()
-    early_exit = '[ "$1" = 0.5 ] && exec /bin/sleep 30\n'  # the watchdog sleeps for the limit
-    (tmp_path / "sleeps" / "sleep").write_text(f'#!/bin/sh\n{early_exit}echo "$1" >>"$LOG"\n')
-    (tmp_path / "sleeps" / "sleep").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'sleeps'}:{os.environ['PATH']}")
-    status, calls = scripted(tmp_path, "true")
-    assert (status, calls[1:-1]) == (0, waited)
-
-
-@pytest.mark.parametrize(
     ("ways", "expected"),
     [
         ({"command": "exit 3"}, 1),
@@ -349,7 +279,3 @@ def test_any_command_can_be_measured(tmp_path: Path) -> None:
     assert marks == ["group root", "begin", "group sleep", "end"]
     assert "1 processes failed" in workload("measure", "exit 3", status=1)
     assert "name one command" in workload("measure", status=2)
-
-
-def test_a_full_trace_is_known_by_the_words_of_the_server() -> None:
-    assert f'"{_TRACE_FULL} and ends' in (ROOT / "linux/loader/trace.c").read_text()

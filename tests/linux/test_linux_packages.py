@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import re
 import shutil
 import struct
 import subprocess
@@ -126,17 +125,6 @@ def test_the_newest_kernel_that_serves_and_all_that_goes_with_it(package_cache: 
         "packages.lock.json",
         "trees",
     ]
-
-
-@needs_apt
-def test_what_a_shared_cache_has_is_not_fetched(
-    cache: Path, fetched: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(mirror.MIRROR_VARIABLE, "file:/there/is/none")
-    monkeypatch.setenv("SCHEDLAB_SHARED_CACHE", str(fetched.parent.parent))
-    package_set = packages.packages()
-    assert package_set.tree.is_relative_to(fetched)
-    assert not cache.exists()
 
 
 @needs_apt
@@ -295,24 +283,6 @@ def test_host_sources_in_both_forms(etc: Path) -> None:
     ]
 
 
-def test_a_host_that_is_not_debian_asks_the_client_that_is_installed(etc: Path) -> None:
-    (etc / "sources.list").write_text("deb http://ubuntu.test/ubuntu noble main\n")
-    (etc / "script").write_text("mirror_style release\n  default_mirror http://four.test/debian\n")
-    (etc / "program").write_text('DEF_MIRROR="http://five.test/debian"\n')
-    client = (etc / "none", etc / "script", etc / "program")
-    assert mirror.list_mirrors(etc, client) == [
-        "http://four.test/debian",
-        "http://five.test/debian",
-    ]
-
-
-def test_without_any_the_fix_is_named(etc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(MachineUnfit, match=r"install debootstrap.*SCHEDLAB_DEBIAN_MIRROR"):
-        mirror.list_mirrors(etc, ())
-    monkeypatch.setenv(mirror.MIRROR_VARIABLE, "http://mine.test/debian/")
-    assert mirror.list_mirrors(etc, ()) == ["http://mine.test/debian"]
-
-
 # --- a kernel that the user names -----------------------------------------------------------------
 
 
@@ -349,14 +319,6 @@ def test_a_named_kernel_is_checked_by_its_configuration(
     else:
         with pytest.raises(MachineUnfit, match="CONFIG_FUSE_FS"):
             read_user_kernel(image)
-
-
-def test_the_manual_lists_the_same_options() -> None:
-    manual = (ROOT / "docs" / "linux-guest.md").read_text()
-    assert all(
-        re.search(rf"^ +{name} +{why}$", manual, re.MULTILINE)
-        for name, why in NEEDED_OPTIONS.items()
-    )
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF and so on", bytes(1000)])

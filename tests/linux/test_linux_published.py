@@ -58,12 +58,6 @@ def test_uninstalled_schedulers_are_refused_with_the_fix(
         check_policies({}, Plan(program, (run,)))
 
 
-def test_without_schedulers_the_fix_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(WrongUsage, match=r"name one, such as scx:.*, and install it .* scx-scheds"):
-        find_scheduler_program(PolicyChoice("scx"))
-
-
 def test_the_kernel_refuses_it_and_it_has_no_tunables(program: Path) -> None:
     run = replace(RUN, policy=SIMPLE, settings=())
     check_policies({}, Plan(program, (run,)))
@@ -71,14 +65,6 @@ def test_the_kernel_refuses_it_and_it_has_no_tunables(program: Path) -> None:
         check_policies({}, Plan(program, (replace(run, machine=machine_named("spike")),)))
     with pytest.raises(WrongUsage, match="scx_simple has no tunables"):
         check_policies({}, Plan(program, (replace(run, settings=(("slice", 1),)),)))
-
-
-def test_run_names_its_program(program: Path) -> None:
-    run = replace(RUN, policy=SIMPLE, settings=())
-    first = machine_named("linux").arguments(run)
-    program.write_text("#!/bin/sh\n# another version\n")
-    assert machine_named("linux").arguments(run) != first
-    assert "scx_simple, SHA-256 " in first
 
 
 def test_a_guest_gets_it_with_the_libraries_of_this_host(tmp_path: Path) -> None:
@@ -125,20 +111,6 @@ def test_the_workload_runs_while_the_scheduler_rules(tmp_path: Path) -> None:
     assert (tmp_path / "result" / "server").read_text() == "loaded\nasked to end\n"
     assert (tmp_path / "state").read_text() == "fair\n"
     assert len(log) == 2
-
-
-LATE_SERVER = f"""{SERVER}
-case $1 in
-serve) (until [ -e stopped ]; do sleep 0.02; done; echo the trace; touch done) & ;;
-stop) touch stopped; until [ -e done ]; do sleep 0.02; done ;;
-esac
-""".replace('|| exit "${SERVE:-0}"', "|| :")
-
-
-def test_the_server_does_not_overwrite_the_output_of_the_scheduler(tmp_path: Path) -> None:
-    status, _ = scripted(tmp_path, "rules", "true", LATE_SERVER)
-    assert status == 0
-    assert (tmp_path / "result" / "server").read_text() == "loaded\nasked to end\nthe trace\n"
 
 
 @pytest.mark.parametrize(("scheduler", "status"), [("fails", 103), ("leaves", 104)])

@@ -126,20 +126,6 @@ def test_an_upgrade_stops_the_server_and_remembers_its_policy(
     assert (stopped, remembered) == (is_stopped, is_remembered)
 
 
-@pytest.mark.parametrize(("number", "is_stopped"), [(0, True), (1, False)])
-def test_only_a_removal_stops_the_server(number: int, is_stopped: bool, folder: Path) -> None:
-    spec = (folder / f"{PACKAGE_NAME}.spec").read_text()
-    stopped, _ = run_script(script_of(spec, "%preun", "%files"), [str(number)], folder)
-    assert stopped == is_stopped
-
-
-def test_arch_scripts_do_the_same(folder: Path) -> None:
-    text = (folder / f"{PACKAGE_NAME}.install").read_text()
-    assert run_script(f"{text}\npre_upgrade 2 1", [], folder) == (True, True)
-    (folder / "remembered").unlink()
-    assert run_script(f"{text}\npre_remove 1", [], folder) == (True, False)
-
-
 def run_script(script: str, arguments: list[str], folder: Path) -> tuple[bool, bool]:
     """Runs a script with a stand-in for the program. Returns whether the server was stopped and its
     policy remembered.
@@ -163,13 +149,6 @@ def run_script(script: str, arguments: list[str], folder: Path) -> tuple[bool, b
     if remembered.exists():
         assert remembered.read_text() == "rr\n"
     return stopped.exists(), remembered.exists()
-
-
-@pytest.mark.parametrize("name", ["PKGBUILD", f"{PACKAGE_NAME}.install"])
-def test_arch_recipes_are_valid_bash(name: str, folder: Path) -> None:
-    subprocess.run(["bash", "-n", folder / name], check=True)
-    text = (folder / name).read_text()
-    assert "@" not in re.sub(r"\$@", "", text)
 
 
 def test_arch_checks_the_tarball(folder: Path) -> None:

@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 
 from processes import is_running, wait_until
 from schedlab.monitor.system import Refused, StatusRow
-from schedlab.monitor.systems import console as console_module
 from schedlab.monitor.systems import steering as steering_module
 from schedlab.monitor.systems.console import (
     Answer,
@@ -126,36 +125,6 @@ def test_lines_may_be_torn_anywhere(cuts: list[int]) -> None:
     pieces = [STREAM[begin:end] for begin, end in pairwise(places)]
     assert [answer for piece in pieces for answer in console.feed(piece)] == ANSWERS
     assert console.take_log() == LOG
-
-
-def test_unfinished_line_is_shown_when_output_pauses() -> None:
-    console = Console()
-    console.feed(b"name: ")
-    assert console.take_log() == []
-    console.feed(b"your")
-    assert console.take_log() == []
-    assert console.take_log() == ["name: your"]
-    console.feed(b" own\nand @@ 1 ")
-    assert console.take_log() == [" own"]
-    assert console.take_log() == []
-    assert console.take_log() == []  # a possible start of an answer is not shown
-    console.close()
-    assert console.take_log() == ["and @@ 1 "]
-
-
-def test_log_is_bounded_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console_module, "_PARTIAL_BYTES_MAX", 1000)
-    console = Console()
-    most = console_module.LOG_LINES_MAX
-    console.feed(b"".join(b"%d\n" % number for number in range(most + 3)))
-    lines = console.take_log()
-    assert len(lines) == most + 1
-    assert lines[0].startswith("(3 lines omitted")
-    assert lines[1] == "3"
-    console.feed(b"x" * 5000)
-    (line,) = console.take_log()
-    assert len(line) == console_module.LINE_CHARACTERS_MAX
-    assert len(console.tail) <= 1 << 16
 
 
 # --- commands -------------------------------------------------------------------------------------
@@ -301,6 +270,3 @@ asyncio.run(work())
         wait_until(lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n")
         os.kill(ours.pid, signal.SIGKILL)
     await_end(pid)
-
-
-# --- the cost of control --------------------------------------------------------------------------

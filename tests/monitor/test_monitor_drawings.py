@@ -18,7 +18,6 @@ import pytest
 
 from page_site import served
 from page_waits import until
-from perfetto_stand_in import stand_in_for_perfetto
 from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.base.toolchain.tools import BROWSERS, find_browser
 from schedlab.monitor.files import PAGE_FOLDER
@@ -309,30 +308,6 @@ def test_time_line_pans_and_zooms_by_keys_wheel_and_drag(browser: Browser) -> No
         assert drawn(page)["selected"] == 0  # a drag is not a click
 
 
-def test_time_line_describes_and_selects_the_run_at_the_pointer(browser: Browser) -> None:
-    with shown(browser, "timeline", systems={"a": {"policy": "lottery", "cpus": 1}}) as page:
-        play(page, 5)
-        page.evaluate("() => lab.view.freeze()")
-        place = page.evaluate(
-            """() => {
-                const { module } = lab.panels.get("timeline-a");
-                const { begin, end } = module.canvas.drawn;
-                const track = lab.stateOf("a").runs[0];
-                const at = track.firstAfter((begin + end) / 2);
-                const part = ((track.begin[at] + track.end[at]) / 2 - begin) / (end - begin);
-                return { pid: track.pid[at], part };
-            }"""
-        )
-        box = page.locator(".timeline canvas").bounding_box()
-        assert box
-        left = box["x"] + 60 + place["part"] * (box["width"] - 60)
-        page.mouse.move(left, box["y"] + 80)
-        assert f"({place['pid']})" in page.inner_text(".drawing-tip")
-        page.mouse.down()
-        page.mouse.up()
-        assert drawn(page)["selected"] == place["pid"]
-
-
 def test_time_line_follows_pauses_and_moves_by_keys(browser: Browser) -> None:
     with shown(browser, "timeline", reduced_motion="reduce", device_scale_factor=3) as page:
         play(page, 5)
@@ -380,17 +355,6 @@ def test_time_line_follows_pauses_and_moves_by_keys(browser: Browser) -> None:
         assert before == page.evaluate(drawings)
 
 
-def test_time_line_adds_up_what_is_thinner_than_a_pixel(browser: Browser) -> None:
-    systems = {"a": {"slice_ns": 100_000, "policy": "lottery", "processes": 9}}
-    with shown(browser, "timeline", systems=systems) as page:
-        play(page, 4, 250)
-        drawing = drawn(page)
-        assert drawing["thin"] > 10_000
-        assert "narrower than two pixels" in page.inner_text(".timeline-foot")
-        page.evaluate("() => { for (let at = 0; at < 9; at++) lab.view.zoom(0.4); }")
-        assert drawn(page)["thin"] == 0
-
-
 def test_time_lines_of_two_systems_show_the_same_time(browser: Browser) -> None:
     systems: dict[str, dict[str, Any]] = {"a": {"cpus": 1}, "b": {"cpus": 4, "policy": "lottery"}}
     with shown(browser, "timeline", systems=systems) as page:
@@ -410,27 +374,6 @@ def test_time_lines_of_two_systems_show_the_same_time(browser: Browser) -> None:
             "(all) => all.map((it) => it.clientHeight)"
         )
         assert abs(heights[0] - heights[1]) < 2
-
-
-def test_trace_is_handed_over_to_perfetto(browser: Browser) -> None:
-    with shown(browser, "timeline") as page:
-        stand_in_for_perfetto(page)
-        page.evaluate("() => { lab.answers.perfetto = () => 'trace/made-up.pftrace'; }")
-        play(page, 2)
-        with page.context.expect_page() as opened:
-            page.click("[aria-label^='Open the same data']")
-        window = opened.value
-        until(window, lambda: window.title().startswith("{"))
-        got = json.loads(window.title())
-        assert got == {
-            "bytes": list(b"the trace"),
-            "title": "schedlab: System a, mlfq",
-            "fileName": "made-up.pftrace",
-        }
-        assert page.evaluate("() => lab.asked.at(-1)")["do"] == "perfetto"
-        with page.expect_download() as download:
-            page.click("[aria-label^='Download the file']")
-        assert download.value.suggested_filename == "made-up.pftrace"
 
 
 # --- the run queues
@@ -514,20 +457,6 @@ def test_columns_and_shares_are_those_of_which_the_policy_makes_use(browser: Bro
         page.locator("[data-key=weight]").wait_for()
 
 
-def test_a_click_on_a_tile_selects_its_process(browser: Browser) -> None:
-    with shown(browser, "queues,timeline", reduced_motion="reduce") as page:
-        play(page, 4)
-        drawing = drawn(page, "queues")
-        box = page.locator(".queues canvas").bounding_box()
-        assert box
-        width = (box["width"] - 10) / 2
-        page.mouse.click(box["x"] + width - 60, box["y"] + 22 + 70)
-        assert drawn(page)["selected"] in drawing["running"]
-
-
-# --- waits
-
-
 # --- metrics
 
 
@@ -571,23 +500,3 @@ def test_shares_come_to_their_ideals(browser: Browser) -> None:
                 it.getContext("2d").getImageData(0, 0, it.width, it.height).data.buffer)).size"""
         )
         assert inked > 5
-
-
-# --- all of them
-
-ALL = "timeline,queues,waits,metrics,shares"
-
-
-@pytest.mark.parametrize(
-    ("size", "scheme"), [(TELEPHONE, "dark"), (PROJECTOR, "light")], ids=["telephone", "projector"]
-)
-def test_all_fit_their_screen(browser: Browser, size: tuple[int, int], scheme: str) -> None:
-    systems = {"a": {"policy": "lottery", "processes": 30}}
-    with shown(browser, ALL, size, systems, color_scheme=scheme) as page:
-        play(page, 3)
-        page.locator(".panel-shares").scroll_into_view_if_needed()
-        wait_for(page, "shares", lambda drawing: drawing["slices"])
-        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
-        for canvas in page.locator("canvas").all():
-            box = canvas.bounding_box()
-            assert box is None or box["x"] + box["width"] <= size[0]

@@ -27,10 +27,7 @@ import pytest
 from tornado.httpclient import HTTPClientError
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
-from schedlab import paths
 from schedlab.monitor import commands, limits
-from schedlab.monitor.browser_redirect import redirect_file
-from schedlab.monitor.limits import FILE_PIECE_BYTES
 from schedlab.runs.parts import build_parts
 
 MIB = 1 << 20
@@ -367,27 +364,6 @@ def test_a_page_that_asks_and_does_not_read_is_heard_no_further(late_s: float) -
     assert monitor.end().splitlines()[1:] == []
 
 
-def test_page_leaving_during_a_message_is_ignored() -> None:
-    """One page closes the connection and another stays to the end; neither has read its answers."""
-    monitor = Monitor()
-
-    async def ask(link: WebSocketClientConnection) -> None:
-        for number in range(limits.QUESTIONS_MAX):
-            await link.write_message(f'{{"id": {number}, "do": "status"}}')
-        while monitor.unread() < 2 * FILE_PIECE_BYTES:
-            await asyncio.sleep(0.05)
-        await asyncio.sleep(0.5)
-
-    async def come() -> str:
-        async with opened(monitor) as leaves, opened(monitor) as stays:
-            await ask(leaves)
-            leaves.close()
-            await ask(stays)
-            return await asyncio.to_thread(monitor.end)
-
-    assert asyncio.run(come()).splitlines()[1:] == []
-
-
 def test_pages_have_a_limit(monitor: Monitor) -> None:
     async def come() -> None:
         async with AsyncExitStack() as stack:
@@ -459,13 +435,3 @@ def test_the_token_is_on_no_command_line(tmp_path: Path) -> None:
     finally:
         process.terminate()
         process.communicate(timeout=60)
-
-
-def test_a_checkout_at_home_holds_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name, holds in (("checkout", True), (".hidden", False)):
-        build = tmp_path / name / "build"
-        build.mkdir(parents=True)
-        monkeypatch.setattr(paths, "BUILD_FOLDER", build)
-        with redirect_file("http://127.0.0.1:1/") as address:
-            assert Path(urlsplit(address).path).is_relative_to(build) == holds

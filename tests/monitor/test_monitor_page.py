@@ -287,24 +287,6 @@ def test_side_by_side_columns_and_the_verdict_first(opened: Any) -> None:
         assert page.locator("#processes-b .row.selected").count() == 1
 
 
-def test_the_line_at_the_top_covers_what_is_below_and_no_reason_is_cut_off(opened: Any) -> None:
-    with opened(size=DESKTOP) as page:
-        top = "const top = document.querySelector('.top').getBoundingClientRect();"
-        covered = f"""(() => {{ {top}
-            for (let x = 5; x < top.width; x += 20)
-                if (!document.elementFromPoint(x, top.height / 2).closest('.top')) return x;
-            return -1;
-        }})()"""
-        for place in ("#decisions-a .decisions th", ".head-group"):
-            at = f"document.querySelector('{place}').getBoundingClientRect().top"
-            page.evaluate(f"scrollTo(0, scrollY + {at} - 20)")
-            assert page.evaluate(covered) == -1
-        panel(page, "decisions").scroll_into_view_if_needed()
-        why = page.locator("#decisions-a td.why").first
-        why.wait_for()
-        assert why.evaluate("(it) => it.scrollWidth <= it.clientWidth")
-
-
 def test_a_click_means_what_was_pressed(opened: Any) -> None:
     """Before the button is released, the row moves and another takes its place."""
     with opened(size=PROJECTOR) as page:

@@ -21,9 +21,8 @@ from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.base.toolchain.tools import find_browser
 from schedlab.errors import WrongUsage
 from schedlab.monitor.commands import perform_command
-from schedlab.monitor.page_socket import PageSocket
 from schedlab.monitor.session import Session
-from schedlab.monitor.system import Refused, Setup
+from schedlab.monitor.system import Setup
 from schedlab.monitor.system_factory import (
     SystemMaker,
     build_requirements,
@@ -200,30 +199,6 @@ def plain(values: Any) -> list[Any]:
     return [value.item() if hasattr(value, "item") else value for value in values]
 
 
-def test_early_questions_of_a_page_are_sent_after_connecting(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """On a busy host the page's module is ready before the socket opens."""
-    connected = asyncio.Event()
-    connect = PageSocket.get
-
-    async def late(socket: PageSocket, *words: Any, **named: Any) -> None:
-        await connected.wait()
-        await connect(socket, *words, **named)
-
-    monkeypatch.setattr(PageSocket, "get", late)
-
-    async def test(table: Table) -> None:
-        asking = asyncio.ensure_future(table.do("pause"))
-        await asyncio.wait([asking], timeout=1)
-        assert not asking.done()
-        connected.set()
-        await asking
-        assert (await table.current_frame())["paused"]
-
-    watched([SIMULATED], test, speed=1, begun=False)
-
-
 def test_late_page_receives_the_past() -> None:
     """Its figures and its time line equal those of a page that was open from the beginning."""
 
@@ -270,29 +245,6 @@ def test_late_page_receives_the_past() -> None:
         return made
 
     watched([replace(setup(), machine="spike")], test, speed=1, make=slow)
-
-
-def test_group_commands_reach_the_processes() -> None:
-    async def test(table: Table) -> None:
-        frame = await table.page.frame(lambda frame: any(frame["processes"]["group"]))
-        await table.do("pause")
-        frame = await table.current_frame()
-        processes = frame["processes"]
-        group = next(candidate for candidate in processes["group"] if candidate)
-        count = processes["group"].count(group)
-        assert await table.do("attribute", group=group, kind="tickets", value=77) == count
-        with pytest.raises(Refused, match="no process is alive"):
-            await table.do("kill", group="none")
-        explained = await table.do("explain", pid=processes["pid"][-1])
-        assert explained["pid"] == processes["pid"][-1]
-        with pytest.raises(Refused, match="pid 999999: no such process"):
-            await table.do("explain", pid=999999)
-        blamed = await table.do("blame", pid=processes["pid"][-1], kinds=["response", "turn"])
-        assert 0 <= frame["now_ns"] - blamed["end_ns"] < TICK_NS
-        await table.do("window", seconds=0.25)
-        await table.page.frame(lambda frame: frame["metrics"]["window_ns"] == 250_000_000)
-
-    watched([SIMULATED], test, speed=1)
 
 
 @pytest.mark.spike

@@ -21,7 +21,6 @@ from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from monitor_stand_ins import StandIn, choices, recorded, setup, until
-from schedlab.base.toolchain.build import build_lock, wasm_module
 from schedlab.errors import WrongUsage
 from schedlab.monitor.server import Server
 from schedlab.monitor.session import Session
@@ -210,19 +209,6 @@ def test_published_file_is_served_at_its_address(tmp_path: Path) -> None:
     asyncio.run(look())
 
 
-def test_a_page_waits_for_no_build_of_another_command() -> None:
-    """The module was built when the monitor started."""
-    made = wasm_module()
-
-    async def look() -> None:
-        async with served() as server:
-            with build_lock():
-                code, _, body = await fetched(server, "/machine.wasm")
-            assert (code, body) == (200, made)
-
-    asyncio.run(look())
-
-
 def test_slow_page_restarts_and_is_informed() -> None:
     """It receives the state at the first kept record, and does not delay other pages."""
 
@@ -268,25 +254,6 @@ def test_slow_page_restarts_and_is_informed() -> None:
     asyncio.run(watch())
 
 
-def test_a_page_that_takes_nothing_in_is_sent_no_more() -> None:
-    """It receives no records until it has taken earlier ones. As the only page, it also holds
-    up a system with a simulated clock.
-    """
-
-    async def watch() -> None:
-        async with served(setup("rr"), speed=0) as server:
-            client = await connected(server)
-            (server_client,) = server.clients
-            server_client._unacknowledged = 10**9
-            for _ in range(3):
-                await client.next("hello") if not client.messages else await asyncio.sleep(0.2)
-            assert not any("records" in message for message in client.messages)
-            await client.connection.write_message(json.dumps({"do": "took", "records": 10**9}))
-            assert len(await client.records(1000)) == 1000
-
-    asyncio.run(watch())
-
-
 def test_a_port_that_is_taken_is_wrong_usage() -> None:
     async def listen() -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -294,21 +261,6 @@ def test_a_port_that_is_taken_is_wrong_usage() -> None:
             with pytest.raises(WrongUsage, match=r"leave out .port="):
                 Server(session, port=taken.getsockname()[1])
             await session.close()
-
-    asyncio.run(listen())
-
-
-def test_lagging_listeners_are_informed() -> None:
-    async def listen() -> None:
-        session = Session([setup()], choices(), make=StandIn)
-        server = Server(session, "0.0.0.0")
-        assert not server.is_local
-        assert server.knows_host(f"127.0.0.1:{server.port}")
-        assert server.knows_host(f"{socket.gethostname()}:{server.port}")
-        assert not server.knows_host(f"elsewhere.example:{server.port}")
-        assert not server.knows_host("127.0.0.1:1")
-        await server.close()
-        await session.close()
 
     asyncio.run(listen())
 
@@ -347,30 +299,3 @@ def test_a_signal_ends_all_in_order(number: signal.Signals) -> None:
     assert "Traceback" not in words
     assert process.returncode == (0 if number == signal.SIGINT else 128 + number)
     assert ("whole" in stdout) == (number == signal.SIGINT)
-
-
-def test_questions_are_answered_after_the_page_left() -> None:
-    async def leave() -> None:
-        async with served() as server:
-            watched = server.session.systems["a"]
-            await until(lambda: watched.is_ready)
-            started = asyncio.Event()
-            go_on = asyncio.Event()
-
-            async def slow(policy: str) -> None:
-                started.set()
-                await go_on.wait()
-                done.append(policy)
-
-            done: list[str] = []
-            assert isinstance(watched.system, StandIn)
-            watched.system.set_policy = slow  # type: ignore[method-assign]
-            client = await connected(server)
-            await client.connection.write_message('{"id": 1, "do": "policy", "policy": "lottery"}')
-            await started.wait()
-            client.connection.close()
-            await until(lambda: not server.clients)
-            go_on.set()
-            await until(lambda: done == ["lottery"])
-
-    asyncio.run(leave())

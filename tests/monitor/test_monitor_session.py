@@ -23,7 +23,6 @@ from schedlab.monitor.session import Session
 from schedlab.monitor.system import Refused, Setup
 from schedlab.monitor.terminal_frames import FrameMaker
 from schedlab.runs import results
-from schedlab.trace.format import Kind
 
 
 class Bench:
@@ -85,10 +84,6 @@ async def bench(
         await session.close()
         assert all(stand_in.ended for stand_in in made)
         assert not session.scratch.exists()
-
-
-def free(setup: Setup, folder: Path) -> StandIn:
-    return StandIn(setup, folder, played=False)
 
 
 @pytest.fixture(autouse=True)
@@ -179,22 +174,6 @@ async def test_played_systems_go_in_step_and_the_slowest_decides() -> None:
 
 
 @in_loop
-async def test_a_free_system_that_is_ahead_waits() -> None:
-    async with bench(setup("rr"), setup("lottery"), make=free) as table:
-        table.system("b").slowness = 0.5
-        await until(lambda: "pause" in table.system("a").commands)
-        await until(lambda: "resume" in table.system("a").commands)
-        frame = table.watching.last("a")
-        assert (frame["paused"], frame["pace"]) == (False, -1)
-        with pytest.raises(Refused, match="runs in real time"):
-            await table.do("pace", speed=2)
-        # While it waits for the others, it still answers requests.
-        await until(lambda: table.session.systems["a"].waits_for_others)
-        await table.do("policy", system="a", policy="lottery")
-        assert "policy lottery" in table.system("a").commands
-
-
-@in_loop
 async def test_system_restarts_as_another() -> None:
     async with bench(setup("rr"), setup("lottery")) as table:
         before = table.watching.changes
@@ -282,34 +261,6 @@ async def test_recording_begins_at_the_click_and_ends_at_the_next(runs: Path) ->
     assert results.read_manifest(first)["monitor"]["steered"] == ["tunable slice=2"]
     assert (first / "console.log").read_text() == "while it was recorded\n"
     assert Path(folders["b"]).parent == first.parent
-
-
-@in_loop
-async def test_a_recording_from_the_start_is_of_all_that_was_started(runs: Path) -> None:
-    async with bench(setup(workloads=("mixed",)), speed=0, record=True) as table:
-        await until(lambda: table.watching.frames and table.watching.last()["life"] == "ended")
-        records = table.system().records
-    (folder,) = table.session.recorded_folders
-    read = trace.read(folder / "trace.bin")
-    trace.validate(read)
-    forked = records["first"][records["kind"] == Kind.FORK].tolist()
-    process_table = metrics.load(folder / "metrics").processes
-    assert set(process_table.filter(role="workload")["pid"]) == set(forked) - {1}
-    assert process_table.filter(pid=1)["name"].to_list() == ["[init]"]
-    assert process_table.filter(role="workload")["fork_ns"].null_count() == 0
-    assert results.read_manifest(folder)["repeatable"]
-    assert (folder / "console.log").read_text() == "it begins\n"
-
-
-@in_loop
-async def test_recording_of_a_failed_system_is_marked_failed(runs: Path) -> None:
-    async with bench() as table:
-        await table.do("record", on=True)
-        table.system().broken = Refused("it was killed")
-        await table.shown(lambda frame: frame["life"] == "failed")
-        folder = Path(await table.do("record", on=False, system="a"))
-    manifest = results.read_manifest(folder)
-    assert (manifest["status"], manifest["message"]) == ("failed", "it was killed")
 
 
 # --- the host's state

@@ -20,7 +20,6 @@ import pytest
 from conftest import ROOT
 from schedlab.monitor.demo import __main__ as demo
 from schedlab.monitor.demo.__main__ import PAGE_FILE
-from schedlab.monitor.demo.installation import Installation
 
 COMMAND = [str(ROOT / "schedlab"), "demo"]
 
@@ -120,23 +119,6 @@ def progress_at(address: str, awaited: str) -> dict[str, object]:
             return progress
         time.sleep(0.05)
     raise AssertionError(f"it never said {awaited}")
-
-
-def test_installation_shows_progress_and_ends_with_the_demo(tmp_path: Path) -> None:
-    script = 'echo "$@" >"${0%/*}/words"; echo installing one >&2; sleep 1000'
-    with served(tmp_path, script, installs=True) as (shown, address):
-        progress = progress_at(address, "installing one")
-        assert progress == {"line": "installing one", "status": None, "result": ""}
-        status, frame = answer(address, "/")
-        assert (status, b'src="/page#lesson=tour"' in frame) == (200, True)
-        assert answer(address, "/page") == (200, b"<html lang=en>")
-        assert answer(address, "/other")[0] == 404
-    installation = shown.command
-    assert isinstance(installation, Installation)
-    assert installation.progress()["status"] == -signal.SIGINT
-    words = (tmp_path / "words").read_text()
-    assert words.startswith("run --cpus 1 --workload cpu-bound -n 1 --out ")
-    assert not Path(installation.folder.name).exists()
 
 
 def test_the_demo_builds_the_playground_when_its_own_page_asks(tmp_path: Path) -> None:

@@ -107,20 +107,6 @@ def test_a_catalogue_that_cannot_be_read_serves_nobody(
             cached_function.cache_clear()
 
 
-def test_compiled_policies_are_reused_while_sources_are_unchanged(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    module = committed.committed_module()
-    assert module and module[:4] == b"\0asm"
-    monkeypatch.setattr(committed, "sources_hash", lambda: "another")
-    committed._is_up_to_date.cache_clear()
-    try:
-        assert committed.committed_module() is None
-        assert committed.committed_policy_list() is None
-    finally:
-        committed._is_up_to_date.cache_clear()
-
-
 def test_all_sources_count(tmp_path: Path) -> None:
     for folder in ("page", "abi", "policies", "sim", "model", "tools"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.html"))
@@ -307,15 +293,6 @@ def test_wrong_link_is_explained(page: Page, file: Path, link: str, expected_mes
     assert page.locator(".strip-policy").all_text_contents() == ["rr", "mlfq"]
 
 
-def test_wrong_link_keeps_what_runs(page: Page, file: Path) -> None:
-    opened(page, file, "#policy=stride&workload=two-hogs&pace=0.1")
-    before = page.url
-    page.evaluate("() => { location.hash = '#policy=rr,slice=0' }")
-    page.wait_for_selector("text=slice of rr: 0 is out of range; choose 1 to 1000")
-    assert page.locator(".strip-policy").all_text_contents() == ["stride"]
-    assert page.url == before
-
-
 TEXT = "program root\n  loop\n    run 3ms\n  end\n"
 
 
@@ -364,70 +341,12 @@ def test_wrong_setup_stays_open_with_the_error_at_its_field(
     page.wait_for_selector("dialog.setup", state="hidden")
 
 
-def test_setup_has_the_tick_and_names_workloads_bound_to_another(page: Page, file: Path) -> None:
-    opened(page, file, "#policy=rr&workload=two-hogs&pace=0.1")
-    page.click("text=Setup")
-    bound = page.locator(".setup-boxes label", has=page.locator("[value=mixed]"))
-    assert "tick 10 ms" in bound.inner_text()
-    bound.locator("input").check()
-    page.fill(".setup-machine label:has-text('Tick') input", "4")
-    page.wait_for_selector("text=mixed: requires a tick of 10 ms")
-    page.click("dialog.setup button[type=submit]")
-    assert page.locator("dialog.setup[open]").count() == 1
-    bound.locator("input").uncheck()
-    page.click("dialog.setup button[type=submit]")
-    page.wait_for_selector("text=tick 4.00 ms")
-    assert "tick=4&" in page.url
-
-
-def test_a_file_says_how_to_edit_policies(page: Page, file: Path) -> None:
-    opened(page, file)
-    page.get_by_role("button", name="Edit a policy's source").click()
-    page.get_by_text("./schedlab page --serve").wait_for()
-
-
 def test_nothing_is_shown_that_needs_a_server(page: Page, file: Path) -> None:
     """This includes the buttons for Perfetto, of which the page cannot make files."""
     opened(page, file, "#policy=rr&workload=two-hogs&pace=0.1")
     assert page.locator("#timeline-a .panel-tools button:visible").count() > 3
     for label in ("ui.perfetto.dev", "Record", "report", "What if"):
         assert page.locator(f"button[aria-label*='{label}']:visible").count() == 0
-
-
-def test_all_systems_are_printed(page: Page, file: Path) -> None:
-    opened(page, file, "#policy=rr&policy=mlfq&workload=two-hogs&pace=0.1")
-    page.set_viewport_size({"width": 700, "height": 1000})
-    assert page.locator(".system:visible").count() == 1
-    page.emulate_media(media="print")
-    assert page.locator(".system:visible").count() == 2
-    boxes = [page.locator(f"#system-{letter}").bounding_box() for letter in "ab"]
-    assert boxes[0]
-    assert boxes[1]
-    assert boxes[1]["y"] >= boxes[0]["y"] + boxes[0]["height"]
-
-
-def test_a_lesson_on_a_telephone_covers_no_panel(page: Page, file: Path) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    opened(page, file, "#lesson=mlfq")
-    page.wait_for_selector("#lesson button:has-text('Next')")
-    lesson = page.locator("#lesson").bounding_box()
-    timeline = page.locator("#timeline-a").bounding_box()
-    assert lesson
-    assert timeline
-    assert lesson["y"] + lesson["height"] <= timeline["y"]
-    assert timeline["y"] + timeline["height"] / 2 < 844  # both are seen together
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def test_workloads_are_chosen_without_a_keyboard(page: Page, file: Path) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    opened(page, file, "#policy=rr&workload=two-hogs&pace=0.1")
-    page.click("text=Setup")
-    assert page.locator("dialog.setup select[multiple]").count() == 0
-    page.locator(".setup-boxes input[value=hog]").check()
-    page.click("dialog.setup button[type=submit]")
-    page.wait_for_selector("dialog.setup", state="hidden")
-    assert "workload=two-hogs&workload=hog" in page.url
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from conftest import Command
 from perf_recordings import unpacked
 from schedlab import trace
 from schedlab.base.toolchain.build import SIMULATOR_PROGRAM
-from schedlab.recordings.calibration import Estimate, calibrate, estimate, tick_length_ns
+from schedlab.recordings.calibration import Estimate, calibrate
 from schedlab.recordings.events import Events
 from schedlab.recordings.text import parse
 from schedlab.trace import Kind, ProcessState
@@ -126,12 +126,6 @@ def test_switch_is_an_upper_bound() -> None:
     assert TRUTH["switch"] <= measured.estimate.ns <= TRUTH["switch"] + 50
 
 
-def test_migrations_without_a_cost_are_not_significant(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TRUTH, "migration", 0)
-    measured = [estimates(recording(seed).events()) for seed in range(10)]
-    assert sum("migration" in costs_of_recording for costs_of_recording in measured) <= 2
-
-
 def test_lost_events_end_what_is_known() -> None:
     """A wake-up before a loss may be another one than the switch after it shows."""
     made = Recording()
@@ -142,41 +136,6 @@ def test_lost_events_end_what_is_known() -> None:
         made.switch(begin + 500_000, 0, 0, 7, "R")
         made.switch(begin + 600_000, 0, 7, 0, "S")
     assert not {"wakeup", "interrupt"} & set(estimates(made.events()))
-
-
-@pytest.mark.parametrize("count", [0, 1, 5])
-def test_few_values_give_no_interval(count: int) -> None:
-    assert estimate([100] * count) is None
-
-
-def test_six_values_give_their_range() -> None:
-    measured = estimate([5, 1, 4, 2, 6, 3])
-    assert measured
-    assert (measured.low_ns, measured.ns, measured.high_ns) == (1, 3.5, 6)
-
-
-# --- ticks in each format of text
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        "      0 [000] 12.000001000:       timer:",
-        "          <idle>-0       [000] d.h1. 12.000001000: ",
-        "  <idle>-0     0d.h1.  12.000001000: ",
-    ],
-    ids=["perf", "ftrace", "trace-cmd"],
-)
-@pytest.mark.parametrize("function", ["tick_sched_timer", "tick_nohz_handler"])
-def test_tools_print_ticks(head: str, function: str) -> None:
-    lines = [
-        f"{head}hrtimer_expire_entry: hrtimer=0xffff8881 function={function} now=12000000900\n",
-        f"{head}hrtimer_expire_exit: hrtimer=0xffff8881\n".replace("000001000", "000004500"),
-    ]
-    later = "".join(lines).replace("12.", "13.")
-    events = parse("".join(lines) + later)
-    assert [tick.duration_ns for tick in events.ticks] == [3500, 3500]
-    assert tick_length_ns(events.ticks) == 1_000_000_000
 
 
 # --- the simulator, whose costs are known
@@ -289,12 +248,3 @@ def test_switches_alone_give_no_cost_of_a_wakeup(schedlab: Command, tmp_path: Pa
     file = unpacked("switch_only.dat", tmp_path)
     result = schedlab("calibrate", "--from-perf", str(file), "--json")
     assert {"wakeup", "interrupt"} <= set(json.loads(result.stdout)["unknown"])
-
-
-@pytest.mark.parametrize("option", ["--machine=qemu", "--policy=rr", "--cpus=4", "--dry-run"])
-def test_options_of_the_kernel_are_refused(option: str, schedlab: Command, tmp_path: Path) -> None:
-    file = tmp_path / "recording.txt"
-    file.write_text("".join(recording(3, 20).lines))
-    result = schedlab("calibrate", "--from-perf", str(file), option)
-    assert result.returncode == 2
-    assert option.partition("=")[0] in result.stderr

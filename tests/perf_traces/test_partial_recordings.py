@@ -12,7 +12,6 @@ from perf_recordings import TICK_NS
 from schedlab import metrics, trace
 from schedlab.analysis.tables import TraceTables
 from schedlab.recordings.convert import Imported, convert
-from schedlab.recordings.coverage import Coverage, coverage_of
 from schedlab.recordings.events import Seen
 from schedlab.recordings.text import parse
 from schedlab.runs.recording import read_recording
@@ -133,21 +132,6 @@ def test_a_thread_that_leaves_while_it_is_woken_was_blocked(tmp_path: Path) -> N
     assert process(made, "reader")["wakeup_latency_max_ns"] == 30_000
 
 
-@pytest.mark.parametrize(
-    ("state", "between"),
-    [
-        ("R+", ""),
-        ("R", "reader-71 [004] 9.001010: sched_wakeup: comm=reader pid=71 prio=120 target_cpu=004"),
-    ],
-)
-def test_a_thread_whose_wakeup_has_ended_is_preempted(
-    state: str, between: str, tmp_path: Path
-) -> None:
-    made = made_of(leaves(state, between), tmp_path)
-    assert process(made, "reader")["preemptions"] == 1
-    assert process(made, "reader")["wakeups"] == 0
-
-
 def test_of_threads_alone_only_what_they_show_is_known(tmp_path: Path) -> None:
     """`perf record -t 7` records, of each stay on a CPU, the last moment and the thread's
     actions.
@@ -181,38 +165,3 @@ def test_a_thread_woken_out_of_sight_is_not_blocked_all_the_time(tmp_path: Path)
     made = made_of(text, tmp_path)
     assert process(made, "p5")["blocked_ns"] is None
     assert made.manifest["recording"]["mended"] == 1
-
-
-@pytest.mark.parametrize(
-    ("command", "unrecorded", "by_thread"),
-    [
-        ("perf sched record -- load 100", [], False),
-        ("perf record -a -e sched:sched_switch", [], False),
-        ("perf record -e sched:sched_switch -C 0,2-3 -- make -a", [1], False),
-        ("perf record -C1 -a -e sched:sched_switch", [0, 2, 3], False),
-        ("perf record -e sched:sched_switch -- make -a", [1, 2, 3], True),
-        ("perf record -e sched:sched_switch -t 7", [1, 2, 3], True),
-        ("", [1, 2, 3], False),
-    ],
-)
-def test_perf_command_line_shows_what_was_recorded(
-    command: str, unrecorded: list[int], by_thread: bool
-) -> None:
-    events = parse(switch(1, 0, 5, "S", 6))
-    assert coverage_of(events, 4, command) == Coverage(frozenset(unrecorded), by_thread)
-
-
-def test_perfs_header_is_read_above_its_text(tmp_path: Path) -> None:
-    text = "# nrcpus online : 4\n# cmdline : perf record -C 2\n" + switch(1, 2, 5, "S", 6)
-    made = made_of(text + switch(2, 2, 6, "S", 0), tmp_path)
-    assert made.manifest["cpus"] == 4
-    assert made.manifest["recording"]["cpus_unrecorded"] == [0, 1, 3]
-
-
-def test_blocked_thread_continues_in_the_replay(tmp_path: Path) -> None:
-    begin = switch(1, 1, 6, "S", 5) + switch(2, 1, 5, "S", 7)
-    woken = " p7 7 [001] 3.000000: sched_waking: comm=p8 pid=8 prio=120 target_cpu=001\n"
-    text = begin + woken + switch(4, 1, 7, "S", 5) + switch(6, 1, 5, "S", 0)
-    lines = read_recording(made_of(text, tmp_path).folder).replayed.text.split("program ")
-    (program,) = [block.split("\n") for block in lines if block.startswith("p5\n")]
-    assert [line.split()[0] for line in program if line][2:5] == ["run", "sleep", "run"]

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import Command, Programs
+from conftest import Command
 from perf_recordings import RECORDINGS, TICK_NS, TOOLS, imported, unpacked
 from schedlab import metrics, trace
 from schedlab.commands.metric_tables import tables
@@ -26,7 +26,6 @@ from schedlab.recordings.convert import convert
 from schedlab.recordings.events import Loss, Switch, Wakeup
 from schedlab.recordings.text import parse
 from schedlab.recordings.trace_builder import TraceBuilder
-from schedlab.runs.recording import read_recording
 from schedlab.trace import BlockReason, Kind, PreemptReason, ProcessState, Trace
 from trace_simulator import PATIENT
 
@@ -113,22 +112,6 @@ def test_a_wakeup_just_before_the_switch_off_has_a_delay_all_the_same(tmp_path: 
         x 15 [001] 39107.813296453: sched_switch: rcu_preempt:15 [120] I ==> {after}
     """
     assert _stays(trace_of(text, tmp_path))[15] == [(0, 11787), (1_414_095, 11036)]
-
-
-def test_perf_names_the_recorded_machine(tmp_path: Path) -> None:
-    made = imported("sched.data", tmp_path)
-    assert made.manifest["cpus"] == 2
-    assert made.manifest["machine_version"].startswith("7.3.4")
-    assert made.manifest["workload"].endswith("-- load 100")
-    assert made.manifest["repeatable"] is False
-    assert made.manifest["recording"]["lost"] == 0
-    processes = made.metrics.processes if made.metrics else pl.DataFrame()
-    named = {row["name"]: row for row in processes.to_dicts()}
-    assert named["hog ==> two"]["weight"] == 335
-    assert named["hog one"]["weight"] == 1024
-    assert {row["role"] for name, row in named.items() if name.startswith("[")} == {"other"}
-    assert named["[rcu_preempt]"]["fork_ns"] is None
-    assert processes.filter(pl.col("name") == "storm").height == 13
 
 
 def test_threads_are_of_their_process_whatever_they_are_called(tmp_path: Path) -> None:
@@ -239,18 +222,6 @@ def test_names_may_have_line_feeds() -> None:
     assert event.name == "a\nb"
 
 
-def test_partial_recording_is_marked(tmp_path: Path) -> None:
-    """The recording covers one CPU of two, or some threads (perf record without -a)."""
-    text = "".join(switch(time, 1, time, "S", time + 100) for time in range(1, 20)) + waking(
-        20, 1, 1
-    )
-    path = tmp_path / "part.txt"
-    path.write_text(text)
-    notes = " ".join(convert(path, tmp_path / "run", "fair", TICK_NS).notes)
-    assert "only some threads were recorded" in notes
-    assert "not recorded: 0;" in notes
-
-
 @pytest.mark.parametrize(
     ("line", "lost"),
     [
@@ -338,21 +309,6 @@ def test_early_wakeup_counts_when_the_thread_has_left(tmp_path: Path) -> None:
     assert rows(late, Kind.WAKEUP, "process", "first", "time_ns") == [(5, 6, 4_000_000_000)]
 
 
-def test_replay_has_the_nice_values_of_threads(tmp_path: Path) -> None:
-    idle, one, other = "swapper:0 [120]", "one:5 [125]", "other:6 [110]"
-    path = tmp_path / "text"
-    path.write_text(
-        line(1, 0, "sched_switch", f"{idle} R ==> {one}")
-        + waking(2, 0, 6)
-        + line(3, 0, "sched_switch", f"{one} R ==> {other}")
-        + line(4, 0, "sched_switch", f"{other} S ==> {one}")
-        + line(5, 0, "sched_switch", f"{one} S ==> {idle}")
-    )
-    made = convert(path, tmp_path / "run", "fair", TICK_NS)
-    lines = read_recording(made.folder).replayed.text.splitlines()
-    assert [line.strip() for line in lines if "nice" in line] == ["nice 5", "nice -10"]
-
-
 @PATIENT
 @given(seed=st.integers(0, 2**32), part=st.floats(0, 0.9))
 def test_whatever_is_lost_the_rest_is_a_sound_story(
@@ -415,27 +371,6 @@ def test_without_its_tool_a_recording_names_what_to_install(
     monkeypatch.setattr(reader, "PERF", tool)
     with pytest.raises(MachineUnfit, match=f"install {tool.packages[0]}.*>FILE.txt"):
         convert(path, tmp_path / "run", "fair", TICK_NS)
-
-
-def test_the_program_of_another_kernel_is_passed_over(
-    program: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On Ubuntu, `perf` on the PATH is a script that requires the running kernel's version;
-    other versions are in separate directories.
-    """
-    on_path = program("perf", "echo 'WARNING: perf not found for kernel 1.2' >&2; exit 2")
-    monkeypatch.setenv("PATH", str(on_path.parent))
-    for release in ("6.8.0-31", "6.8.0-151"):
-        (tmp_path / f"tools-{release}").mkdir()
-    tool = replace(reader.PERF, elsewhere=str(tmp_path / "tools-*" / "perf"))
-    assert tool.find() is None
-    real = on_path.rename(tmp_path / "tools-6.8.0-151" / "perf")
-    program_of_no_kind = tmp_path / "tools-6.8.0-31" / "perf"
-    program_of_no_kind.write_bytes(b"\x7fELF")
-    program_of_no_kind.chmod(0o755)
-    real.write_text("#!/bin/sh\necho perf version 6.8.12\n")
-    assert tool.find() == str(real)
-    assert reader.version(tool) == "perf 6.8.12"
 
 
 # --- the command

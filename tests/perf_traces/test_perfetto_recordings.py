@@ -5,7 +5,6 @@ damaged.
 
 from __future__ import annotations
 
-import zlib
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -121,19 +120,6 @@ def test_compact_form_agrees(recorded: tuple[Path, Imported], tmp_path: Path) ->
     after_rows = set(after.rows())
     assert len(known) > 150
     assert all(row in after_rows for row in known.rows())
-
-
-def test_packed_packets_are_read(recorded: tuple[Path, Imported], tmp_path: Path) -> None:
-    plain = compact(recorded[0])
-    packed = protobuf.Trace()
-    packed.packet.add().compressed_packets = zlib.compress(plain.SerializeToString())
-    path = tmp_path / "trace"
-    event_tables = []
-    for perfetto_trace in (plain, packed):
-        path.write_bytes(perfetto_trace.SerializeToString())
-        event_tables.append(read_perfetto(path)[0].events)
-    assert event_tables[0] == event_tables[1]
-    assert len(event_tables[0]) == 299
 
 
 def test_losses_wakeups_and_interrupts(tmp_path: Path) -> None:

@@ -4,22 +4,19 @@
 from __future__ import annotations
 
 import json
-import lzma
 import os
-import platform
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Command
+from conftest import Command
 from schedlab import trace
 from schedlab.errors import MachineUnfit
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.recordings import recorder
-from schedlab.recordings.convert import convert
-from schedlab.recordings.reader import PERF, read
+from schedlab.recordings.reader import PERF
 
 TRACEFS = Path("/sys/kernel/tracing/instances")
 
@@ -83,17 +80,6 @@ def test_the_next_recorder_removes_what_a_killed_one_left(
     assert not left.exists()
 
 
-def test_a_folder_that_cannot_be_used_is_refused_before_anything_else(
-    schedlab: Command, tmp_path: Path
-) -> None:
-    file = tmp_path / "file"
-    file.write_text("mine")
-    done = schedlab("record", "--out", str(file), "--", "true")
-    assert done.returncode == 2
-    assert f"--out {file}: exists already; name a new folder" in done.stderr
-    assert file.read_text() == "mine"
-
-
 def test_a_recorder_that_fails_gives_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,36 +127,3 @@ def test_under_sudo_the_command_runs_as_the_user(
             os.dup2(number, 1)
             os.close(number)
     assert (tmp_path / "id").read_text() == "65534\n"
-
-
-def test_an_anonymous_run_names_no_program(tmp_path: Path) -> None:
-    text = tmp_path / "of-alice.txt"
-    packed = ROOT / "tests" / "recordings" / "ftrace.txt.xz"
-    text.write_bytes(lzma.decompress(packed.read_bytes()))
-    named = convert(text, tmp_path / "named", "fair", 4_000_000)
-    anonymous = convert(text, tmp_path / "anonymous", "fair", 4_000_000, anonymous=True)
-    assert named.metrics and anonymous.metrics
-    kernel_threads = read(text).events.of_kernel
-    users = named.metrics.processes.filter(~named.metrics.processes["pid"].is_in(kernel_threads))
-    names = set(users["name"]) - {"init", "root"}
-    assert names
-    files = [path for path in (tmp_path / "anonymous").rglob("*") if path.is_file()]
-    content = b"".join(path.read_bytes() for path in files)
-    longer = [name for name in names if len(name) > 5]  # "load" is also a part of a key
-    assert [name for name in (*longer, "of-alice") if name.encode() in content] == []
-    shown = anonymous.metrics.processes
-    assert names.isdisjoint(shown["name"])
-    assert shown["running_ns"].to_list() == named.metrics.processes["running_ns"].to_list()
-    assert shown["name"].n_unique() == named.metrics.processes["name"].n_unique()
-
-
-def test_the_tick_is_that_of_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platform, "release", lambda: "none")
-    monkeypatch.setattr(Path, "read_bytes", lambda _: b"CONFIG_HZ_1000=y\nCONFIG_HZ=1000\n")
-    assert recorder.tick_ns() == 1_000_000
-    monkeypatch.setattr(Path, "read_bytes", lambda _: b"\x1f")
-    assert recorder.tick_ns() == 4_000_000
-
-
-def test_the_shell_script_is_sound() -> None:
-    subprocess.run(["sh", "-n", str(recorder._TRACEFS)], check=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import subprocess
 import zipfile
@@ -22,9 +21,7 @@ from schedlab.base.toolchain import versions
 from schedlab.errors import FileRefused
 from schedlab.report import artifact_check
 from schedlab.report.artifact import write_artifact
-from schedlab.report.command import report_runs
 from schedlab.runs import collection
-from schedlab.runs.results import write_sequential_checks
 
 pytestmark = pytest.mark.xdist_group("artifact")
 FILE = {"tasks": {"a": {"loop": 8, "run": 900, "sleep": {"from": "1ms", "to": "3ms"}}}}
@@ -207,23 +204,6 @@ def read(file: Path, name: str) -> bytes:
         return packed.read(name)
 
 
-def test_a_figure_alone_takes_the_runs_of_its_page(runs: Path, made: Path, tmp_path: Path) -> None:
-    file = tmp_path / "one.zip"
-    label = next(e["label"] for e in listing_of(made)["figures"] if e["name"] == NAME)
-    (figure,) = write_artifact(
-        file, collection.read_collection([runs]), runs / "report", (label.lower(),)
-    )
-    listing = listing_of(file)
-    assert (
-        [listed_figure["label"] for listed_figure in listing["figures"]]
-        == [label]
-        == [figure.label]
-    )
-    assert 0 < len(listing["runs"]) < len(listing_of(made)["runs"])
-    with zipfile.ZipFile(file) as packed:
-        assert [n for n in packed.namelist() if n.endswith("csv")] == [f"figures/{figure.name}.csv"]
-
-
 def test_changes_are_a_patch_that_another_checkout_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,36 +231,3 @@ def test_changes_are_a_patch_that_another_checkout_takes(
     monkeypatch.setattr(versions, "ROOT", other)
     assert versions.commit_facts() == commit
     assert len(commit["changes_sha256"]) == 64
-
-
-def test_change_within_the_commit_second_is_detected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The size stays the same: git inspects files as old as its index."""
-    file, *others = (tmp_path / name / "x" for name in versions.AFFECTING_SOURCES)
-    for path in (file, *others):
-        path.parent.mkdir(parents=True)
-        path.write_text("1\n")
-    git = ("git", "-c", "user.name=x", "-c", "user.email=x@x", "-C", str(tmp_path))
-    then = (1_700_000_000, 1_700_000_000)
-    os.utime(file, then)
-    # A file's status change time cannot be set back.
-    config = ("config", "core.trustctime", "false")
-    for words in (("init", "--quiet"), config, ("add", "."), ("commit", "--quiet", "-m", "x")):
-        subprocess.run([*git, *words], check=True)
-    file.write_text("2\n")
-    for changed in (file, tmp_path / ".git" / "index"):
-        os.utime(changed, then)
-    monkeypatch.setattr(versions, "ROOT", tmp_path)
-    assert b"+2\n" in versions.uncommitted_patch()
-
-
-def test_it_holds_how_often_it_was_looked_at_the_runs(runs: Path, tmp_path: Path) -> None:
-    """The number of looks determines the significance level of a figure's policies."""
-    some = tmp_path / "runs"
-    shutil.copytree(runs / "one/runs", some)
-    write_sequential_checks(some, 4)
-    report_runs([some], tmp_path / "report", ("html",), from_traces=False)
-    write_artifact(tmp_path / "a.zip", collection.read_collection([some]), tmp_path / "report", ())
-    with zipfile.ZipFile(tmp_path / "a.zip") as packed:
-        assert json.loads(packed.read("runs/looks.json")) == {"looks": 4}

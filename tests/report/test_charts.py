@@ -26,9 +26,7 @@ from schedlab.metrics import compute, state_intervals
 from schedlab.report import charts
 from schedlab.report.charts import theme
 from schedlab.report.charts.levels import find_boosts, find_stays
-from schedlab.report.charts.parts import NothingToDraw
 from schedlab.report.charts.processes import chart_processes
-from schedlab.report.charts.schedules import find_measured_slices
 from schedlab.report.model import Chart
 from schedlab.report.specifications import VEGA_LITE, page_specification, paper_specification
 from schedlab.trace import Kind, MarkKind, ProcessState, Trace
@@ -331,46 +329,6 @@ def test_a_gantt_chart_shows_all_time_of_the_window(trace: Trace) -> None:
         assert sums(frame, "cpu") == {cpu: time for cpu, time in cpus.items() if time}
 
 
-# --- schedules and boxes
-
-
-def test_a_schedule_has_published_rows_above_measured_ones() -> None:
-    (rows,) = embedded(made("schedules"))
-    lines = [f"level {level}, {kind}" for level in (0, 1) for kind in ("published", "measured")]
-    assert {row["line"] for row in rows} == set(lines)
-    specification = json.dumps(page_specification(made("schedules")))
-    assert json.dumps(lines) in specification
-    of_last = [row for row in rows if row["line"] == lines[-1]]
-    assert [(row["series"], row["begin"], row["end"]) for row in of_last] == [
-        ("A", 4, 6), ("B", 6, 8), ("A", 12, 14), ("B", 14, 16)
-    ]  # fmt: skip
-    with pytest.raises(NothingToDraw):
-        charts.schedules("none", schedule_rows().head(0), **WORDS)
-
-
-def test_a_traces_turns_are_those_of_its_processes_on_their_levels() -> None:
-    """Turns of 2, 4 and 8 ticks on the levels 3, 2 and 1."""
-    turns = find_measured_slices(feedback_trace(ALLOTMENT_BOOST, 300)[0])
-    assert set(turns["kind"]) == {"measured"}
-    lengths = turns.with_columns(length=(pl.col("end") - pl.col("begin")).round())
-    for level, length in ((3, 2), (2, 4), (1, 8)):
-        assert lengths.filter(pl.col("row") == f"level {level}")["length"].mode().to_list() == [
-            length
-        ]
-    assert turns["row"].is_sorted(descending=True)
-
-
-def test_boxes_are_quartiles_with_what_was_published_in_words() -> None:
-    values = pl.DataFrame({"series": ["a"] * 5 + ["b"] * 5, "y": [1.0, 2, 3, 4, 100] + [5.0] * 5})
-    chart = charts.boxes(
-        "boxes", values, series="series", value="y", x_title="ms", published={"a": "most"}, **WORDS
-    )
-    assert chart.data.rows() == [
-        ("a, published: most", 1, 2, 3, 4, 100),
-        ("b", 5, 5, 5, 5, 5),
-    ]
-
-
 # --- levels
 
 
@@ -411,18 +369,6 @@ def feedback_trace(rules: Rules, ticks: int) -> tuple[Trace, list[tuple[int, int
     emit(begin + ticks, Kind.MARK, 1, int(MarkKind.END))
     emit(begin + ticks, Kind.END, 0, 0, len(records) + 1)
     return load(records, Script(cpus=1)), rows
-
-
-@pytest.mark.parametrize("rules", [ALLOTMENT_BOOST, FOUR_QUANTA])
-def test_levels_match_their_ticks(rules: Rules) -> None:
-    trace, rows = feedback_trace(rules, 1000)
-    chart = charts.levels("levels", trace, **WORDS)
-    drawn_levels = [
-        (tick, stay["pid"], stay["level"])
-        for stay in chart.data.sort("begin_ns").to_dicts()
-        for tick in range(stay["begin_ns"] // 1_000_000, stay["end_ns"] // 1_000_000)
-    ]
-    assert drawn_levels == rows
 
 
 def test_boosts_are_detected() -> None:
@@ -530,17 +476,3 @@ def test_a_failed_run_is_no_part_of_a_mean_but_shown() -> None:
             table for table in embedded(chart) if "failed" in table[0] and table[0]["failed"]
         )
         assert len(crosses) == 1
-
-
-# --- the breakdown of waits
-
-
-def test_bars_are_as_long_as_the_waiting() -> None:
-    """This holds for parts drawn separately or combined."""
-    rows = [row for table in embedded(made("causes")) for row in table]
-    assert {row["series"] for row in rows} >= {"others"}
-    drawn = sum(row["ms"] for row in rows)
-    assert drawn == pytest.approx(int(delays()["duration_ns"].sum()) / 1e6, rel=1e-3)
-
-
-# --- one wait

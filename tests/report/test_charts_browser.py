@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import polars as pl
 import pytest
 
 from schedlab.base.toolchain.tools import BROWSERS, find_browser
@@ -94,48 +92,3 @@ def test_the_wheel_zooms_with_control_and_scrolls_without(
     page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_timeout(200)
     assert text() == full_text
-
-
-def saved(page: Page, name: str, kind: str) -> bytes:
-    """Returns the file saved by the button for a figure's current view."""
-    with page.expect_download() as download:
-        page.locator(f"#{name} .files button", has_text=kind).click()
-    assert download.value.suggested_filename == f"{name}-view.{kind.lower()}"
-    return Path(download.value.path()).read_bytes()
-
-
-def rows_of(csv: bytes) -> pl.DataFrame:
-    return pl.read_csv(csv, infer_schema_length=None)
-
-
-def test_view_is_saved_unchanged(page_and_messages: tuple[Page, list[str]]) -> None:
-    """Picture and data match the view, before and after a zoom."""
-    page, messages = page_and_messages
-    full_rows = rows_of(saved(page, "gantt", "CSV"))
-    picture = saved(page, "gantt", "SVG").decode()
-    drawing = page.locator("#gantt svg")
-    drawing.scroll_into_view_if_needed()
-    box = drawing.bounding_box()
-    assert box
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.keyboard.down("Control")
-    page.mouse.wheel(0, -400)
-    page.keyboard.up("Control")
-    page.wait_for_timeout(200)
-    near = rows_of(saved(page, "gantt", "CSV"))
-    labels = drawing.locator(".role-axis-label text").all_text_contents()
-    nearer = saved(page, "gantt", "SVG").decode()
-    page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    assert picture != nearer and all(f">{label}</text>" in nearer for label in labels)
-    assert nearer.startswith('<svg style="color: #111; background: white"')
-    assert 0 < len(near) < len(full_rows)
-    times = [float(label.replace(",", "")) for label in labels if not label.startswith("CPU")]
-    first, last = min(times), max(times)
-    reach = (first - (last - first), last + (last - first))
-    assert (
-        near.drop_nulls("pid")
-        .filter((pl.col("to") < reach[0]) | (pl.col("from_") > reach[1]))
-        .is_empty()
-    )
-    assert saved(page, "lines", "PNG").startswith(b"\x89PNG")
-    assert messages == []

@@ -184,24 +184,6 @@ def test_inversion_is_a_wait_behind_a_process_of_worse_priority() -> None:
     assert inverted.select("pid", "state", "inversion_ns").rows() == [(3, "runnable", 4 * MS)]
 
 
-@pytest.mark.parametrize(
-    ("priorities", "until"),
-    [((3, 7), 6), ((5, 5), 6), ((7, 3), 3)],
-    ids=["better", "equal", "a tick"],
-)
-def test_no_inversion(priorities: tuple[int, int], until: float) -> None:
-    """The wait is behind a better or equal priority, or at most a tick long; there is no mark
-    and no mention.
-    """
-    trace = waiting_behind(priorities, until)
-    behind = [inversion for inversion in lane_intervals(trace) if inversion[0] == 3]
-    assert behind == []
-    if priorities == (5, 5):
-        chart = lanes(trace)
-        assert "priority inversion" not in chart.caption
-        assert layers_of(chart) == ["waits for a CPU", "runs"]
-
-
 def test_inversion_reaches_through_what_a_process_is_blocked_on() -> None:
     """3, the best, is blocked from 1 ms until 2, the worst, wakes it at 14 ms. 2 runs, then waits
     while 4 runs from 3 to 13 ms. That wait is the inversion; 2's own running time is not.
@@ -218,21 +200,3 @@ def test_inversion_reaches_through_what_a_process_is_blocked_on() -> None:
     story.run(14, 3)
     trace = story.end(15)
     assert lane_intervals(trace) == [(3, 3, 13, "2 process 2"), (4, 1, 3, "")]
-
-
-def test_without_priorities_the_levels_of_the_policy_count() -> None:
-    """This policy serves higher levels first. A wait counts at the worse of its process's
-    levels at the previous and the next pick: 3 waits at level 3, then at level 1, its only
-    known level.
-    """
-    story = Story("mlfq")
-    story.fork(0, 2)
-    story.fork(0, 3)
-    story.run(0, 3, level=3, blocks=True)
-    story.run(1, 2, level=1)
-    story.run(5, 3, level=3)
-    story.run(6, 2, level=1)
-    story.run(10, 3, level=1)
-    trace = story.end(11)
-    assert lane_intervals(trace) == [(3, 1, 5, "")]
-    assert "a process of worse level runs" in lanes(trace).caption

@@ -182,29 +182,12 @@ def test_any_text_is_shown_as_it_is(text: str) -> None:
         assert {name for name, _ in parsed.elements} <= {"p", "code"}
 
 
-@given(st.text(st.sampled_from("-+*=#>1.) \n\t~`|x:_&;"), min_size=1, max_size=12))
-def test_any_text_begins_a_line_as_it_is(text: str) -> None:
-    for before in ("", "A line before.\n", "A paragraph before.\n\n"):
-        parsed = Parsed(markup.to_html(before + markdown.literal(text)))
-        assert parsed.text == " ".join(f"{before} {text}".split())
-        assert {name for name, _ in parsed.elements} <= {"p"}
-
-
 @given(st.text(st.sampled_from("`~<b>\\ \n&|*"), max_size=30))
 def test_a_listing_is_shown_as_it_is(text: str) -> None:
     for made in (markdown.listing(text), markup.without_html(markdown.listing(text))):
         parsed = Parsed(markup.to_html(made))
         assert "".join(parsed.texts).strip() == text.strip()
         assert {name for name, _ in parsed.elements} <= {"pre", "code"}
-
-
-@given(st.text(st.sampled_from("`<b>/\\ x&![]()"), max_size=20))
-def test_html_in_markdown_is_text_for_every_reader(text: str) -> None:
-    anybody = MarkdownIt("commonmark", {"html": True})
-    ours = Parsed(markup.to_inline_html(text))
-    theirs = Parsed(anybody.renderInline(markup.without_html(text)))
-    assert theirs.texts == ours.texts
-    assert [name for name, _ in theirs.elements] == [name for name, _ in ours.elements]
 
 
 # --- the directory
@@ -359,20 +342,6 @@ def test_metrics_are_recomputed_from_traces(
     stored_metrics = load_table(runs_folder / "mixed" / "rr-1cpu-seed1/metrics", "summary")
     known = data.filter(pl.col("seed") == 1)["turnaround_mean_ns"]
     assert known.to_list() == stored_metrics["turnaround_mean_ns"].to_list()
-
-
-@of_real_runs
-@pytest.mark.spike
-def test_report_is_next_to_the_runs(schedlab: Command, runs_folder: Path, tmp_path: Path) -> None:
-    """The runs failed, so there are no pictures."""
-    copy_run(runs_folder / "hopeless" / "rr-1cpu-seed1", tmp_path / "a" / "one")
-    copy_run(runs_folder / "hopeless" / "rr-1cpu-seed1", tmp_path / "a" / "b" / "two", seed=2)
-    arguments = (str(tmp_path / "a" / "one"), str(tmp_path / "a" / "b"), "--format", "markdown")
-    result = schedlab("report", *arguments)
-    assert result.stdout == f"{tmp_path}/a/report/report.md: 2 runs, 2 failed\n", result.stderr
-    again = schedlab("report", *arguments)
-    assert again.returncode == 0, "a report is replaced, and is no run"
-    assert again.stdout == result.stdout
 
 
 def test_wrong_usage(schedlab: Command, tmp_path: Path) -> None:

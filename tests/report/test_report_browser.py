@@ -184,21 +184,6 @@ def test_words_and_charts_can_be_read_by_day_and_night(
         assert min(contrasts(page, ".drawing .mark-line path", "stroke")) >= GRAPHIC_CONTRAST
 
 
-def test_a_footnote_is_reached_by_keyboard_and_back(browser: Browser, sample: Path) -> None:
-    with opened(browser, sample / "second.html", TELEPHONE) as page:
-        mark = page.locator("#shares-mark-2")
-        mark.focus()
-        bubble = page.locator(".bubble")
-        assert "Not printed" in bubble.inner_text()
-        page.keyboard.press("Escape")
-        assert bubble.is_hidden()
-        page.keyboard.press("Enter")
-        page.wait_for_function("location.hash === '#shares-note-2'")
-        assert page.locator("#shares-note-2").is_visible()
-        page.locator("#shares-note-2 .back").click()
-        assert page.evaluate("location.hash") == "#shares-mark-2"
-
-
 def test_without_scripts_pictures_are_shown(browser: Browser, sample: Path) -> None:
     with opened(browser, sample / "second.html", scripts=False) as page:
         for name in ("line", "column"):
@@ -207,24 +192,6 @@ def test_without_scripts_pictures_are_shown(browser: Browser, sample: Path) -> N
             assert picture.get_attribute("alt")
             box = picture.bounding_box()
             assert box and box["width"] > 100 and box["height"] > 50, "the file is there"
-
-
-def test_paper_is_white_and_cuts_no_chart(browser: Browser, sample: Path) -> None:
-    with opened(browser, sample / "second.html", DESKTOP, "dark") as page:
-        page.emulate_media(media="print", color_scheme="dark")
-        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert ground == "rgb(255, 255, 255)"
-        for selector in (".files", ".contents", ".top"):
-            assert not page.locator(selector).first.is_visible()
-        assert min(contrasts(page, ".drawing svg text", "fill")) >= CONTRAST
-        page.set_viewport_size({"width": 680, "height": 1000})  # A4 between its margins
-        for name in ("line", "column"):
-            box = page.locator(f"#{name} svg").bounding_box()
-            assert box and box["width"] <= 680
-        tables = page.locator("figure.table table")
-        assert tables.count() == 1
-        assert tables.evaluate("table => table.getBoundingClientRect().width") <= 680
-        assert page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
 
 
 # --- real runs

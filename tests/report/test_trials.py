@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
 
 from playwright.sync_api import Browser
 
@@ -32,19 +31,6 @@ def stored_setups(path: Path, file: Path | None = None, **more: Any) -> list[Any
         if file:
             (folder / WORKLOAD_FILE).write_bytes(file.read_bytes())
     return list(read_collection([path]).repeated.values())
-
-
-def test_a_workload_that_the_page_has_is_named(tmp_path: Path) -> None:
-    trial = trials.trial_of_setups(stored_setups(tmp_path, HOGS, experiment="mine", cpus=2, seed=7))
-    assert trial
-    assert (trial.workload, trial.text, trial.policies) == ("two-hogs", "", ("mlfq", "rr"))
-    assert (trial.cpus, trial.seed) == (2, 7)
-    assert trial.title == "`two-hogs` under `mlfq` and `rr` on 2 CPUs"
-    assert (trial.tick_ns, trial.differs) == (1_000_000, ())
-    query = parse_qs(trial_address(trial).partition("#")[2])
-    assert query["policy"] == ["mlfq", "rr"]
-    assert (query["workload"], query["cpus"], query["seed"]) == (["two-hogs"], ["2"], ["7"])
-    assert query["tick"] == ["1"]
 
 
 def test_a_document_has_no_link_that_leads_nowhere(tmp_path: Path) -> None:

@@ -71,12 +71,6 @@ def test_an_encoded_image_is_read_again(name: str) -> None:
     assert decode(content).encode() == content
 
 
-@pytest.mark.parametrize("name", SCHEDULERS)
-@pytest.mark.parametrize("kernel", ["6.12", "6.18", "7.1"])
-def test_our_schedulers_lack_nothing(name: str, kernel: str) -> None:
-    assert linked(name, kernel).missing == []
-
-
 def test_callbacks_name_their_programs() -> None:
     image = linked("fifo").image
     assert callbacks(image) == {
@@ -85,11 +79,6 @@ def test_callbacks_name_their_programs() -> None:
         "exit": "fifo_exit",
     }
     assert image.text_of(image.name) == "fifo"
-
-
-def test_flags_come_from_the_object_unless_they_are_set() -> None:
-    assert linked("central").image.flags == 2
-    assert linked("central", settings={"ops.flags": 6}).image.flags == 6
 
 
 def test_kernel_constants_are_filled_in() -> None:
@@ -134,15 +123,6 @@ def test_timers_are_special_fields() -> None:
         for entry in image.maps
     }
     assert fields == {"waiting": [], "timers": [2], "cpus": []}
-
-
-def test_inner_maps_are_in_their_order() -> None:
-    image = linked("five").image
-    names = [image.text_of(entry.name) for entry in image.maps]
-    outer = names.index("queues")
-    assert [(entry.map, entry.position, names[entry.inner]) for entry in image.inner_maps] == [
-        (outer, number, f"queue{number}") for number in range(5)
-    ]
 
 
 def test_addresses_name_maps_and_functions() -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -74,22 +73,6 @@ def test_missing_parts_are_listed_with_their_programs(lacking: Path) -> None:
     ]
     with pytest.raises(WrongUsage, match="kernel function scx_bpf_new_thing, used by lacking_e"):
         load(str(lacking), FOUR)
-
-
-def test_json_has_the_same(lacking: Path) -> None:
-    result = CliRunner().invoke(scx, ["inspect", str(lacking), "--json"])
-    content = json.loads(result.output)
-    assert not content["can_run"]
-    assert len(content["missing"]) == 4
-    assert content["other_programs"] == {"traced": "fentry/do_exit"}
-
-
-def test_settings_left_at_zero_are_named(tmp_path: Path) -> None:
-    path = str(write_object("vtime", tmp_path))
-    (warning,) = load(path, FOUR).warnings
-    assert "these settings stay 0: slice_ns" in warning
-    assert load(path, FOUR, {"slice_ns": "3 ms"}).warnings == []
-    assert load(path, FOUR, {"slice_ns": "3 ms"}).image != load(path, FOUR).image
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,11 @@ import pytest
 from schedlab.base.files.json_lines import Node, Object
 from schedlab.base.toolchain.policies import (
     PolicyChoice,
-    check_owners,
     parse_choices,
-    parse_policy_setting,
-    settings_for,
 )
 from schedlab.errors import WrongUsage
-from schedlab.machines import machine_named, published
-from schedlab.machines.published import IMAGE_FILE, ignored_attributes, load_run_scheduler
+from schedlab.machines import machine_named
+from schedlab.machines.published import IMAGE_FILE, ignored_attributes
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
@@ -73,16 +70,6 @@ def test_other_texts_are_refused(text: str) -> None:
         parse_choices(text)
 
 
-def test_folders_have_short_safe_names(vtime: PolicyChoice) -> None:
-    assert run_of(PolicyChoice("scx", "bpfland")).name == "scx-bpfland-2cpu-seed1"
-    name = run_of(vtime).name
-    assert name.startswith("scx-vtime-")
-    assert "/" not in name
-    hidden = PolicyChoice("scx", "./\x1b[31m.o")
-    assert run_of(hidden).name.startswith("scx-")
-    assert run_of(hidden).name.isprintable()
-
-
 def test_arguments_have_the_hash_but_no_path(vtime: PolicyChoice, tmp_path: Path) -> None:
     words = machine_named("sim").arguments(run_of(vtime, slice_ns=3_000_000))
     assert shlex.split(words, comments=True)[:2] == ["--policy", f"scx:{IMAGE_FILE}"]
@@ -106,25 +93,6 @@ def test_the_image_is_in_the_folder_and_has_the_settings(
     at = region.data + variable.offset
     assert int.from_bytes(image.data[at : at + 8], "little") == 3_000_000
     assert image.cpus == 2
-
-
-def test_a_setting_chooses_the_version_of_linux(vtime: PolicyChoice) -> None:
-    old = decode(load_run_scheduler(run_of(vtime, kernel=612)).image)
-    assert (old.profile, decode(load_run_scheduler(run_of(vtime)).image).profile) == (612, 701)
-    words = machine_named("sim").arguments(run_of(vtime, kernel=612, slice_ns=1))
-    assert words.endswith(", Linux 6.12, slice_ns=1")
-    with pytest.raises(WrongUsage, match="unknown version of Linux"):
-        load_run_scheduler(run_of(vtime, kernel=5))
-
-
-@pytest.mark.parametrize("owner", ["", "scx.", "scx:bpfland."])
-@pytest.mark.parametrize("name", ["slice_ns", "ops.timeout_ms", "map.queue"])
-def test_settings_of_parts_of_an_object(owner: str, name: str) -> None:
-    """`ops`, `map` and `section` are no policies."""
-    setting = parse_policy_setting(f"{owner}{name}=5")
-    assert settings_for(PolicyChoice("scx", "bpfland"), [setting]) == ((name, 5),)
-    assert settings_for(PolicyChoice("rr"), [setting]) == (() if owner else ((name, 5),))
-    check_owners([PolicyChoice("scx", "bpfland")], [setting])
 
 
 def test_plans_are_checked(
@@ -208,11 +176,3 @@ def test_a_hostile_name_adds_no_arguments(tmp_path: Path) -> None:
     hostile.write_bytes(content[:place] + name + content[place + len(name) :])
     with pytest.raises(WrongUsage, match=r"name .* of the scheduler: Linux allows"):
         check_policies({}, Plan(tmp_path, (run_of(PolicyChoice("scx", str(hostile))),)))
-
-
-def test_the_comment_is_no_argument(vtime: PolicyChoice, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = replace(load_run_scheduler(run_of(vtime)), name="x\n--save y")
-    monkeypatch.setattr(published, "load_run_scheduler", lambda _: loaded)
-    words = machine_named("sim").arguments(run_of(vtime))
-    assert "\n" not in words
-    assert "--save" not in shlex.split(words, comments=True)

@@ -9,7 +9,6 @@ import pytest
 
 from kept_runs import MS, keep_run
 from schedlab import metrics, trace
-from schedlab.analysis.agreement import variants
 from schedlab.analysis.agreement.cells import Cell, CellKey, compute_cells
 from schedlab.analysis.agreement.known import JudgedCell, KnownDifference, KnownReason
 from schedlab.analysis.agreement.plan import (
@@ -20,9 +19,6 @@ from schedlab.analysis.agreement.plan import (
 )
 from schedlab.analysis.agreement.variants import ValueRange
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.report import layout
-from schedlab.report.agreement import make_page
-from schedlab.report.model import Table
 from schedlab.runs import collection
 from schedlab.trace.divergence import first_divergence
 from schedlab.workload.text import format_workload
@@ -174,22 +170,6 @@ def test_judgements(
     assert CLASS.matches(key) and not CLASS.matches(CellKey(EXPERIMENT, "mlfq", 1, "completion"))
 
 
-def test_ranges_are_stored_next_to_the_runs(tmp_path: Path) -> None:
-    keep(tmp_path, "spike", 100, a=(100, 1))
-    keep(tmp_path, "sim", 150, a=(100, 1))
-    first, second = (
-        [Cell(cell.key, cell.kernel, (value,), False, MS) for cell in by_what(tmp_path).values()]
-        for value in (95.0 * MS, 160.0 * MS)
-    )
-    ranges = variants.value_ranges([first, second])
-    variants.write_ranges(tmp_path, ranges)
-    assert variants.read_ranges(tmp_path) == ranges
-    made = make_page(collection.read_collection([tmp_path]))
-    assert made is not None
-    assert "In 1, microseconds decide" in made.lead
-    assert not variants.read_ranges(tmp_path / "spike")
-
-
 # --- where runs diverge
 
 WORK = """
@@ -232,29 +212,6 @@ def test_runs_diverge_if_the_machines_pick_differently(tmp_path: Path) -> None:
     assert divergence.one.pid != divergence.other.pid
     assert "switches alike, CPU 0 turns to" in divergence.describe(
         "on the kernel", "in the simulator"
-    )
-
-
-# --- printed tables
-
-
-def test_the_page(tmp_path: Path) -> None:
-    keep(tmp_path, "spike", 100, a=(100, 1))
-    keep(tmp_path, "sim", 101, a=(150, 1))
-    made = make_page(collection.read_collection([tmp_path]))
-    assert made is not None
-    assert "Both machines gave 2 figures; 1 differ by at most 2 %" in made.lead
-    assert "**1 is not explained.**" in made.lead
-    tables = {block.name: block for block in made.blocks() if isinstance(block, Table)}
-    page_table = tables["simulator-and-kernel-study-1"]
-    assert [
-        (*(cell.text for cell in row[1:3]), row[-1].text, row[-1].tone) for row in page_table.rows
-    ] == [
-        ("rr, 1 CPU", "turnaround of a", "off", "bad"),
-        ("rr, 1 CPU", "completion", "near", "good"),
-    ]
-    assert len(layout.split_columns(page_table)) == 1, (
-        "in a part of it, a row would not be told from others"
     )
 
 

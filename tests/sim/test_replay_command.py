@@ -14,7 +14,6 @@ import pytest
 from conftest import Command
 from schedlab.base.files.atomic import file_hash
 from schedlab.errors import WrongUsage
-from schedlab.runs import collection
 from schedlab.runs.recording import read_recording
 from schedlab.runs.replay import parse_charges
 from schedlab.workload.costs import BUILT_IN_PROFILES, COST_MEANINGS
@@ -117,16 +116,6 @@ def test_what_makes_no_sense_together(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("content", [b"What if? " * 20, b"SCHEDLAB", None])
-def test_what_is_no_recording(schedlab: Command, tmp_path: Path, content: bytes | None) -> None:
-    path = tmp_path / "trace.bin"
-    if content:
-        path.write_bytes(content)
-    result = schedlab("replay", str(path))
-    assert result.returncode == 2
-    assert str(path) in result.stderr
-
-
 def test_trace_alone_shows_how_it_was_made(tmp_path: Path) -> None:
     path = tmp_path / "alone.bin"
     text = "program root\nrun 3ms\n"
@@ -185,28 +174,3 @@ def test_costs_are_those_of_the_simulator(tmp_path: Path) -> None:
     assert parse_charges("kernel,fork=7", "lottery").fork == 7
     with pytest.raises(WrongUsage, match="furlong"):
         parse_charges("kernel,furlong=3")
-
-
-def test_recordings_of_several_seeds_are_one_workload(schedlab: Command, tmp_path: Path) -> None:
-    """Each is replayed with its own seed, and results report this number of seeds."""
-    recorded, out, file = (tmp_path / name for name in ("recorded", "out", "work.json"))
-    file.write_text(json.dumps(TASKS))
-    workload = ("--machine", "sim", "--workload", str(file), "--policy", "rr", "--cpus", "2")
-    result = schedlab("run", *workload, "--runs", "3", "--out", str(recorded))
-    assert result.returncode == 0, result.stderr
-    result = schedlab(
-        *("replay", str(recorded), "--policy", "rr,mlfq", "--out", str(out), "--json")
-    )
-    assert result.returncode == 0, result.stderr
-    collected_runs = collection.read_collection([out])
-    (one, other) = collected_runs.repeated.values()
-    assert [run.seed for run in one.runs] == [run.seed for run in other.runs] == [1, 2, 3]
-    assert one.setup.experiment == other.setup.experiment
-    assert {run.manifest["replay_of"]["trace_sha256"] for run in one.runs} == {
-        file_hash(recorded / f"rr-2cpu-seed{seed}" / "trace.bin") for seed in (1, 2, 3)
-    }
-    refused = schedlab("replay", str(recorded), "--policy", "rr,mlfq", "--runs", "2")
-    assert refused.returncode == 2
-    assert "--runs" in refused.stderr
-    mixed = schedlab("replay", str(out), "--policy", "rr")
-    assert mixed.returncode == 2

@@ -11,11 +11,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from guest_machine import run_guest
@@ -27,8 +26,6 @@ from schedlab_tools.soak import conduct as conducting
 from schedlab_tools.soak.conduct import PartLog, Soak, conduct
 from schedlab_tools.soak.findings import Row, rows, write_results
 from schedlab_tools.soak.loads import Load, Part
-
-SECONDS = 4.0
 
 
 @pytest.fixture(autouse=True)
@@ -45,10 +42,6 @@ def load_of(script: str, ends_by: signal.Signals | None = signal.SIGTERM, **more
     return Load("load", "a stand-in", lambda _seconds, _folder: [part], **more)  # type: ignore[arg-type]
 
 
-def soak_of(folder: Path, *loads: Load, seconds: float = SECONDS) -> Soak:
-    return conduct(loads, seconds, folder)
-
-
 def sampled(folder: Path, load: Load, rounds: int = 100) -> Soak:
     """Takes this number of samples, regardless of their duration; then sends Ctrl-C."""
     left = iter(range(rounds))
@@ -63,12 +56,6 @@ def sampled(folder: Path, load: Load, rounds: int = 100) -> Soak:
 def row_of(soak: Soak, load: Load, figure: str) -> Row:
     (matching_row,) = [row for row in rows(soak, [load]) if row.figure == figure]
     return matching_row
-
-
-# --- slopes ---------------------------------------------------------------------------------------
-
-
-# --- output of parts ------------------------------------------------------------------------------
 
 
 # --- conduct --------------------------------------------------------------------------------------
@@ -106,40 +93,6 @@ def test_leak_is_detected_and_a_constant_is_none(tmp_path: Path) -> None:
     assert len(lines) == len(soak.samples)
 
 
-def test_a_part_that_ends_early_is_a_problem_and_others_go_on(tmp_path: Path) -> None:
-    fails = load_of("print('the reason', flush=True); raise SystemExit(3)", None)
-    holds = Load("holds", "goes on", load_of(HOLDS).make)
-    soak = soak_of(tmp_path, fails, holds, seconds=1.5)
-    (problem,) = soak.problems["load"]
-    assert "part ended with status 3" in problem
-    assert "the reason" in problem
-    assert soak.problems["holds"] == []
-    assert max(sample.seconds for sample in soak.samples if sample.load == "holds") > 1
-
-
-LEAVES_A_CHILD = """
-import subprocess, sys, tempfile
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
-open("pid", "w").write(str(child.pid))
-tempfile.mkstemp()
-"""
-
-
-def test_remaining_processes_are_reported_and_ended(tmp_path: Path) -> None:
-    soak = soak_of(tmp_path, load_of(LEAVES_A_CHILD, None))
-    assert soak.problems["load"] == ["part left processes behind"]
-    assert len(soak.leftover_files["load"]) == 1
-    child = int((tmp_path / "load" / "pid").read_text())
-    for _ in range(100):
-        with suppress(psutil.NoSuchProcess):
-            # If no process reaps orphans, it stays as a zombie.
-            if psutil.Process(child).status() != psutil.STATUS_ZOMBIE:
-                time.sleep(0.05)
-                continue
-        return
-    pytest.fail("the child still lives")
-
-
 # --- the command ----------------------------------------------------------------------------------
 
 
@@ -161,7 +114,6 @@ while True:
     print(f"soak own={os.getpid()}", flush=True)
     time.sleep(0.05)
 """
-STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n{TELLS}"
 
 
 @contextmanager
@@ -211,18 +163,6 @@ def test_a_signal_ends_it_with_what_was_seen(
     assert content["problems"] == {"load": []}
     assert "Kept in" in text
     assert process.returncode == status
-
-
-def test_a_second_signal_ends_what_is_stubborn(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    with soaking(out, STUBBORN) as process:
-        process.send_signal(signal.SIGTERM)
-        time.sleep(0.5)
-        assert process.poll() is None
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
-    assert stored_in(out)["problems"] == {"load": ["part was ended by force, at a second signal"]}
-    assert process.returncode == 1
 
 
 @pytest.mark.qemu

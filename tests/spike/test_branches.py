@@ -229,20 +229,6 @@ def test_wrong_words_are_refused_before_the_machine_begins(
     assert not (tmp_path / CONSOLE_FILE).read_bytes()
 
 
-def test_a_console_that_cannot_be_copied_is_refused(tmp_path: Path) -> None:
-    make_folders(tmp_path, {"one": ""})
-    result = subprocess.run(
-        branching_command(command(1, "run=true"), AT, ["one"], 1),
-        cwd=tmp_path,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (result.returncode, result.stdout) == (1, "")
-    assert "standard output must be a file" in result.stderr
-
-
 def wait_for(condition: Callable[[], bool]) -> None:
     for _ in range(2000):
         if condition():

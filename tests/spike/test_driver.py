@@ -15,23 +15,16 @@ from pathlib import Path
 import pytest
 
 from built_once import build_once
-from conftest import ROOT, Programs
 from schedlab import trace
 from schedlab.base.toolchain.build import DISK_IMAGE, KERNEL_PROGRAM
-from schedlab.base.toolchain.tools import require_system_compiler
-from schedlab.errors import MachineUnfit
-from schedlab.machines import Boot, spike
+from schedlab.machines import Boot
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.outcome import STUCK, interpret_exit
 from schedlab.machines.spike import (
-    INTERLEAVE_VARIABLE,
-    SPIKE_VARIABLE,
-    STOCK,
     STOCK_TURN,
     TURN_VARIABLE,
     build_driver,
     driver_command,
-    find_spike,
     requested_turn,
     stock_command,
 )
@@ -193,60 +186,6 @@ def test_a_live_machine_is_interrupted(pace: str, number: int) -> None:
         wait_for_words(shell, b"$ ")
         shell.send_signal(number)
         assert shell.wait(20) == 130
-
-
-def test_its_parts(tmp_path: Path) -> None:
-    """Runs tests/spike/parts_test.cc."""
-    program = tmp_path / "parts_test"
-    parts = [f"spike/{name}.cc" for name in ("boot_arguments", "host_calls", "typed")]
-    sources = ["tests/spike/parts_test.cc", *parts]
-    words = [
-        require_system_compiler().clang,
-        "--driver-mode=g++",
-        "-std=c++20",
-        "-O0",
-        "-g1",
-        "-Wall",
-        "-Wextra",
-    ]
-    words += ["-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I."]
-    subprocess.run([*words, *sources, "-o", str(program)], cwd=ROOT, check=True)
-    result = subprocess.run([program], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("turn", ["0", "150", "-100", "1e3", "1000100", "٥٠٠"])
-def test_a_turn_that_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch, turn: str) -> None:
-    monkeypatch.setenv(TURN_VARIABLE, turn)
-    with pytest.raises(MachineUnfit, match=f"^{TURN_VARIABLE}={turn}: "):
-        requested_turn()
-
-
-@pytest.mark.parametrize("named", ["stock", "one"])
-def test_variables_for_another_spike_are_reported(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    named: str,
-    program: Programs,
-) -> None:
-    """Only this driver has CPU turns of another length, and a random order of CPUs."""
-    stub_spike = program("spike", ":")
-    monkeypatch.setenv(SPIKE_VARIABLE, named if named == STOCK else str(stub_spike))
-    monkeypatch.setenv(TURN_VARIABLE, "1000")
-    monkeypatch.setenv(INTERLEAVE_VARIABLE, "7")
-    monkeypatch.setattr(spike, "installed_spike", lambda: stub_spike.parent)
-    monkeypatch.setattr(spike, "spike_problem", lambda path: "")
-    monkeypatch.setattr(spike, "spike_version", lambda path: "1")
-    assert find_spike.__wrapped__().interleaving == ""
-    called = "Spike's own program" if named == STOCK else stub_spike
-    assert capsys.readouterr().err == (
-        f"schedlab: {TURN_VARIABLE} and {INTERLEAVE_VARIABLE} of the environment are ignored:"
-        f" {called} has its own turns (docs/spike.md)\n"
-    )
-    monkeypatch.delenv(TURN_VARIABLE)
-    monkeypatch.delenv(INTERLEAVE_VARIABLE)
-    find_spike.__wrapped__()
-    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.spike

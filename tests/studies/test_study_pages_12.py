@@ -290,40 +290,6 @@ def test_runs_with_study_costs_show_the_effect_of_slow_forks(tmp_path: Path) -> 
     assert {"1", "4"} <= numbers(opening_of(page))
 
 
-def test_the_text_follows_the_runs(tmp_path: Path) -> None:
-    shown_numbers = []
-    for name, ticks in (("one", 123.0), ("two", 234.0)):
-        keep_timing(tmp_path / name, *SUITES[1], "mixed", 1, 1, ticks=ticks)
-        page_text = texts_of(made(page_maker(1)(read_collection([tmp_path / name]))))
-        shown_numbers.append({"123.0", "234.0"} & numbers(page_text))
-    assert shown_numbers == [{"123.0"}, {"234.0"}]
-
-
-def test_table_2_is_compared_in_a_row_and_without_the_deleted_bursts(tmp_path: Path) -> None:
-    """A separate run with bursts makes I/O-bound other work, and is not counted; a run as in
-    the study is.
-    """
-    keep_timing(tmp_path, *SUITES[2], "io-bound", 1, 1, ticks=27.0)
-    values = [
-        {"pid": 2, "group": "root", "time_ns": 0, "name": name, "value": value}
-        for took in (26, 30)
-        for name, value in (("test", 3), ("complete", took))
-    ]
-    keep_run(
-        tmp_path,
-        name_with_study_costs(study_1.Queries.in_a_row_name),
-        SUITES[2][1],
-        tables={"values": values},
-    )
-    queries = queries_of(tmp_path)
-    assert queries.reported_time("priority", "io-bound", 1, with_study_costs=True).mean == 28.0
-    page = made(page_maker(1)(read_collection([tmp_path])))
-    assert counted(page)["near, study costs"] == 1
-    cells = cells_under(page, "study-1-table-2")
-    assert cells["I/O-bound", "1", "completion, ticks", "study costs"].text == "28.0"
-    assert "deletes" in (cells["I/O-bound", "1", "completion, ticks", "measured"].why or "")
-
-
 # --- tables 3 to 8
 
 
@@ -419,20 +385,6 @@ def test_figures_of_study_2_are_next_to_their_cells(tmp_path: Path) -> None:
     assert sorted(shown) == sorted(figure.text for figure in figures)
 
 
-def test_exchanged_priorities_are_next_to_the_first_runs(tmp_path: Path) -> None:
-    keep_study_2(tmp_path)
-    for seed in SEEDS:
-        keep_timing(
-            tmp_path, "priority-mixed", "priority", "swapped", 2, seed, prefix="s2", ticks=54.0,
-            tunables={"aging_interval": 0},
-        )  # fmt: skip
-    cells = cells_under(made(page_maker(2)(read_collection([tmp_path]))), "study-2-first-runs")
-    measured = {row: cell.text for (row, *_, title), cell in cells.items() if title == "measured"}
-    assert measured["exchanged priorities"].startswith("54.0")
-    _, completion = tick_numbers("priority", "mixed", 2)
-    assert measured["priorities of section 2"].startswith(f"{completion:.1f}")
-
-
 # --- causes need their control
 
 
@@ -465,26 +417,3 @@ def test_staying_needs_a_faster_test_with_balancing(
     assert [stay.count for stay in queries_of(tmp_path).imbalances("priority", "starvation")] == (
         [2] if stays else []
     )
-
-
-# --- single sentences
-
-
-def test_a_computing_process_can_end_before_the_sleepers(tmp_path: Path) -> None:
-    """Mixed Load's shortest time: 21 ticks of a process that computes, 49.5 of a sleeper."""
-    for cpus, ticks in ((1, 106), (5, 21)):
-        processes = [
-            {"pid": 3, "group": "mix-io", "turnaround_ns": int(49.5 * TICK_NS)},
-            {"pid": 4, "group": "mix-cpu", "turnaround_ns": ticks * TICK_NS},
-            {"pid": 5, "group": "mix-cpu", "turnaround_ns": (ticks + 1) * TICK_NS},
-        ]
-        keep_run(
-            tmp_path / f"mixed-{cpus}",
-            "s1-timing-mixed",
-            "rr:table-scan",
-            1,
-            cpus=cpus,
-            tables={"summary": [{"completion_ns": 108 * TICK_NS}], "processes": processes},
-        )
-    (shorter,) = queries_of(tmp_path).shorter_than_sleep("timing")
-    assert (shorter.count, shorter.ticks) == (5, 21)

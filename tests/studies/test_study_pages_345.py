@@ -5,7 +5,6 @@ ones, and the texts.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,18 +13,15 @@ import polars as pl
 import pytest
 
 from feedback_reference import ALLOTMENT_BOOST, schedule
-from guest_machine import traced
 from kept_runs import keep_run
 from page_contents import cells_of, opening_of, tables_of, texts_of
 from schedlab.base.display.markdown import literal_with_code
-from schedlab.metrics import compute
 from schedlab.report.build import page_maker
 from schedlab.report.model import Cell, Page
 from schedlab.report.studies import study_4, ticks
 from schedlab.report.studies.authors_output import published_ticks
 from schedlab.report.studies.inversion import find_reader_waits
 from schedlab.report.studies.study_3 import fcfs_turnaround
-from schedlab.runs import results
 from schedlab.runs.collection import Collection, read_collection
 from schedlab.studies import published, select
 from schedlab.studies.ideal_times import ideal_mixed_benchmark
@@ -190,50 +186,6 @@ def test_study_3_computes_its_claims(tmp_path: Path) -> None:
     assert best[1] == "6"
 
 
-def test_study_3_has_all_metrics_with_and_without_boosts(tmp_path: Path) -> None:
-    """Section 5.4 expects that boosts increase the overhead and the other metrics."""
-    keep_study_3(tmp_path)
-    for seed in SEEDS:
-        for which, number, tunables in (("off", 10.0, {}), ("on", 20.0, {"starved_after": 10})):
-            keep_run(
-                tmp_path / which,
-                "proposal-study3-mixed",
-                "mlfq:four-quanta",
-                seed,
-                cpus=3,
-                tunables=tunables,
-                tables={"summary": [summary_of(number)], "processes": processes_of(number)},
-            )
-    table = tables_of(made(page_maker(3)(read_collection([tmp_path]))))["study-3-claims"]
-    ratios = {
-        statement: cell.text
-        for (_, statement, _, _, title), cell in cells_of(table, labels=3).items()
-        if "boosts" in statement and title == "measured"
-    }
-    assert len(ratios) == 7
-    assert {ratio[:4] for ratio in ratios.values()} == {"2.00"}
-
-
-def test_study_3_shows_starvation_under_its_schedulers(tmp_path: Path) -> None:
-    keep_study_3(tmp_path)
-    shares = {"RR": 0.09, "Lottery": 0.4, "MLFQ": 0.001}
-    for scheduler, share in shares.items():
-        groups = [
-            {"group": "old", "share": share, "longest_wait_ns": 7 * TICK_NS},
-            {"group": "new", "response_mean_ns": TICK_NS / 2},
-        ]
-        for seed in SEEDS:
-            tables = {"summary": [summary_of(1.0)], "groups": groups}
-            keep_run(tmp_path, "s3-barrage", STUDY_3[scheduler], seed, cpus=1, tables=tables)
-    page = made(page_maker(3)(read_collection([tmp_path])))
-    cells = cells_of(tables_of(page)["study-3-starvation"])
-    for scheduler, share in shares.items():
-        row = f"{scheduler} ({STUDY_3[scheduler]})"
-        assert at(cells, row, "the old task", "of the CPU, %").text == f"{100 * share:.2f}"
-        assert at(cells, row, "the old task", "longest wait, ticks").text == "7.00"
-        assert at(cells, row, "the new tasks", "mean response, ticks").text == "0.50"
-
-
 def test_pages_need_runs(tmp_path: Path) -> None:
     """The runs must be of the page's study."""
     keep_run(tmp_path, "s1-timing-switch", "rr")
@@ -354,26 +306,6 @@ def test_figure_8_shows_less_work_than_figure_7() -> None:
     assert sorted(queries.ticks_of_authors("MLFQ")) == [342, 344, 344]
 
 
-def test_study_5s_tables_of_words(tmp_path: Path) -> None:
-    keep_study_5(tmp_path)
-    tables = tables_of(made(page_maker(5)(read_collection([tmp_path]))))
-    rows = [[cell.text for cell in row] for row in tables["study-5-table-1"].rows]
-    assert rows[1][:3] == ["Enqueue Task", "O(1) (list tail)", "O(log N) (tree insert)"]
-    grows, constant = ["O(1)", "O(log n)"], ["O(1)", "O(1)"]
-    growths = [[cell.partition(":")[0] for cell in row[4:]] for row in rows]
-    assert growths == [grows, grows, constant, grows, grows]
-    assert all(re.search(r": \d+ → [\d,]+$", cell) for row in rows[:4] for cell in row[4:])
-    classes = [row[0].text for row in tables["study-5-table-3"].rows]
-    assert classes == ["stop_class", "dl_class", "rt_class", "fair_class", "idle_class"]
-    switches = ("wrr:linux", "scheduler", "switches to another process")
-    assert cells_of(tables["study-5-eight-threads"])[switches].text == "5"
-    for name, length, first in (("2", 5, "Algorithmic Shift"), ("4", 7, "Strategy Control")):
-        words = [[cell.text for cell in row] for row in tables[f"study-5-table-{name}"].rows]
-        assert len(words) == length
-        assert words[0][0] == first
-        assert all(text for row in words for text in row)
-
-
 # --- the reader and the writer
 
 
@@ -404,33 +336,6 @@ def test_waits_are_read_from_the_trace(tmp_path: Path) -> None:
     (run,) = read_collection([tmp_path])
     (wait,) = find_reader_waits(run, loaded(records))
     assert (wait.length, wait.hogs, wait.longest_turn) == (6, 4, 4)
-
-
-def test_both_readings_of_study_3s_slices_are_in_the_table_of_inversion(tmp_path: Path) -> None:
-    for policy in ("mlfq:four-quanta", "mlfq:whole-quanta"):
-        keep_run(tmp_path, "s3-inversion", policy)
-    table = tables_of(made(page_maker(3)(read_collection([tmp_path]))))["study-3-inversion"]
-    assert [row[0].text for row in table.rows] == ["mlfq:four-quanta", "mlfq:whole-quanta"]
-
-
-@pytest.mark.long
-@pytest.mark.spike
-@pytest.mark.parametrize("policy", ["priority", "rr:table-scan"])
-def test_waits_equal_the_program_output(policy: str, tmp_path: Path) -> None:
-    """The reader's measurement includes two more system calls, before its request and after
-    it has the byte.
-    """
-    trace = traced(tmp_path, "study3 inversion -t 600 -r 3", 1, f"tick=1ms policy={policy}")
-    run_metrics = compute(trace)
-    keep_run(tmp_path, "s3-inversion", policy)
-    (run,) = read_collection([tmp_path])
-    run_metrics.write(run.folder / results.METRICS_FOLDER)
-    printed_waits = run_metrics.values.filter(name="wait_ns")["value"].to_list()
-    waits = [wait.length * TICK_NS for wait in find_reader_waits(run, trace)]
-    assert len(waits) == len(printed_waits) == 3
-    assert max(waits) > 20 * TICK_NS
-    for wait, by_itself in zip(waits, printed_waits, strict=True):
-        assert 0 <= by_itself - wait <= 0.05 * TICK_NS
 
 
 # --- study 5
@@ -500,58 +405,6 @@ def test_study_5_has_measured_figures_next_to_published_ones(tmp_path: Path) -> 
         assert at(means, *mean_key, "published").text == figure.text
         if figure.quantity == "maximum latency":
             assert at(means, *mean_key, "measured").text.startswith("3.000 [")
-
-
-def test_study_5_compares_deterministic_turns_with_draws(tmp_path: Path) -> None:
-    """The difference is of the shares of a run, whichever task has more."""
-    for seed in SEEDS:
-        for policy, shares in (
-            ("rr", (0.3, 0.5)),
-            ("lottery:linux", (0.4, 0.4 + (-1) ** seed / 10)),
-        ):
-            groups = [
-                {"group": group, "share": share}
-                for group, share in zip(("first", "second", "half"), (*shares, 0.1), strict=True)
-            ]
-            tables = {"summary": [benchmark_summary()], "groups": groups}
-            keep_run(tmp_path, "s5-pattern", policy, seed, tables=tables)
-    cells = cells_of(tables_of(made(page_maker(5)(read_collection([tmp_path]))))["study-5-pattern"])
-    difference = ("", "difference of the equal ones, points")
-    assert at(cells, "rr", *difference).text == "20.0"
-    assert at(cells, "lottery:linux", *difference).text == "10.0"
-    assert at(cells, "rr", "", "second").text == "50.0"
-
-
-def test_study_5_shows_the_workloads_that_it_misses(tmp_path: Path) -> None:
-    groups = [
-        {"group": "control", "miss_share": 0.25},
-        {"group": "video", "miss_share": 0.0},
-        {"group": "batch", "share": 0.8},
-    ]
-    for seed in SEEDS:
-        for experiment in ("s5-mix", "s5-io"):
-            summary = {**benchmark_summary(), "turnaround_mean_ns": 24 * TICK_NS}
-            tables = {"summary": [summary], "groups": groups}
-            keep_run(tmp_path, experiment, "wrr:linux", seed, tables=tables)
-    tables_shown = tables_of(made(page_maker(5)(read_collection([tmp_path]))))
-    mix = cells_of(tables_shown["study-5-mix"])
-    assert at(mix, "wrr:linux", "missed deadlines, %", "control").text == "25.0"
-    assert at(mix, "wrr:linux", "missed deadlines, %", "video").text == "0.0"
-    assert at(mix, "wrr:linux", "share of the CPU, %", "batch jobs").text == "80.0"
-    io = cells_of(tables_shown["study-5-io"])
-    assert at(io, "wrr:linux", "", "mean turnaround, ms").text == "24.0"
-
-
-def test_study_5_compares_decisions_with_many_tasks(tmp_path: Path) -> None:
-    """WRR picks in constant time, and a lottery with a list in linear time."""
-    keep_study_5(tmp_path)
-    tables = tables_of(made(page_maker(5)(read_collection([tmp_path]))))
-    cells = cells_of(tables["study-5-decisions"])
-    growths = {
-        policy: at(cells, "Pick Next Task", "", f"measured: {policy}").text.partition(":")[0]
-        for policy in ("wrr:linux", "cfs", "lottery:linux", "lottery:equal-lfsr")
-    }
-    assert list(growths.values()) == ["O(1)", "O(log n)", "O(log n)", "O(n)"]
 
 
 @pytest.mark.parametrize("study", [3, 4, 5])

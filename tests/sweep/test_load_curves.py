@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +11,8 @@ import polars as pl
 import pytest
 
 from conftest import ROOT, Command
-from schedlab.errors import WrongUsage
 from schedlab.metrics.steady import COLUMNS, steady
 from schedlab.sweep.load_curves import (
-    expand_loads,
-    load_charts,
     priority_effects,
     read_scenes,
     read_stored_jobs,
@@ -53,21 +49,6 @@ def test_the_warm_up_is_left_out_and_slowdown_is_by_the_work() -> None:
     assert steady_values["steady_slowdown_error"] == pytest.approx(
         2.093 * np.std(means, ddof=1) / np.sqrt(20)
     )
-
-
-def test_loads_may_be_listed_or_reach_from_one_to_another() -> None:
-    assert expand_loads("0.5") == "0.5"
-    assert expand_loads("0.3,0.6") == "0.3,0.6"
-    assert expand_loads("0.1-0.9+0.2") == "0.1,0.3,0.5,0.7,0.9"
-    ten = expand_loads("0.1-0.95").split(",")
-    assert (len(ten), ten[0], ten[-1]) == (10, "0.1", "0.95")
-    for wrong in ("0.9-0.1", "much", "0.1-0.9+0", "-1"):
-        with pytest.raises(WrongUsage, match="load="):
-            expand_loads(wrong)
-    with pytest.raises(WrongUsage, match="the step is too small"):
-        expand_loads("0.1-0.9+0")
-    with pytest.raises(WrongUsage, match=r"write 0\.3-0\.9"):
-        expand_loads("0.9-0.3")
 
 
 def file_with(
@@ -128,52 +109,6 @@ def test_policies_with_priorities_have_one_queue_per_priority(tmp_path: Path) ->
     assert priority_effects(["rr", "priority:thesis", "hybrid"]) == {"none", "preempt"}
     one = file_with(tmp_path, 0.8, a=1_000)
     assert len(theoretical_rows(one, None, TICK_NS, 1, {"preempt"})) == 2
-
-
-def test_curves_are_drawn(schedlab: Command, tmp_path: Path) -> None:
-    out = tmp_path / "curves"
-    file = ROOT / "workloads" / "files" / "open" / "exponential.json"
-    arguments = (
-        "sweep",
-        "--workload",
-        str(file),
-        "--with",
-        "tasks.job.instance=300",
-        "--load",
-        "0.3,0.6",
-        "--jobs",
-        "1",
-    )
-    result = schedlab(*arguments, "--policy", "rr,mlfq", "--seeds", "1,2", "--out", str(out))
-    assert result.returncode == 0, result.stderr
-    assert "slowdown" in result.stdout
-    assert "8 runs" in result.stdout
-    assert (out / "load-slowdown-mean.svg").read_text().startswith("<svg")
-    (scene,) = read_scenes(out, None, ())
-    assert scene.runs.group_by("load", "setup").len()["len"].to_list() == [2] * 4
-    drawn = dict(load_charts(scene))
-    assert "slowdown-p999" not in drawn  # of 300 jobs
-    of = ("turnaround", "slowdown", "response")
-    assert {f"{stem}-{part}" for stem in of for part in ("mean", "median", "p95", "p99")} <= set(
-        drawn
-    )
-    idle = replace(scene, runs=scene.runs.with_columns(steady_response_median_ns=pl.lit(0.0)))
-    assert drawn.keys() - dict(load_charts(idle)) == {"response-median"}
-    group = schedlab(
-        *arguments, "--policy", "rr,mlfq", "--seeds", "1,2", "--out", str(out), "--group", "none"
-    )
-    assert group.returncode == 2
-    assert "none has processes of the group none" in group.stderr
-    again = ("sweep", "--from", str(out), "--load", "0.3", "--chart", str(tmp_path / "again.svg"))
-    shown = schedlab(*again)
-    assert shown.returncode == 0, shown.stderr
-    assert [line.split()[:2] for line in shown.stdout.splitlines() if "±" in line] == [
-        ["0.3", "mlfq"],
-        ["0.3", "rr"],
-    ]
-    picture = (tmp_path / "again-turnaround-mean.svg").read_text()
-    assert "processor sharing" in picture, "the data set keeps what theory needs"
-    assert (schedlab(*again[:3], "--load", "0.9")).returncode == 2
 
 
 def test_shapes_have_separate_curves(schedlab: Command, tmp_path: Path) -> None:

@@ -269,19 +269,6 @@ def test_the_front_is_of_those_that_no_other_surpasses_in_everything() -> None:
     assert costs == sorted(costs)
 
 
-def test_chance_and_certain_losers_of_the_front_are_distinguished() -> None:
-    noise = [0.0, 0.3, -0.2, 0.1, -0.1]
-    rows = [
-        [(10 + n, 50 - n) for n in noise],
-        [(10.05 - n, 49.95 + n) for n in noise],  # a little worse in both, by less than the noise
-        [(20 + n, 40 + n) for n in noise],
-        [(10 + n, 40 + 2 * n) for n in noise],  # as good in one with every seed, worse in the other
-    ]
-    front = ranking.find_front(values_of(rows), OBJECTIVES)
-    assert [setup[1] for setup in front.members] == ["a=0"]
-    assert [setup[1] for setup in front.candidates] == ["a=1"]
-
-
 # --- the user's view
 
 
@@ -321,25 +308,6 @@ def test_command_ranks_the_data_set(schedlab: Command, tmp_path: Path) -> None:
     assert (
         svg.startswith("<svg") and "turnaround, mean (ms)" in svg and "response, mean (ms)" in svg
     )
-
-
-def test_the_chart_has_all_setups_and_numbers_those_on_the_line(tmp_path: Path) -> None:
-    generator = random.Random(4)
-    rows = [
-        [(generator.uniform(1, 9) * MS, generator.uniform(1, 9)) for _ in range(3)]
-        for _ in range(30)
-    ]
-    scene = ("w.json", "", "sim", "kernel", 1, 1_000_000, 10**9, None, None)
-    values = values_of(rows)
-    values = ranking.Values(scene, values.seeds, values.setups, values.values, (0.0, 0.0), {})
-    front = ranking.find_front(values, OBJECTIVES)
-    chart = best.frontier_chart(values, OBJECTIVES, front)
-    assert len(chart.data) == 30
-    numbered = chart.data.filter(chart.data["place"].is_not_null()).sort("place")
-    assert numbered["setup"].to_list() == [ranking.setup_title(setup) for setup in front.members]
-    assert numbered["place"].to_list() == list(range(1, len(front.members) + 1))
-    assert f"the {len(front.members)} of 30 configurations" in chart.caption
-    assert all(ranking.setup_title(setup) in chart.description for setup in front.members)
 
 
 # --- effects
@@ -384,14 +352,3 @@ def test_interactions_are_separated(tmp_path: Path) -> None:
     _, parts = explained(swept(tmp_path, measured))
     assert parts["a", "b"] == pytest.approx(1)
     assert parts["a"] == parts["b"] == pytest.approx(0)
-
-
-def test_runs_without_a_value_are_listed(tmp_path: Path) -> None:
-    measured = grid(lambda a, b, seed: float(a))
-    measured = {**measured, ("a=2,b=5", 2): {"status": "panic", "set_a": 2, "set_b": 5}}
-    computed_effects, _ = explained(swept(tmp_path, measured))
-    assert (computed_effects.runs, computed_effects.left_out, computed_effects.is_grid) == (
-        7,
-        1,
-        False,
-    )

@@ -221,16 +221,3 @@ def test_a_manifest_does_not_choose_which_files_are_read(tmp_path: Path) -> None
         (path / "manifest.json").write_text(json.dumps(changed))
         with pytest.raises(FileRefused, match="private"):
             read_stored_jobs(path)
-
-
-def test_the_runs_of_a_part_come_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[str] = []
-    write = dataset.write_part
-
-    def note(path: Path, table: pl.DataFrame) -> None:
-        written.append(path.parent.name)
-        write(path, table)
-
-    monkeypatch.setattr(dataset, "write_part", note)
-    filled(tmp_path, (result("a"),))
-    assert written == ["groups", "told", "runs"]

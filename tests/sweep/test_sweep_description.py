@@ -91,25 +91,6 @@ def test_logarithmic_range_gives_powers_equal_room() -> None:
     assert values[0] == 1 and ranges.Logarithmic(1, 999).at(math.nextafter(1, 0)) == 999
 
 
-# --- YAML
-
-
-def test_yaml_values_know_their_lines_and_places() -> None:
-    tree = node("a: 1\nb:\n  - x: yes\n  - 'two'\n")
-    nodes = dict(description_reader.unique_members(tree))
-    assert (nodes["a"].value, nodes["a"].line, nodes["a"].path) == (1, 1, "a")
-    second = description_reader.list_items(nodes["b"])
-    assert [(node.line, node.path) for node in second] == [(3, "b.0"), (4, "b.1")]
-    assert dict(description_reader.unique_members(second[0]))["x"].value == "yes"
-    assert second[1].value == "two"
-
-
-def test_references_do_not_make_much_of_little(tmp_path: Path) -> None:
-    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
-    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
-    assert "at most 100,000 values" in complaint(tmp_path, "\n".join(lines))
-
-
 # --- conditions and samples
 
 
@@ -329,16 +310,6 @@ RIGHT = "workloads: MIXED\npolicies: rr\n"
 )  # fmt: skip
 def test_errors_name_their_position(tmp_path: Path, text: str, message: str) -> None:
     assert message in complaint(tmp_path, text)
-
-
-def test_two_places_in_a_file_with_one_column_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "w.json"
-    path.write_text('{"tasks": {"a": {"loop": 1, "run": 1}, "a_b": {"loop": 1, "run": 1}, "a.b": '
-                    '{"loop": 1, "run": 1}}}')  # fmt: skip
-    places = "{tasks.a_b.run: [1, 2], tasks.a.b.run: 3}"
-    points = sweep(tmp_path, f"workloads: {{file: {path}, with: {places}}}\npolicies: rr")
-    with pytest.raises(WrongUsage, match="would share the column"):
-        _ = SweepPlan("", tuple(points)).dimensions
 
 
 @pytest.mark.parametrize(

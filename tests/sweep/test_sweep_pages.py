@@ -10,14 +10,11 @@ import pytest
 
 from conftest import Command
 from refused import refusal
-from schedlab.analysis.comparison.compare import compare
 from schedlab.errors import WrongUsage
-from schedlab.sweep import as_runs, dataset, page, pictures
+from schedlab.sweep import dataset, page, pictures
 from schedlab.sweep.effects import (
     compute_effects,
     mean_cells,
-    read_dimensions_and_values,
-    sort_values,
 )
 from schedlab.sweep.objectives import parse_objective
 from sweeps import WORKLOAD
@@ -57,33 +54,6 @@ def test_heat_map_has_the_mean_of_pairs(tmp_path: Path) -> None:
     for wrong in ("a", "a,a", "a,b,c", ","):
         with pytest.raises(WrongUsage, match="not two dimensions"):
             pictures.parse_pair(wrong)
-
-
-def test_very_many_values_are_listed_in_ranges(tmp_path: Path) -> None:
-    """Samples have many values: otherwise each value would explain only its runs."""
-    folder = swept(tmp_path, grid(40, 1))
-    ranges = sort_values(read_dimensions_and_values(folder, TURNAROUND)["a"].to_list())
-    assert ranges == [f"{first}..{first + 4}" for first in range(1, 40, 5)]
-    assert sort_values(["10", "rr", "9", "2..8", "–"]) == ["2..8", "9", "10", "rr", "–"]
-
-
-def test_two_sweeps_are_compared_as_runs_are(tmp_path: Path) -> None:
-    before = swept(tmp_path / "a", grid())
-    slower = {
-        key: {**row, "turnaround_mean_ns": row["turnaround_mean_ns"] * 1.1}
-        for key, row in grid(5).items()
-    }
-    after = swept(tmp_path / "b", slower)
-    assert as_runs.is_sweep(before)
-    sides = as_runs.read_collection(before), as_runs.read_collection(after)
-    comparison = compare(*sides, metrics=["turnaround", "response"])
-    assert len(comparison.matches) == 12
-    assert len(comparison.unmatched_after) == 3
-    assert all(match.is_paired and match.seeds == (1, 2) for match in comparison.matches)
-    rows = [row for match in comparison.matches for row in match.rows if row.group is None]
-    assert [row.difference.relative for row in rows] == pytest.approx([0.1] * 12)
-    groups = [row for match in comparison.matches for row in match.rows if row.group == "quick"]
-    assert {row.verdict for row in groups} == {"same"}
 
 
 def test_a_sweep_has_a_report(tmp_path: Path) -> None:

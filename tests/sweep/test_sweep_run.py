@@ -214,37 +214,3 @@ def test_traces_are_stored_as_by_run(schedlab: Command, tmp_path: Path) -> None:
     collected = read_collection(trace_folders).summary.sort("turnaround_mean_ns")
     swept = dataset.read_table(tmp_path / "out", "runs").sort("turnaround_mean_ns")
     assert collected["turnaround_mean_ns"].to_list() == swept["turnaround_mean_ns"].to_list()
-
-
-@pytest.mark.spike
-def test_a_workload_file_on_both_machines(schedlab: Command, tmp_path: Path) -> None:
-    """Both are in one data set; the work is the same."""
-    workload = tmp_path / "w.json"
-    workload.write_text('{"tasks": {"cpu": {"instance": 2, "loop": 1, "run": 5000}}}')
-    out = tmp_path / "out"
-    result = schedlab(
-        *("sweep", "--workload", str(workload), "--machine", "spike,sim"),
-        *("--policy", "rr", "--keep-traces", "--out", str(out)),
-    )
-    assert result.returncode == 0, result.stderr
-    runs_table = dataset.read_table(out, "runs").sort("machine")
-    assert runs_table["machine"].to_list() == ["sim", "spike"]
-    assert runs_table["status"].to_list() == ["success"] * 2
-    simulated, real = runs_table["turnaround_mean_ns"]
-    assert real == pytest.approx(simulated, rel=0.02)
-    texts = [path.read_bytes() for path in out.glob("traces/*/workload.steps")]
-    assert len(texts) == 2
-    assert texts[0] == texts[1]
-    assert not list(out.glob("traces/*/*disk*"))
-
-
-def test_of_finished_runs_no_copies_stay_in_memory(tmp_path: Path) -> None:
-    """This concerns their keys and statuses: a long sweep has hundreds of thousands an hour."""
-    make = command.build_program_set({machine_named("sim")})
-    plan = SweepPlan("", tuple(Point(run) for run in runs(tmp_path, range(1, 11))))
-    by_key = plan.by_key(make)
-    with dataset.open_data_set(tmp_path / "out", plan.dimensions, make.to_dict(), "") as data_set:
-        execute(plan, make, data_set, by_key)
-    planned = {id(key) for key in by_key}
-    assert {id(key) for key in data_set.statuses} == planned
-    assert len({id(status) for status in data_set.statuses.values()}) == 1

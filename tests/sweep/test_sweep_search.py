@@ -9,15 +9,12 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from conftest import Command
 from schedlab.base.toolchain.policies import Catalogue, Policy, Tunable
-from schedlab.errors import WrongUsage
 from schedlab.sweep import description_reader
 from schedlab.sweep.description import Description
 from schedlab.sweep.expansion import Setup
-from schedlab.sweep.optimizer import Budget, Search, Values, grid_size, parse_budget
+from schedlab.sweep.optimizer import Budget, Search, Values
 from sweeps import WORKLOAD
 
 CATALOGUE: Catalogue = {
@@ -107,32 +104,6 @@ def test_a_search_may_be_for_the_most_or_for_two_metrics(tmp_path: Path) -> None
     least = tried(Search(description, Budget(50, 1), ["lower"]))
     assert tried(Search(description, Budget(50, 1), ["higher"]), negative) == least
     assert len(tried(Search(description, Budget(50, 1), ["lower", "higher"]), both)) == 25
-
-
-def test_small_grid_runs_completely_and_exhaustion_ends_the_search(tmp_path: Path) -> None:
-    grid = described(tmp_path, SPACE.replace("1, to: 1000", "1, to: 5").replace("1..1000", "1..4"))
-    assert grid_size(grid) == 1 + 8 + 20
-    tried_configurations = tried(Search(grid, Budget(60, 1), ["lower"]))
-    assert (
-        len(tried_configurations) == 1 + 8 + 1 + 2 + 3 + 4 + 4
-    )  # pairs, without the 6 that the condition excludes
-    allowed = tried(Search(grid, Budget(56, 1), ["lower"]))
-    assert (
-        [configuration for configuration in tried_configurations if configuration not in allowed]
-        == []
-        != allowed
-    )
-
-
-def test_unsearchable_ranges_are_reported(tmp_path: Path) -> None:
-    for text in ("", "0", "-5", "many", "20:x", "20:1:1", "9999999999"):
-        with pytest.raises(WrongUsage, match="search="):
-            parse_budget(text)
-    assert parse_budget("20:7") == Budget(20, 7)
-    with pytest.raises(WrongUsage, match="at least 34 runs"):
-        Search(described(tmp_path, SPACE), Budget(32, 1), ["lower"])
-    with pytest.raises(WrongUsage, match="there is only one configuration"):
-        Search(described(tmp_path, "workloads: w.json\npolicies: rr"), Budget(32, 1), ["lower"])
 
 
 def test_a_search_is_run_and_its_best_measured_again(tmp_path: Path, schedlab: Command) -> None:
