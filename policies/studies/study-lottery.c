@@ -5,11 +5,11 @@
  * tunable.
  *
  * Preset `thesis` (study 1): its loop (section 3.2) shuffles the array before drawing, which
- * changes no chances. It counts recent selections, which do not enter the draw. Its text names a
- * linear congruential generator; this file has the xorshift of its program. The proposals of
- * section 8.2 are tunables: other generators, balanced sums of tickets, tickets by behaviour,
- * limits of waiting. Preset `proposed` enables all of them; its faster decay has no effect, because
- * the draw does not read the count.
+ * changes no chances. It counts recent selections, which do not enter the draw. Its generator is
+ * the xorshift of its program; tunable `generator` has the linear congruential one of its text, and
+ * the proposed Mersenne Twister. The proposals of section 8.2 are tunables: other generators,
+ * balanced sums of tickets, tickets by behaviour, limits of waiting. Preset `proposed` enables all
+ * of them; its faster decay has no effect, because the draw does not read the count.
  *
  * Preset `equal-lfsr` (study 3): equal tickets, drawn by a scan of the process table with a narrow
  * generator.
@@ -35,14 +35,22 @@ enum {
     STUDY_NEWCOMER_LIMIT,
 };
 
-enum { GENERATOR_SPLITMIX, GENERATOR_XORSHIFT, GENERATOR_LFSR16 };
+enum {
+    GENERATOR_SPLITMIX,
+    GENERATOR_XORSHIFT,
+    GENERATOR_LFSR16,
+    GENERATOR_LCG32,
+    GENERATOR_TWISTER,
+};
 enum { PLACE_FEWEST_TASKS, PLACE_FEWEST_TICKETS };
 enum { BALANCE_NONE, BALANCE_PERIODIC, BALANCE_SHARES };
 
 static const struct tunable study_lottery_tunables[] = {
     DRAWING_TUNABLES,
-    [STUDY_GENERATOR] = {"generator", "of random numbers: 0 splitmix64, 1 xorshift, 2 lfsr16", 0, 0,
-                         2},
+    [STUDY_GENERATOR] = {"generator",
+                         "0 splitmix64, 1 xorshift, 2 lfsr16, 3 linear congruential, "
+                         "4 Mersenne Twister",
+                         0, 0, 4},
     [STUDY_FIXED_TICKETS] = {"fixed_tickets", "tickets that every task holds; 0: its own", 0, 0,
                              TICKETS_MAX},
     [STUDY_TABLE_SCAN] = {"table_scan", "1: one queue for all CPUs, tickets in order of slots", 0,
@@ -79,8 +87,9 @@ static const struct preset study_lottery_presets[] = {
       {"decay_interval", 100}}},
     {"proposed",
      "study 1's proposals in section 8.2: sums balanced every 100 ticks, tickets by behaviour, "
-     "limits of waiting, splitmix64",
-     {{"balance", BALANCE_PERIODIC},
+     "limits of waiting, a Mersenne Twister",
+     {{"generator", GENERATOR_TWISTER},
+      {"balance", BALANCE_PERIODIC},
       {"compensation", 1},
       {"adaptation", 50},
       {"decay_interval", 50},
@@ -102,6 +111,7 @@ struct study_lottery_task {
 
 struct study_lottery_queue {
     struct drawing_queue drawing;
+    struct twister twister;
     struct task_list waiting;   /* in the order of enqueueing; by slots with a table scan */
     struct task_list newcomers; /* tasks never picked, in the same order, if there is a limit */
     uint64_t newcomer_count;
@@ -223,6 +233,14 @@ POLICY_FUNCTION task_t *study_lottery_urgent(run_queue_t *queue)
 
 /* ---- the draw ---- */
 
+/* A hook. */
+POLICY_FUNCTION void study_lottery_queue_init(run_queue_t *queue)
+{
+    drawing_queue_init(queue);
+    random_twister_start(&STATE_OF(queue, struct study_lottery_queue)->twister,
+                         (uint32_t)drawing_queue_of(queue)->random);
+}
+
 /* Draws a ticket below `total`. */
 POLICY_FUNCTION uint64_t study_lottery_random(run_queue_t *queue, uint64_t total)
 {
@@ -232,6 +250,10 @@ POLICY_FUNCTION uint64_t study_lottery_random(run_queue_t *queue, uint64_t total
         return random_xorshift31_below(state, total);
     case GENERATOR_LFSR16:
         return random_lfsr16_below(state, total);
+    case GENERATOR_LCG32:
+        return random_lcg32_below(state, total);
+    case GENERATOR_TWISTER:
+        return random_twister_below(&STATE_OF(queue, struct study_lottery_queue)->twister, total);
     default:
         return random_splitmix(state) % total;
     }
@@ -457,7 +479,7 @@ POLICY_DEFINITION policy_study_lottery = {
     .pick = study_lottery_pick,
     .tick = drawing_tick,
     .time_slice = drawing_time_slice,
-    .queue_init = drawing_queue_init,
+    .queue_init = study_lottery_queue_init,
     .stopped = drawing_stopped,
     .place = study_lottery_place,
     .push = study_lottery_push,

@@ -349,15 +349,23 @@ POLICY_FUNCTION bool study_priority_preempts(run_queue_t *queue, const task_t *t
 
 /* ---- several CPUs: see level_cpus.h ---- */
 
+/* Returns true in a tick in which tasks may move. */
+POLICY_FUNCTION bool study_priority_moves(const scheduler_t *scheduler, uint32_t cpu)
+{
+    uint64_t interval = (uint64_t)scheduler->tunable[STUDY_BALANCING];
+    uint64_t tick = scheduler->queue[cpu]->now / scheduler->tick_ns;
+    return interval > 0 && tick % interval == 0;
+}
+
 POLICY_FUNCTION uint32_t study_priority_push(const scheduler_t *scheduler, uint32_t cpu)
 {
-    return scheduler->tunable[STUDY_BALANCING] ? push_to_idle(scheduler, cpu) : NO_CPU;
+    return study_priority_moves(scheduler, cpu) ? push_to_idle(scheduler, cpu) : NO_CPU;
 }
 
 POLICY_FUNCTION uint32_t study_priority_balance(const scheduler_t *scheduler, uint32_t cpu,
                                                 bool idle)
 {
-    return scheduler->tunable[STUDY_BALANCING] ? balance_by_level(scheduler, cpu, idle) : NO_CPU;
+    return study_priority_moves(scheduler, cpu) ? balance_by_level(scheduler, cpu, idle) : NO_CPU;
 }
 
 /* Returns the measure that places a new task permanently, by the study's rules: at the CPU where

@@ -126,15 +126,20 @@ static void ticket_sums_are_conserved(void)
 
 /* ---- draws ---- */
 
-/* Makes a machine with one CPU and tasks of 1, 2, 3 … tickets. */
-static struct model *machine_with(const char *policy, uint32_t count, uint64_t seed)
+/* Adds tasks of 1, 2, 3 … tickets. */
+static struct model *with_tickets(struct model *model, uint32_t count)
 {
-    struct model *model = model_new(policy, 1, seed);
     for (uint32_t i = 0; i < count; i++)
         model_set_attribute(model, model_fork(model, NULL), MODEL_TICKETS, i + 1);
     for (uint32_t i = 0; i < count; i++)
         model->tasks[i]->task.selections = 0;
     return model;
+}
+
+/* Makes such a machine with one CPU. */
+static struct model *machine_with(const char *policy, uint32_t count, uint64_t seed)
+{
+    return with_tickets(model_new(policy, 1, seed), count);
 }
 
 #define PLAYERS_MAX 12
@@ -272,6 +277,44 @@ static void narrow_generators_reach_all_tickets(void)
     state = 1;
     for (uint32_t i = 0; i < 65535; i++)
         check(random_lfsr16_below(&state, 65536) < 65536);
+}
+
+/* The generators that study 1's text names: the published numbers of RFC 8682, and the rule. */
+static void the_generators_of_the_text_are_exact(void)
+{
+    static const uint32_t twisted[] = {2545341989, 981918433, 3715302833, 2387538352, 3591001365};
+    static const uint32_t congruent[] = {1015568748, 1586005467, 2165703038, 3027450565};
+    struct twister twister;
+    uint64_t state = 1;
+    random_twister_start(&twister, 1);
+    for (uint32_t i = 0; i < 5; i++)
+        check(random_twister(&twister) == twisted[i]);
+    for (uint32_t i = 0; i < 4; i++)
+        check(random_lcg32(&state) == congruent[i]);
+    state = 1;
+    uint32_t upper = 0;
+    for (uint32_t i = 0; i < 30000; i++)
+        upper += random_lcg32_below(&state, 1ull << 40) >= 1ull << 39;
+    check(upper > 14700 && upper < 15300);
+}
+
+/* With four tickets in a fixed order, the congruential generator repeats after four draws. */
+static void a_twister_draws_independently_and_a_congruential_generator_does_not(void)
+{
+    static const uint32_t generators[] = {GENERATOR_LCG32, GENERATOR_TWISTER};
+    for (int i = 0; i < 2; i++) {
+        struct chi_square sum = {0, 0};
+        for (uint32_t seed = 1; seed <= 50; seed++) {
+            struct model *model = model_new("lottery:equal-lfsr", 1, seed);
+            model->scheduler.tunable[STUDY_GENERATOR] = generators[i];
+            model->scheduler.tunable[STUDY_FIXED_TICKETS] = 1;
+            struct chi_square one = chi_square_of(with_tickets(model, 4), 2000);
+            sum.winners += one.winners;
+            sum.pairs += one.pairs;
+        }
+        check(within(distance(sum.winners, 50.0 * 3), 4) == (generators[i] == GENERATOR_TWISTER));
+        check(within(distance(sum.pairs, 50.0 * 15), 4) == (generators[i] == GENERATOR_TWISTER));
+    }
 }
 
 /* Three tasks with 40,000 tickets each have a third each: every ticket can win. */
@@ -895,6 +938,8 @@ int main(void)
     run_test(draws_are_independent);
     run_test(an_lfsr_is_fair_in_the_mean_but_its_draws_depend_on_each_other);
     run_test(the_xorshift_is_that_of_the_program);
+    run_test(the_generators_of_the_text_are_exact);
+    run_test(a_twister_draws_independently_and_a_congruential_generator_does_not);
     run_test(narrow_generators_reach_all_tickets);
     run_test(the_thesis_reaches_every_ticket);
     run_test(draws_are_fair_while_tasks_come_and_go);

@@ -707,6 +707,24 @@ static void a_new_task_goes_where_the_fewest_wait_and_stays(void)
     model_free(model);
 }
 
+/* Study 1, section 8.3: a CPU that becomes idle takes a task only every 500 ticks. */
+static void tasks_move_only_at_the_ticks_of_balancing(void)
+{
+    struct model *model = model_new("priority:thesis", 2, 1);
+    set(model, "balancing", 500);
+    model_tick(model); /* tick 0 is one of them */
+    for (int i = 0; i < 3; i++)
+        fork_at(model, 5);
+    while (model_running(model, 1) != 0)
+        model_block(model, 1);
+    check(model->queues[0].queued > 0);
+    uint64_t ticks = 0;
+    for (; model_running(model, 1) == 0 && ticks < 1000; ticks++)
+        model_tick(model);
+    check(ticks > 400 && model->now / MODEL_TICK_NS % 500 == 0);
+    model_free(model);
+}
+
 static void the_least_weight_is_the_least_sum_of_10_less_the_level(void)
 {
     struct model *model = model_new("priority", 2, 1);
@@ -1126,6 +1144,7 @@ int main(void)
     run_test(a_task_is_ended_after_its_run_time);
     run_test(without_preemption_a_higher_one_waits_for_the_tick);
     run_test(a_new_task_goes_where_the_fewest_wait_and_stays);
+    run_test(tasks_move_only_at_the_ticks_of_balancing);
     run_test(the_least_weight_is_the_least_sum_of_10_less_the_level);
     run_test(thesis_has_all_quirks);
     run_test(thesis_sets_pids_above_100_to_5);

@@ -552,10 +552,10 @@ def draws_are_fair(regime: Regime) -> Iterator[str]:
             )
 
 
-MOST_TICKETS = (2**62, 300, 0)
+MOST_TICKETS = (2**62, 2**24, 0, 0, 2**62)
 """The largest number of tickets in a draw that each generator handles. The generators are
-splitmix64, a 15-bit linear congruential one, and a shift register. The congruential numbers
-modulo 300 are at most 1 % off. In the shift register, one draw determines the next.
+splitmix64, a 31-bit xorshift, a shift register, a linear congruential one, and a Mersenne Twister.
+In the shift register and in the low bits of the congruential one, one draw determines the next.
 """
 
 
@@ -703,7 +703,7 @@ def breaches(history: History, trace: Trace) -> Iterator[str]:
             for breach in law(regime):
                 yield f"{regime.policy}: {law.__name__}: {breach}"
         may_idle = regime.policy in STAY or regime.name in HOLDS
-        if not may_idle and regime.tunables.get("balancing", 1):
+        if not may_idle and regime.tunables.get("balancing", 1) == 1:
             for breach in idle_in_vain(regime):
                 yield f"{regime.policy}: idle_in_vain: {breach}"
     yield from work_is_done(history)

@@ -5,6 +5,7 @@ outcome of each.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from statistics import mean
 
@@ -12,12 +13,15 @@ import polars as pl
 import pytest
 
 from guest_machine import sound_trace
+from page_contents import texts_of
 from schedlab import trace
 from schedlab.base.toolchain.policies import parse_setting, read_catalogue
 from schedlab.errors import FileRefused
 from schedlab.metrics import state_intervals
 from schedlab.paths import STUDIES_FOLDER
+from schedlab.report.build import page_maker
 from schedlab.report.proposals import ProposalOutcome, find_outcomes
+from schedlab.report.studies import study_1
 from schedlab.report.study_tables import Measurement
 from schedlab.runs.collection import read_collection
 from schedlab.runs.perform import perform
@@ -194,3 +198,35 @@ def test_inheritance_shortens_the_waits_of_study_1s_critical_task(tmp_path: Path
     tested = [outcome for outcome in find_outcomes(read_collection([tmp_path])) if outcome.was_run]
     assert len(tested) == 3
     assert {outcome.verdict for outcome in tested} == {"helps"}
+
+
+def test_study_1s_page_says_what_each_generator_does(tmp_path: Path) -> None:
+    """Its sentences have the means of the runs; a better generator changes no share."""
+    planned = plan_proposal_tests(tmp_path, "quick", (1,), 1, "sim").runs
+    names = set(study_1.Queries.generators.values())
+    runs = tuple(
+        run
+        for run in planned
+        if run.label == "proposal-critical"
+        and f"{run.policy} {','.join(f'{name}={value}' for name, value in run.settings)}".strip()
+        in names
+    )
+    assert len({(run.cpus, run.settings) for run in runs}) >= 6
+    perform(Plan(tmp_path, runs))
+    collection = read_collection([tmp_path])
+    page = page_maker(1)(collection)
+    assert page is not None
+    sentences = re.findall(r"\*\*Generators\*\*.*", texts_of(page))
+    assert len(sentences) == 2
+    for cpus, sentence in enumerate(sentences, start=1):
+        rows = collection.summary.filter(pl.col("cpus") == cpus)
+        means = rows.group_by("policy", "settings").agg(pl.col("fairness_share").mean())
+        printed = set(re.findall(r"\d\.\d{4}", sentence))
+        assert printed == {f"{value:.4f}" for value in means["fairness_share"]}
+        assert sentence.count("≈") == 3
+    outcomes = [
+        outcome
+        for outcome in find_outcomes(collection)
+        if outcome.was_run and outcome.proposal.name == "random-numbers" and outcome.change
+    ]
+    assert {outcome.verdict for outcome in outcomes} == {"does nothing"}

@@ -620,6 +620,10 @@ def _write_lottery(page: Writer, q: Queries) -> None:
     study's lottery, which has a queue for each CPU and never migrates a process; `lottery` is the built-in one. In
     table 6, the work between two yields, a burst, is calibrated for each number of CPUs, so none of its 15 shares
     counts as agreement. The other tables have the burst of one CPU on any number of CPUs.""")
+    iteration = q.iteration_ns
+    page.more(f"""If a tick is 10 ms, an iteration takes {iteration["table 1"]:.1f} ns by table 1, and
+    {iteration["one CPU"]:.1f} to {iteration["five CPUs"]:.0f} ns by these bursts of 5,000 iterations; the difference
+    is not explained.""")
 
     def off(count: int, test: str, program: str) -> Measurement:
         if program in q.lotteries_run:
@@ -834,23 +838,30 @@ def _write_proposals(page: Writer, q: Queries) -> None:
         - Let counts of selections decay faster, and let no process wait beyond a limit: `decay_interval`,
           `recent_penalty`, `wait_limit`.
         - A first time slice for each new process within 10 ticks: `newcomer_limit`.
-        - A better random number generator, such as a Mersenne Twister: `generator`; schedlab uses SplitMix64 instead.
+        - A better random number generator, such as a Mersenne Twister: `generator` 4; 3 is a linear congruential one.
         - More tickets for a process that waits for I/O, fewer for a process that computes: `adaptation`. In
           `lottery`, `compensation` has this effect for processes that sleep.
     - **Section 8.3**
         - Levels of priority, and a lottery within each: the policy `hybrid`, measured against `priority`. A call of
           `setpriority` or `settickets_pid` with a PID of -n sets them for all processes of group n.
-        - Balance the load of all CPUs periodically: `priority:thesis`, tunable `balancing`, at each tick instead
-          of every 500, measured together with the others as `priority`
-          against `{q.policies["priority"]}`; `lottery:thesis`, tunable `balance`, as above.
+        - Balance the load of all CPUs every 500 ticks: `priority:thesis`, tunable `balancing`; `lottery:thesis`,
+          tunables `balance` and `balance_interval`. `priority` balances at each tick, measured together with the
+          others against `{q.policies["priority"]}`.
         - A system call for figures of processes and CPUs: `getstats`, `getpinfo`, `getcpustats`, `sched_status`, and
-          the event trace, from which this report is made.
+          the event trace, from which this report is made. The trace corresponds to section 3.1's `sched_log`, which
+          records events for debugging and is off in the study's tests.
         - Finer locks for the queues and for single processes, or none: in xv6, one lock guards the table of processes.
           In schedlab each run queue has a lock, each process has one, and the tree of processes has one. CPUs wait for
           the locks of run queues for at most 0.43 % of their time if all CPUs share one queue (1.4 % on an emulator
           with caches), and for at most 0.01 % under the study's schedulers, which have a queue for each CPU. For the
           locks of processes they wait for at most 0.03 % (`./schedlab dev bench contention`). Finer locks could gain no
           more.""")
+    for count in (1, 2):
+        with page.if_measured():
+            fairness = {name: q.fairness_with(name, count) for name in q.generators}
+            page.item(f"""**Generators**, {cpus_text([count])}: fairness of shares by tickets (Jain's index) is
+            {listed([f"{value:.4f} with {name}" for name, value in fairness.items()])}. In order:
+            {q.order(fairness, falling=True)} (≈: not significant).""")
     if q.suite_ran("priority"):
         _write_proposed_priorities(page, q)
     if q.lottery_ran():

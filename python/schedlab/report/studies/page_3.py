@@ -51,6 +51,7 @@ def make_page(q: Queries) -> Page:
     if q.remedies():
         _write_drawbacks(page, q)
     _write_starvation(page, q)
+    _write_fifo(page, q)
     _write_inversion(page, q)
     page.section("The built-in policies")
     page.text("""
@@ -127,9 +128,10 @@ def _write_method(page: Writer, q: Queries) -> None:
     """Adds the section on workloads and policies."""
     page.section("What was measured")
     page.text(f"""
-    - **Workloads.** *CPU-bound*: 40 processes that compute. *IO-bound*: 40 processes that create and write a file.
-      *Mixed*: 50 processes, two thirds of which compute; they are forked in groups of five, with a sleep after each
-      group. The study gives only the numbers of processes. Their work was derived from its tables.
+    - **Workloads.** *CPU-bound*: 40 processes that compute; the study's also print a line at their end. *IO-bound*: 40
+      processes that create and write a file. *Mixed*: 50 processes, two thirds of which compute; they are forked in
+      groups of five, with a sleep after each group. The study gives only the numbers of processes. Their work was
+      derived from its tables.
     - **Units.** *We assume that a million cycles are a tick.* The study's cycles are counts of a clock; xv6 for RISC-V
       sets its timer to a million of them, 100 ms in QEMU. If the study set its timer to the 10 ms that it names, a
       million cycles are ten ticks, and its processes compute 29 ticks instead of 2.9.
@@ -411,6 +413,7 @@ def _write_claims(page: Writer, q: Queries) -> None:
         "Statements of section 5",
         ["section", "the study says", "workload", "figure", "published tables", "measured"],
         _statements(q),
+        page.command,
         shared=2,
     )
     page.other_contradictions()
@@ -663,6 +666,41 @@ def _write_starvation(page: Writer, q: Queries) -> None:
         q.how(q.barrage),
         digits=2,
     )
+
+
+def _write_fifo(page: Writer, q: Queries) -> None:
+    """Adds the section on first-in-first-out, which the study names and does not run."""
+    ran = {name: workload for name, workload in q.fifo.items() if q.ran(name)}
+    if not ran:
+        return
+    page.section("First in, first out: section 1")
+    page.text("""
+    Section 1 says that a FIFO scheduler performs poorly and is often unfair. The study does not run one. Here
+    `rr slice=1000` is one: no task uses up its time slice.""")
+    page.measured(
+        "study-3-fifo",
+        "Round-robin, and first in, first out",
+        ["workload", "policy"],
+        {
+            (workload, policy): (name, policy)
+            for name, workload in ran.items()
+            for policy in q.policies_of(name)
+        },
+        [
+            Quantity(metric, partial(q.metric_of, metric), digits=METRICS[metric].digits)
+            for metric in ("turnaround", "response", "throughput", "fairness")
+        ],
+        f"Times in ticks, throughput per tick, fairness as Jain's index of turnaround. {q.how(list(ran))}",
+    )
+    for name, workload in ran.items():
+        turnaround, fairness = (
+            q.order(
+                {policy: q.metric_of(metric, name, policy) for policy in q.policies_of(name)},
+                falling,
+            )
+            for metric, falling in (("turnaround", False), ("fairness", True))
+        )
+        page.item(f"**{workload}**, best first: turnaround {turnaround}; fairness {fairness}.")
 
 
 def _write_inversion(page: Writer, q: Queries) -> None:

@@ -726,6 +726,7 @@ def _write_claims(page: Writer, q: Queries) -> None:
                 for scheduler in q.schedulers
             ),
         ],
+        page.command,
         right=["published figures", "measured"],
     )
     page.other_contradictions()

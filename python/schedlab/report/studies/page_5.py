@@ -818,6 +818,7 @@ def _write_claims(page: Writer, q: Queries) -> None:
                 ),
             )
         ],
+        page.command,
     )
     page.text("""
     *≈*: the difference is not significant (95 %; on the schedlab kernel, paired by seed). The published figures are

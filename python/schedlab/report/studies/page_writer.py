@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 
 import polars as pl
 
-from schedlab.base.display.markdown import literal_with_code
+from schedlab.base.display.markdown import code, literal_with_code
 from schedlab.base.display.numbers import NO_VALUE
 from schedlab.report import trials
 from schedlab.report.charts import dots, draw_if_possible, lines, schedules
@@ -162,9 +162,21 @@ class Writer:
         self._add(text, "" if text[:1] in _PUNCTUATION else " ")
 
     def show(self, *blocks: Block | Iterable[Block]) -> None:
-        """Adds tables and charts to the current section."""
+        """Adds tables and charts to the current section. A caption that names no command gets the study's."""
         for block in blocks:
-            self._blocks.extend([block] if isinstance(block, Text | Table | Chart) else block)
+            several = [block] if isinstance(block, Text | Table | Chart) else block
+            self._blocks.extend(map(self._with_command, several))
+
+    def _with_command(self, block: Block) -> Block:
+        """Returns a block whose caption has the command that makes its runs."""
+        if isinstance(block, Text) or "./schedlab" in block.caption:
+            return block
+        return replace(block, caption=f"{block.caption} {self.command}".strip())
+
+    @property
+    def command(self) -> str:
+        """Returns the command that makes the study's runs, for a caption."""
+        return f"Repeat: {code(f'./schedlab reproduce study-{self._study.number}')}."
 
     def contradictions_about(self, *places: str) -> None:
         """Adds the contradictions within the study's text about these tables or sections,
@@ -300,7 +312,7 @@ class Writer:
                 )
             )
             labels_above = texts
-        self.show(
+        self._blocks.append(
             Table(
                 name,
                 title,

@@ -27,9 +27,11 @@ from schedlab.studies.experiments import (
     MIXED_EQUAL,
     PRIORITY_AS_CODED,
     PRIORITY_AS_DESCRIBED,
+    STARVE_BURSTS,
     TIMING_TESTS,
 )
 from schedlab.studies.figures import Figure, Source
+from schedlab.studies.ideal_times import ITERATIONS_PER_TICK
 from schedlab.studies.ideal_times import TIMING_TESTS as WORK
 
 _SEQUENCE_EXPERIMENT = "s1-priority-suite"
@@ -40,6 +42,8 @@ _SWITCHING_TEST = "switch"
 _PRIORITY_SETTING_TESTS = ("io-bound", "mixed", "starvation")
 """The tests of `prioritytest` whose tasks each set a priority."""
 _IMBALANCE_RATIO = 1.1
+_BURN_NS = 10
+"""Nanoseconds of an iteration of workload_burn() on Spike."""
 _NOTABLE_FRACTION = 0.05
 """Relative change of a time above which it is reported."""
 _STARVING_PARENT_TEST = "starvation"
@@ -69,6 +73,18 @@ class Queries(TimingQueries, LotteryQueries):
     notable_percent = 100 * _NOTABLE_FRACTION
     networks: ClassVar = {"s1-network": 1, "s1-network-2": 2}
     """Experiments of section 9, and their numbers of CPUs."""
+    iteration_ns: ClassVar = {
+        "table 1": 1e7 / ITERATIONS_PER_TICK,
+        "one CPU": _BURN_NS * STARVE_BURSTS[1] / 5000,
+        "five CPUs": _BURN_NS * STARVE_BURSTS[5] / 5000,
+    }
+    """The duration of an iteration of the study's programs, by table 1 and by table 6's calibrated bursts."""
+    generators: ClassVar = {
+        "a linear congruential generator": "lottery:thesis generator=3",
+        "the program's xorshift": "lottery:thesis",
+        "a Mersenne Twister": "lottery:thesis generator=4",
+    }
+    """The generators of the text, of the program and of the proposal, and the policies that have them."""
     real_time = "s1-real-time"
     """The experiment with tasks that have deadlines."""
 
@@ -76,6 +92,11 @@ class Queries(TimingQueries, LotteryQueries):
         """Returns the share of a task's deadlines that it misses, in percent."""
         value = pl.col("miss_share").first() * 100
         return self.of(self.real_time, policy, value, self._group(task), within=UNBOUNDED)
+
+    def fairness_with(self, generator: str, count: int) -> Measurement:
+        """Returns the fairness of shares by tickets with one of the generators."""
+        policy = self.generators[generator]
+        return self.of("proposal-critical", policy, pl.col("fairness_share").first(), cpus=count)
 
     def of_group(self, name: str) -> pl.DataFrame:
         """Returns the rows of a group of tasks, of all runs."""

@@ -181,6 +181,8 @@ class Queries(InversionQueries, DrawbackQueries):
     """The feedback queue if a process that blocks keeps the rest of its quantum."""
     barrage = "s3-barrage"
     """The experiment with a task that computes while new tasks keep arriving."""
+    fifo: ClassVar = {"s3-fifo-cpu": "CPU-bound", "s3-fifo-mixed": "Mixed"}
+    """Experiments with first-in-first-out, and their workloads."""
     work = STUDY_3_WORK
     batch = ideal_batch(40, STUDY_3_WORK, cpus)
     """The ideal if the 40 CPU-bound tasks arrive at once."""
@@ -204,6 +206,10 @@ class Queries(InversionQueries, DrawbackQueries):
         if costs:
             experiment = self.experiment_with_study_costs(experiment)
         return self.of(experiment, scheduler, METRICS[name].value)
+
+    def metric_of(self, name: str, experiment: str, policy: str) -> Measurement:
+        """Returns a metric of the study in any experiment."""
+        return self.of(experiment, policy, METRICS[name].value)
 
     def reading(self, name: str, workload: str, policy: str) -> Measurement:
         """Returns a metric of a workload under one interpretation of the study's feedback queue."""
