@@ -349,7 +349,7 @@ POLICY_FUNCTION bool study_priority_preempts(run_queue_t *queue, const task_t *t
 
 /* ---- several CPUs: see level_cpus.h ---- */
 
-/* Returns true in a tick in which tasks may move. */
+/* Returns true if tasks may move in this tick. */
 POLICY_FUNCTION bool study_priority_moves(const scheduler_t *scheduler, uint32_t cpu)
 {
     uint64_t interval = (uint64_t)scheduler->tunable[STUDY_BALANCING];

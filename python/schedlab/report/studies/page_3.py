@@ -682,9 +682,9 @@ def _write_fifo(page: Writer, q: Queries) -> None:
         "Round-robin, and first in, first out",
         ["workload", "policy"],
         {
-            (workload, policy): (name, policy)
+            (workload, f"{title} ({policy})"): (name, policy)
             for name, workload in ran.items()
-            for policy in q.policies_of(name)
+            for title, policy in q.fifo_policies.items()
         },
         [
             Quantity(metric, partial(q.metric_of, metric), digits=METRICS[metric].digits)
@@ -695,7 +695,10 @@ def _write_fifo(page: Writer, q: Queries) -> None:
     for name, workload in ran.items():
         turnaround, fairness = (
             q.order(
-                {policy: q.metric_of(metric, name, policy) for policy in q.policies_of(name)},
+                {
+                    title: q.metric_of(metric, name, policy)
+                    for title, policy in q.fifo_policies.items()
+                },
                 falling,
             )
             for metric, falling in (("turnaround", False), ("fairness", True))

@@ -183,6 +183,7 @@ class Queries(InversionQueries, DrawbackQueries):
     """The experiment with a task that computes while new tasks keep arriving."""
     fifo: ClassVar = {"s3-fifo-cpu": "CPU-bound", "s3-fifo-mixed": "Mixed"}
     """Experiments with first-in-first-out, and their workloads."""
+    fifo_policies: ClassVar = {"RR": "rr", "FIFO": "rr slice=1000"}
     work = STUDY_3_WORK
     batch = ideal_batch(40, STUDY_3_WORK, cpus)
     """The ideal if the 40 CPU-bound tasks arrive at once."""
