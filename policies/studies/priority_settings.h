@@ -75,8 +75,8 @@ static const struct tunable study_priority_tunables[] = {
                          "0: on the CPU that serves the lowest level; or, when forked, where "
                          "1: the fewest wait; 2: the sum of 10 - level is least",
                          PLACE_BY_LEVEL, PLACE_BY_LEVEL, PLACE_LEAST_WEIGHT},
-    [STUDY_BALANCING] = {"balancing", "ticks between moves of tasks to other CPUs; 0: they stay",
-                         0, 1, 100000},
+    [STUDY_BALANCING] = {"balancing", "ticks between moves of tasks to other CPUs; 0: they stay", 0,
+                         1, 100000},
     [STUDY_SCAN] = {"scan", "a pick 0: finds its level by a bitmap; 1: looks at each level's list",
                     0, 0, 1},
 };
