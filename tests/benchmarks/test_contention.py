@@ -15,6 +15,7 @@ _COARSE_TURN = int(TURN_LENGTHS[-1])
 """With turns of this length, a lock that is held at a turn's end delays another CPU for far too long."""
 
 
+@pytest.mark.long
 @pytest.mark.spike
 def test_one_queue_for_all_cpus_keeps_them_waiting(schedlab: Command) -> None:
     result = schedlab(

@@ -17,7 +17,6 @@ import pytest
 from conftest import ROOT, Command
 from refused import refusal
 from schedlab import trace
-from schedlab.analysis.comparison import compare as comparison
 from schedlab.base.files.atomic import file_hash
 from schedlab.base.host.interpreter import module_command
 from schedlab.base.toolchain.policies import PolicyChoice
@@ -32,7 +31,7 @@ from schedlab.runs.branches import (
     parse_branch_point,
 )
 from schedlab.runs.collection import read_collection
-from schedlab.trace import AttributeKind, Kind, Trace
+from schedlab.trace import Kind, Trace
 
 pytestmark = [pytest.mark.spike, pytest.mark.xdist_group("branch")]
 
@@ -65,12 +64,6 @@ def events(folder: Path) -> Trace:
     run_trace = trace.read(folder / TRACE_FILE)
     trace.validate(run_trace)
     return run_trace
-
-
-def after(folder: Path, kind: Kind) -> list[dict[str, Any]]:
-    """Returns the records of a kind since the branch point."""
-    is_kind = (pl.col("kind") == kind) & (pl.col("time_ns") >= AT)
-    return events(folder).events.filter(is_kind).to_dicts()
 
 
 def test_branches_are_runs(schedlab: Command, run_folder: Path, tmp_path: Path) -> None:
@@ -124,48 +117,6 @@ def test_branches_are_runs(schedlab: Command, run_folder: Path, tmp_path: Path) 
     assert (manifest["policy"], manifest["tunables"]) == ("rr", {"slice": 7})
     assert manifest["boot_arguments"] == results.read_manifest(run_folder)["boot_arguments"]
     assert "branch" not in results.read_manifest(out / "unchanged")
-
-
-def test_branch_label_is_distinct(schedlab: Command, run_folder: Path, tmp_path: Path) -> None:
-    """The label differs from the run's, from other branches' and from a run under the new
-    policy."""
-    branch(schedlab, run_folder, tmp_path / "out", "--at", "50ms", "--attribute", "cpu:priority=1")
-    runs = read_collection([run_folder, tmp_path / "out"])
-    assert sorted(setup.experiment for setup in runs.repeated) == [
-        "cpu-bound -n 4 (branch from 50ms on: cpu:priority=1)",
-        "cpu-bound -n 4 (branch none)",
-    ]
-    branch(schedlab, run_folder, tmp_path / "rr", "--at", "50ms", "--policy", "rr")
-    full_run = schedlab(
-        *("run", "--workload", "cpu-bound -n 4", "--policy", "rr"),
-        *("--cpus", "2", "--out", str(tmp_path / "whole")),
-    )
-    assert full_run.returncode == 0
-    assert len(read_collection([tmp_path / "rr" / "rr", tmp_path / "whole"]).repeated) == 2
-    comparison_result = comparison.compare(
-        read_collection([run_folder]), read_collection([tmp_path / "rr" / "rr"]), ()
-    )
-    assert "from 50ms on: rr" in json.dumps(comparison_result.to_dict())
-
-
-def test_seeds_and_attributes(schedlab: Command, run_folder: Path, tmp_path: Path) -> None:
-    output = branch(
-        *(schedlab, run_folder, tmp_path, "--at", "50ms", "--seeds", "7-8"),
-        *("--attribute", "cpu:tickets=20", "--attribute", "1:priority=2"),
-    )
-    first, second = (Path(run["folder"]) for run in output["runs"][1:])
-    assert [run["manifest"]["seed"] for run in output["runs"]] == [1, 7, 8]
-    assert not events(first).events.equals(events(second).events)
-    for folder in (first, second):
-        changes = after(folder, Kind.ATTRIBUTE)
-        tickets = [change for change in changes if change["first"] == AttributeKind.TICKETS]
-        assert [ticket_change["second"] for ticket_change in tickets] == [20] * 4
-        assert [change["process"] for change in changes if change["second"] == 2] == [1]
-        assert [event["second"] for event in after(folder, Kind.TUNABLE)] == [3]
-    both = read_collection([tmp_path]).repeated.values()
-    assert sorted(len(configuration.runs) for configuration in both) == [1, 2], (
-        "one setup, with two seeds"
-    )
 
 
 def test_a_moment_is_a_record_too(schedlab: Command, run_folder: Path, tmp_path: Path) -> None:

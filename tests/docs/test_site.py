@@ -49,16 +49,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     assert [path.read_text() for path in tmp_path.iterdir()] == ["kept"]
 
 
-@pytest.mark.parametrize(
-    "planted",
-    [
-        "[x](words.md#no-boost)",
-        "[x](none.md)",
-        "[x](../policies/b.c)",
-        "![x](none.svg)",
-        "[x](#no)",
-    ],
-)
+@pytest.mark.parametrize("planted", ["[x](words.md#no-boost)", "[x](none.md)"])
 def test_broken_links_are_named_and_change_nothing(
     checkout: Path, tmp_path: Path, planted: str
 ) -> None:

@@ -20,7 +20,6 @@ from built_once import build_once
 from guest_machine import ROUND_NS, sound_trace
 from schedlab import metrics
 from schedlab.base.toolchain.build import DISK_IMAGE, KERNEL_PROGRAM
-from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.machines import Boot, kernel_machine
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.trace import Kind
@@ -142,22 +141,6 @@ def check_that_records_leave(monitor: Monitor) -> None:
     assert monitor.trace.stat().st_size < BLOCK_BYTES
 
 
-def test_steer_reads(monitor: Monitor) -> None:
-    """Replies have all lines of each file; runs of blanks become one."""
-    rows = monitor.status()
-    assert rows[1] == ["init", "blocked", "5", "?", "3"]  # urgent: no policy gives it a slice
-    assert rows[2][:1] == ["steer"]
-    lines, end = monitor.ask("read sched_policies")
-    names = [line.split()[1] for line in lines[1:]]
-    assert end == "ok"
-    assert set(read_catalogue()) <= set(names)
-    lines, end = monitor.ask("read sched_tunables")
-    assert [line.split()[:5] for line in lines[:2]] == [
-        ["NAME", "VALUE", "MINIMUM", "MAXIMUM", "DEFAULT"],
-        ["slice", "1", "1", "1000", "1"],
-    ]
-
-
 def test_steer_writes_and_sets(monitor: Monitor) -> None:
     """Values are read back after they are set."""
     assert monitor.ask("write sched_status mlfq:four-quanta") == ([], "ok")
@@ -199,18 +182,6 @@ def test_study_5s_commands(monitor: Monitor) -> None:
     assert monitor.ask("write sched_status 1 11") == ([], "error 34 1 11: out of range")
     assert monitor.ask("write sched_status 0") == ([], "ok")
     assert "Policy: rr" in monitor.ask("read sched_status")[0]
-
-
-def test_steer_starts_and_kills(monitor: Monitor) -> None:
-    """A program starts with default attributes, as a child of init, and without the console's
-    input."""
-    _, end = monitor.ask("start sleep 100000000")
-    pid = int(end.removeprefix("ok "))
-    assert monitor.status()[pid][2] == "5"
-    assert monitor.status()[pid][4] == "1"
-    assert monitor.ask(f"kill {pid}") == ([], "ok")
-    monitor.wait_until_ended(pid)
-    assert monitor.ask(f"kill {pid}") == ([], "error 3 kill: no such process")
 
 
 ERRORS = [

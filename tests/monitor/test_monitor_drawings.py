@@ -424,60 +424,6 @@ def test_queues_of_any_policy_and_machine(
             assert drawing["drawn"] == [{key: last[key] for key in ("cpu", "pid", "remark")}]
 
 
-def test_columns_and_shares_are_those_of_which_the_policy_makes_use(browser: Browser) -> None:
-    """A blocked parent with many tickets leaves the ring to the others."""
-    with shown(browser, "processes,shares", systems={"a": {"policy": "mlfq"}}) as page:
-        play(page, 2)
-        page.locator("[data-key=level]").wait_for()
-        keys = page.locator(".head-cell").evaluate_all("(all) => all.map((it) => it.dataset.key)")
-        assert not {"tickets", "weight", "priority"} & set(keys)
-        page.evaluate(
-            """() => {
-                const made = lab.made.get("a");
-                made.policy = "lottery";
-                const columns = made.columns.bind(made);
-                made.columns = (policy) => {
-                    const values = columns(policy);
-                    [values.tickets[0], values.state[0]] = [1e6, 2];
-                    values.ideal[0] = values.share[0] = 0.002;
-                    return values;
-                };
-            }"""
-        )
-        play(page, 2)
-        page.locator("[data-key=tickets]").wait_for()
-        assert page.locator("[data-key=level]").count() == 0
-        page.wait_for_timeout(600)
-        play(page, 1)
-        rows = page.locator(".shares-list tbody tr").all_inner_texts()
-        assert len(rows) == 6
-        assert not any("1,000,000" in row for row in rows)
-        page.locator(".panel-processes .menu summary").click()
-        page.get_by_label("Weight").check()
-        page.locator("[data-key=weight]").wait_for()
-
-
-# --- metrics
-
-
-def test_metrics_as_figures_with_how_they_went(browser: Browser) -> None:
-    with shown(browser, "metrics") as page:
-        play(page, 8)
-        drawing = drawn(page, "metrics")
-        metrics = page.evaluate("() => lab.stateOf('a').frame.metrics")
-        card = page.locator("[data-metric=response_ns]")
-        assert f"{metrics['response_ns'] / 1e6:.1f} ms" in card.inner_text()
-        assert drawing["points"] == 8
-        assert "–" in page.inner_text("[data-metric=turnaround_ns]")
-        inked = card.locator("canvas").evaluate(
-            """(it) => it.getContext("2d").getImageData(0, 0, it.width, it.height).data
-                .some((value) => value > 0)"""
-        )
-        assert inked
-        play(page, 5)
-        assert drawn(page, "metrics")["values"] != drawing["values"]
-
-
 # --- shares
 
 

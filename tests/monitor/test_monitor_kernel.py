@@ -9,7 +9,6 @@ import os
 import signal
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,7 +30,6 @@ from schedlab.monitor.systems.kernel import KernelSystem
 from schedlab.runs.parts import build_parts
 from schedlab.trace.format import RECORD, AttributeKind, Kind
 from schedlab.workload.loading import DISK_TOOLS
-from schedlab.workload.palette import read_palette
 
 pytestmark = pytest.mark.xdist_group("monitor_kernel")
 
@@ -230,37 +228,6 @@ def test_workloads_are_started_and_killed(live: Live) -> None:
     # The trace arrives a moment after the event.
     live.until(lambda: is_recorded("first", Kind.FORK))
     live.until(lambda: is_recorded("process", Kind.EXIT))
-
-
-def test_all_of_the_palette_exists(live: Live) -> None:
-    """Its simple workloads also start, except for the storm, which takes long to end."""
-    system = live.system
-    before = {row.pid for row in live.status().rows}
-    assert system._prepared
-    assert system._prepared.workloads.problems == {}
-    assert set(system._prepared.workloads.files) == {*read_palette(), "endless"}
-    simple = {name for name, entry in read_palette().items() if entry.kind == "simple"} - {
-        "fork-storm"
-    }
-    pids = {live.do(system.start_workload(name)) for name in sorted(simple)}
-    assert len(pids) == len(simple) > 4
-
-    def have_started() -> bool:
-        live.take()
-        records = np.concatenate(live.records)
-        return pids <= set(records["process"][records["kind"] == Kind.EXEC].tolist())
-
-    live.until(have_started)
-    live.until(lambda: kill_all(live, before))
-
-
-def kill_all(live: Live, but: set[int]) -> bool:
-    """Kills all processes but these."""
-    rest = {row.pid for row in live.status().rows} - but
-    for pid in rest:
-        with suppress(Refused):
-            live.do(live.system.kill(pid))
-    return not rest
 
 
 def test_clock_pauses_with_the_system(live: Live) -> None:

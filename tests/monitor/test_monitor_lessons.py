@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.xdist_group("browser")
+
+PLAYED = ("lottery", "mlfq", "inversion")
+"""Lessons that every run of the tests plays; the others are played with --long."""
 STEP: dict[str, Any] = {"text": "Look."}
 LESSON: dict[str, Any] = {"title": "A lesson", "policies": "rr", "steps": [STEP]}
 QUESTION = {"question": "Which is next?", "options": ["a", "b"], "answer": "a", "because": "It is."}
@@ -109,7 +112,13 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     not find_browser(),
     reason=f"NO BROWSER: lessons are NOT PLAYED. Install one of {BROWSERS}",
 )
-@pytest.mark.parametrize("name", built_in_lessons())
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in PLAYED else [pytest.mark.long])
+        for name in built_in_lessons()
+    ],
+)
 def test_a_ready_lesson_is_played_to_its_end(browser: Browser, file: Path, name: str) -> None:
     steps = json.loads((LESSONS_FOLDER / f"{name}.json").read_text())["steps"]
     page = browser.new_page(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")

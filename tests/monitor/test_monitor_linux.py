@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -35,7 +34,6 @@ from schedlab.monitor.systems.linux_host import LinuxHostSystem
 from schedlab.monitor.systems.linux_server import (
     ControlFiles,
     HostPaths,
-    _check_process,
     find_server,
 )
 from schedlab.monitor.systems.monitor_processes import MonitorProcesses
@@ -257,9 +255,6 @@ class TestGuest:
         assert (seen.status["again"].policy, seen.status["again"].remark) == ("rr", "")
 
 
-# --- no guest: a program that acts as its QEMU
-
-
 # --- which process belongs to which
 
 
@@ -451,12 +446,6 @@ def test_workloads_are_started_and_only_they_are_killed(machine: Machine) -> Non
     asyncio.run(work())
 
 
-def test_process_with_the_same_name_is_no_server(machine: Machine) -> None:
-    """Any user can choose a process's name; only root can hold the lock."""
-    machine.claim(66, "--trace", "/etc/shadow", "--control", "/etc")
-    assert find_server(machine.places) is None
-
-
 def test_who_serves_is_of_a_trusted_user(machine: Machine) -> None:
     machine.serve("--trace", str(machine.trace))
     machine.claim(4711, "--trace", "/etc/shadow", user=4242)  # a set-user-ID program of root's
@@ -473,25 +462,6 @@ def test_who_serves_is_our_program(machine: Machine) -> None:
     exe.symlink_to(copy)
     with pytest.raises(MachineUnfit, match="another program"):
         find_server(machine.places)
-
-
-def test_rebuilt_program_is_recognized(tmp_path: Path) -> None:
-    """The process is real, because only /proc has links to deleted files."""
-    program, other = tmp_path / "program", tmp_path / "other"
-    for executable in (program, other):
-        executable.write_bytes(Path("/bin/sleep").read_bytes())
-        executable.chmod(0o700)
-    process = subprocess.Popen([program, "60"])
-    try:
-        folder = Path("/proc") / str(process.pid)
-        _check_process(process.pid, folder, program)
-        other.replace(program)
-        _check_process(process.pid, folder, program)
-        with pytest.raises(MachineUnfit, match="another program"):
-            _check_process(process.pid, folder, other)
-    finally:
-        process.kill()
-        process.wait()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="it takes root to be another user")

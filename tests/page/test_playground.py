@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from click.testing import CliRunner
 from playwright.sync_api import Browser, Page, expect
 
 from conftest import ROOT
@@ -26,7 +25,6 @@ from playground_page import (
     write,
     write_and_run,
 )
-from schedlab.commands.cli import cli
 from schedlab.errors import WrongUsage
 from schedlab.monitor.standalone import playground
 from schedlab.monitor.standalone.playground import data, installed_packages, make_playground
@@ -557,12 +555,6 @@ def test_what_cannot_be_the_folder_is_refused(tmp_path: Path) -> None:
         with pytest.raises(WrongUsage, match=reason):
             make_playground(tmp_path / place)
     assert (tmp_path / "file").read_text() == "mine"
-
-
-def test_the_command_accepts_a_folder_that_exists(tmp_path: Path) -> None:
-    (tmp_path / "mine.txt").touch()
-    result = CliRunner().invoke(cli, ["page", "--out", str(tmp_path)])
-    assert isinstance(result.exception, WrongUsage) or "contains other files" in result.output
 
 
 def test_completion_knows_the_policy_interface() -> None:

@@ -160,7 +160,23 @@ WITHOUT_A_PLACE = {
 """Rules that are checked after a hook: the place is the hook's."""
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
+LIKE_ANOTHER = (
+    "a missing semicolon",
+    "a loop whose condition stays true",
+    "an endless loop of calls",
+    "the end of a state's last array",
+    "a trap",
+)
+"""Mistakes that are found in the same way as another one."""
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        pytest.param(mistake, marks=[pytest.mark.long] if mistake in LIKE_ANOTHER else [])
+        for mistake in MISTAKES
+    ],
+)
 def test_a_mistake_is_shown_with_its_line(page: Page, mistake: str) -> None:
     source, line = MISTAKES[mistake]
     if mistake in WITHOUT_A_PLACE:

@@ -60,35 +60,3 @@ def test_a_chart_has_marks_in_the_ink_of_its_page(
         "svg => [...svg.querySelectorAll('text')].map(text => getComputedStyle(text).fill)"
     )
     assert colours and set(colours) == {INK}
-
-
-def test_the_wheel_zooms_with_control_and_scrolls_without(
-    page_and_messages: tuple[Page, list[str]],
-) -> None:
-    page, _ = page_and_messages
-    drawing = page.locator("#gantt svg")
-    drawing.scroll_into_view_if_needed()
-    box = drawing.bounding_box()
-    assert box
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-
-    def text() -> set[str]:
-        return set(drawing.locator(".role-axis-label text").all_text_contents())
-
-    full_text = text()
-    assert "0" in full_text
-    page.mouse.wheel(0, 50)
-    page.wait_for_timeout(200)
-    assert text() == full_text and page.evaluate("scrollY") > 0
-    drawing.scroll_into_view_if_needed()
-    box = drawing.bounding_box()
-    assert box
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.keyboard.down("Control")
-    page.mouse.wheel(0, -200)
-    page.keyboard.up("Control")
-    page.wait_for_timeout(200)
-    assert text() != full_text
-    page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.wait_for_timeout(200)
-    assert text() == full_text

@@ -27,11 +27,6 @@ def names(page: Page) -> list[str]:
     return [block.name for block in page.blocks() if isinstance(block, Table)]
 
 
-def test_a_page_that_is_not_long_stays_as_it_is() -> None:
-    page = Page("p", "Page", "Lead.", tuple(section(f"s{n}", SMALL) for n in range(FIGURES_MAX)))
-    assert split_page(page) == [page]
-
-
 def test_the_largest_sections_have_pages_to_which_the_index_leads() -> None:
     page_sections = (
         section("first", LARGE - 1),
@@ -55,21 +50,6 @@ def test_the_largest_sections_have_pages_to_which_the_index_leads() -> None:
     assert f"{LARGE} tables" in text.markdown
     assert (large.name, large.above) == ("p-large", "p")
     assert "[Page](#p)" in large.lead
-
-
-def test_a_part_that_is_long_itself_is_divided_again() -> None:
-    below = tuple(section(f"b{n}", LARGE) for n in range(4))
-    pages = split_page(
-        Page("p", "Page", "Lead.", (section("first", SMALL), section("all", 0, *below)))
-    )
-    assert {part_page.above for part_page in pages} == {"", "p"}
-    assert sum(len(names(part_page)) for part_page in pages) == 4 * LARGE + SMALL
-    assert len({part_page.name for part_page in pages}) == len(pages) > 3
-
-
-def test_a_page_of_one_large_section_stays_as_it_is() -> None:
-    page = Page("p", "Page", "", (section("one", 3 * LARGE),))
-    assert split_page(page) == [page]
 
 
 def test_links_of_captions_lead_somewhere_on_all_pages() -> None:

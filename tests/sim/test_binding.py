@@ -6,7 +6,6 @@ matches the C headers.
 from __future__ import annotations
 
 import copy
-import gc
 import os
 import pickle
 import re
@@ -28,7 +27,6 @@ from schedlab_simulator import (
     RunFailed,
     SetupRefused,
     Simulator,
-    SimulatorError,
     Status,
     Workload,
     WorkloadRefused,
@@ -348,21 +346,6 @@ def test_unwritable_trace_is_reported(tmp_path: Path) -> None:
         broken_trace(tmp_path) as simulator,
     ):
         simulator.run()
-
-
-def test_closed_machines() -> None:
-    simulator = machine()
-    simulator.close()
-    simulator.close()
-    for use in (simulator.run, simulator.counts, simulator.processes, simulator.audit):
-        with pytest.raises(SimulatorError, match="the machine is closed"):
-            use()
-    finished = machine()
-    finished.finish()
-    with pytest.raises(RunFailed, match="the run is finished"):
-        finished.run(MS)
-    del finished, simulator
-    gc.collect()
 
 
 # --- the binding matches the headers
