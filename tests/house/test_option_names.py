@@ -20,7 +20,7 @@ ALLOWED = {
     "options of other programs": (
         "base/outputs/__init__.py base/toolchain/build.py base/toolchain/versions.py"
         " machines/linux/commands.py machines/linux/kernel.py machines/spike.py machines/spike_install.py"
-        " monitor/demo/__main__.py monitor/demo/installation.py monitor/standalone/playground.py"
+        " monitor/demo/__main__.py monitor/standalone/playground.py"
         " recordings/recorder.py studies/linux_experiments.py environment.py"
     ),
     "options of schedlab-sim or schedlab-linux": (

@@ -19,8 +19,7 @@ from schedlab.base.toolchain.tools import find_browser
 from schedlab.errors import WrongUsage
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.monitor.system import Refused, Setup
-from schedlab.monitor.systems.kernel import KernelSystem
-from schedlab.monitor.systems.live_branches import BRANCH_LENGTH_NS, input_until
+from schedlab.monitor.systems.kernel import BRANCH_LENGTH_NS, KernelSystem, input_until
 from schedlab.monitor.systems.recorded import RecordedSystem, recorded_setup
 from schedlab.monitor.systems.simulator import SimulatorSystem
 from schedlab.runs import results

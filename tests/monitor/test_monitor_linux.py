@@ -29,14 +29,13 @@ from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.linux.parts import build_linux
 from schedlab.monitor.system import Life, Records, Refused, Setup, Status, TunableState
 from schedlab.monitor.systems import linux_host
-from schedlab.monitor.systems.linux_guest import LinuxGuestSystem
+from schedlab.monitor.systems.linux_guest import LinuxGuestSystem, MonitorProcesses
 from schedlab.monitor.systems.linux_host import LinuxHostSystem
 from schedlab.monitor.systems.linux_server import (
     ControlFiles,
     HostPaths,
     find_server,
 )
-from schedlab.monitor.systems.monitor_processes import MonitorProcesses
 from schedlab.paths import BUILD_FOLDER
 from schedlab.trace.format import RECORD, AttributeKind, Kind
 from schedlab.trace.writer import header_bytes

@@ -29,7 +29,7 @@ from schedlab.monitor.system_factory import (
     make_system,
     read_choices,
 )
-from schedlab.monitor.terminal_frames import FrameMaker
+from schedlab.monitor.terminal_feed import FrameMaker
 from schedlab.runs import results
 from schedlab.trace import read, validate
 

@@ -17,11 +17,11 @@ from schedlab import metrics, paths, trace
 from schedlab.base.host import disk
 from schedlab.errors import SchedlabError
 from schedlab.monitor.commands import perform_command
-from schedlab.monitor.rates import HostClock
+from schedlab.monitor.followed_system import HostClock
 from schedlab.monitor.recorder import Recorder
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Refused, Setup
-from schedlab.monitor.terminal_frames import FrameMaker
+from schedlab.monitor.terminal_feed import FrameMaker
 from schedlab.runs import results
 
 

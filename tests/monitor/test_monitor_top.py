@@ -26,8 +26,7 @@ from schedlab.monitor.system import Setup
 from schedlab.monitor.system_factory import read_choices
 from schedlab.monitor.systems.recorded import recorded_setup
 from schedlab.monitor.terminal import pictures
-from schedlab.monitor.terminal.app import MonitorApp
-from schedlab.monitor.terminal.dialogs import TextEntryDialog
+from schedlab.monitor.terminal.app import MonitorApp, TextEntryDialog
 from schedlab.monitor.terminal.process_table import COLUMNS, ProcessTable
 from schedlab.monitor.terminal.views import SystemView
 from schedlab.runs.parts import build_parts

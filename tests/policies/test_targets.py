@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from policy_build import CLANG, POLICIES, WARNINGS, llvm, output_of, run
-from schedlab.base.toolchain.bpf_object import read_object
-from schedlab.base.toolchain.verifier import compile_for_bpf, estimate_hook_costs
+from schedlab.base.toolchain.verifier import compile_for_bpf, estimate_hook_costs, read_object
 
 KERNEL = [
     *("--target=riscv64-unknown-elf", "-march=rv64imac_zicsr_zicntr_zifencei", "-mabi=lp64"),

@@ -16,7 +16,7 @@ import pytest
 from schedlab import metrics
 from schedlab.analysis import queueing as means
 from schedlab.base.toolchain.policies import known_policies
-from schedlab.sweep.theory import theoretical_rows
+from schedlab.sweep.load_curves import theoretical_rows
 from schedlab.workload import workload_files
 from schedlab.workload.text import format_workload
 from simulator_command import simulate

@@ -14,9 +14,9 @@ from schedlab.metrics import wakeup_latencies
 from schedlab.report.charts.processes import chart_processes
 from schedlab.report.drawing import render_svg
 from schedlab.report.model import HREF, Chart
+from schedlab.report.runs import workload_charts
 from schedlab.report.specifications import page_specification, paper_specification
 from schedlab.report.wait_reasons import explain_waits
-from schedlab.report.workload_charts import workload_charts
 from schedlab.report.workload_tables import find_workloads, metrics_table
 from schedlab.runs import collection as runs
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from schedlab.report.build import FIGURES_MAX, split_page
 from schedlab.report.model import Cell, Column, Page, Section, Table, Text, Trial
-from schedlab.report.page_splitting import FIGURES_MAX, split_page
 from schedlab.report.trials import PAGE_TRIAL
 
 LARGE, SMALL = FIGURES_MAX, 1

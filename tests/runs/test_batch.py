@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.runs.batch import SimulatorProcess
+from schedlab.runs.worker import SimulatorProcess
 from schedlab.workload.binary_steps import encode_workload_text
 from simulator_command import built, simulate
 

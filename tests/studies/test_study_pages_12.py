@@ -16,7 +16,7 @@ from kept_runs import keep_run
 from page_contents import cells_of, numbers, opening_of, tables_of, texts_of
 from schedlab.report.build import page_maker
 from schedlab.report.model import Cell, Page
-from schedlab.report.studies import study_1, study_2
+from schedlab.report.studies import page_2, study_1
 from schedlab.report.study_tables import EXPLAINED_BY_COSTS
 from schedlab.runs.collection import Collection, read_collection
 from schedlab.studies import published, select
@@ -366,7 +366,7 @@ def keep_study_2(path: Path, switch_ticks: float = 25.0) -> None:
 def test_figures_of_study_2_are_next_to_their_cells(tmp_path: Path) -> None:
     keep_study_2(tmp_path)
     cells = cells_under(made(page_maker(2)(read_collection([tmp_path]))), "study-2-lists")
-    names = {row: test for test, row in study_2.Queries.rows.items()}
+    names = {row: test for test, row in page_2.Queries.rows.items()}
     parts = {
         "section 3": ("timing", "before (section 3), ticks"),
         "section 5": ("priority", "after (section 5), ticks"),

@@ -16,8 +16,8 @@ from schedlab.sweep.load_curves import (
     priority_effects,
     read_scenes,
     read_stored_jobs,
+    theoretical_rows,
 )
-from schedlab.sweep.theory import theoretical_rows
 from schedlab.workload import workload_files
 from schedlab.workload.model import WorkloadFile
 

@@ -26,7 +26,7 @@ from schedlab.commands.cli import cli
 from schedlab.errors import WrongUsage
 from schedlab.metrics import compute
 from schedlab.trace import Kind
-from schedlab_tools.documents import table_list
+from schedlab_tools.documents import make
 from schedlab_tools.documents.marked_parts import marked
 from trace_simulator import PATIENT, RANDOMS, Script, load, simulate
 
@@ -51,7 +51,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 def test_tables_are_as_described(runs: list[Run]) -> None:
     for name, described in TABLE_DESCRIPTIONS.items():
         assert runs[0].table(name).schema == described.schema
-    assert marked((ROOT / "docs" / "tables.md").read_text(), table_list.PART) == table_list.block()
+    assert marked((ROOT / "docs" / "tables.md").read_text(), make.TABLES_PART) == make.tables_block()
 
 
 @PATIENT

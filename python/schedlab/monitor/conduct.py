@@ -7,18 +7,21 @@ import asyncio
 import os
 import signal
 import sys
+import tempfile
 import webbrowser
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from html import escape
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from schedlab import paths
 from schedlab.base.display.activity import begin_display
 from schedlab.base.display.terminal import result_console, say
 from schedlab.base.host.supervision import cancelled_by_signals
 from schedlab.errors import SchedlabError
-from schedlab.monitor.browser_redirect import redirect_file
 from schedlab.monitor.session import Session
 
 if TYPE_CHECKING:
@@ -126,3 +129,49 @@ def _announce_address(url: str, is_local: bool) -> None:
             "anyone who can read this network can read the token and control the "
             "monitor"
         )
+
+
+_REDIRECT_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={url}">
+<title>schedlab</title>
+<p><a href="{url}">The monitor</a></p>
+</html>
+"""
+
+
+@contextmanager
+def redirect_file(url: str) -> Iterator[str]:
+    """Writes a private HTML file that redirects to `url`; yields the file's own address.
+
+    Deletes the file afterwards. Raises OSError if no folder is suitable for the file.
+    """
+    with tempfile.TemporaryDirectory(
+        prefix="schedlab-monitor-", dir=_browser_readable_folder()
+    ) as folder:
+        # tempfile makes the folder private, and the file is opened with mode 0600.
+        file = Path(folder) / "monitor.html"
+        with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as page:
+            page.write(_REDIRECT_PAGE.format(url=escape(url)))
+        yield file.as_uri()
+
+
+def _browser_readable_folder() -> Path | None:
+    """Returns a folder that browsers can read, or None.
+
+    Snap and flatpak browsers have a separate /tmp, and cannot read hidden folders or folders
+    outside of the home folder.
+    """
+    with suppress(RuntimeError, OSError):
+        home = Path.home().resolve()
+        for folder in (paths.BUILD_FOLDER, home):
+            is_hidden = any(name.startswith(".") for name in folder.parts)
+            if (
+                not is_hidden
+                and folder.is_relative_to(home)
+                and os.access(folder, os.W_OK | os.X_OK)
+            ):
+                return folder
+    return None

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from schedlab.analysis.tables import TABLE_DESCRIPTIONS, Column
 from schedlab.base.toolchain.committed import CATALOGUE, catalogue_text
 from schedlab.base.toolchain.policies import build_policy_list
 from schedlab.paths import ROOT
@@ -25,7 +27,6 @@ from schedlab_tools.documents import (
     readme_animation,
     screens,
     scx_agreement,
-    table_list,
     trace_definitions,
 )
 from schedlab_tools.documents.command_output import printed_output
@@ -128,7 +129,7 @@ def parts() -> dict[str, Part]:
             "the tables of traces, and their columns",
             (tables,),
             lambda: write(
-                tables, with_marked(tables.read_text("utf-8"), table_list.PART, table_list.block())
+                tables, with_marked(tables.read_text("utf-8"), TABLES_PART, tables_block())
             ),
         ),
         "tuning": Part(
@@ -217,3 +218,28 @@ def _content(file: Path) -> bytes:
 def _written_by_test(test: str) -> None:
     """Runs a test that normally compares the page with its measurements, in the mode that writes the page."""
     printed_output("pytest", "-q", "--long", test, SCHEDLAB_GOLDEN="write")
+
+
+TABLES_PART = "tables"
+"""The marked part that `tables_block` returns."""
+
+
+def tables_block() -> str:
+    """Returns the part: the columns that several tables share, followed by a section for each table."""
+    uses = Counter(column for table in TABLE_DESCRIPTIONS.values() for column in table.columns)
+    shared = {column for column, count in uses.items() if count > 1}
+    sections = ["\n".join(["### Shared columns", "", *_column_rows(filter(shared.__contains__, uses))])]
+    for table in TABLE_DESCRIPTIONS.values():
+        common = ", ".join(f"`{column.name}`" for column in table.columns if column in shared)
+        lines = [f"### {table.name}", "", f"A row: {table.row}. Shared columns: {common}."]
+        special = [column for column in table.columns if column not in shared]
+        if special:
+            lines += ["", *_column_rows(special)]
+        sections.append("\n".join(lines))
+    return "\n\n" + "\n\n".join(sections) + "\n\n"
+
+
+def _column_rows(columns: Iterable[Column]) -> list[str]:
+    """Returns a row of a Markdown table for each column."""
+    rows = [f"| `{column.name}` | {column.type_} | {column.meaning} |" for column in columns]
+    return ["| column | type | meaning |", "|---|---|---|", *rows]

@@ -51,7 +51,7 @@ class CompiledPolicy:
     source: Path
     module: bytes
     kernel_object: bytes
-    """The policy as an object file for the kernel (schedlab.courses.grading.kernel)."""
+    """The policy as an object file for the kernel (schedlab.courses.grading.grading)."""
 
 
 def sources_of(form: PolicyForm) -> dict[str, Path]:

@@ -13,23 +13,31 @@ from __future__ import annotations
 
 import asyncio
 import re
+import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from signal import SIGCONT, SIGSTOP
 
 import numpy as np
 
-from schedlab.base.host.supervision import await_completely
+from schedlab.base.host.supervision import await_completely, supervise_async
 from schedlab.base.toolchain.policies import (
     describe_unknown_name,
 )
-from schedlab.errors import WrongUsage
-from schedlab.machines import Boot, kernel_machine
-from schedlab.machines.folder import TRACE_FILE, TYPED_FILE
+from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.machines import Boot, Branching, KernelMachine, kernel_machine
+from schedlab.machines.folder import CONSOLE_FILE, TRACE_FILE, TYPED_FILE
 from schedlab.machines.kernel import BOOT_ARGUMENTS_MAX, KERNEL_PARTS
-from schedlab.machines.outcome import FAILED, SUCCESS, Outcome, describe_tail, interpret_exit
+from schedlab.machines.outcome import (
+    FAILED,
+    SUCCESS,
+    Outcome,
+    describe_tail,
+    interpret_exit,
+    read_console,
+)
 from schedlab.monitor.system import (
     Life,
     Records,
@@ -39,7 +47,6 @@ from schedlab.monitor.system import (
 )
 from schedlab.monitor.systems.compiled_palette import CompiledPalette, compile_palette
 from schedlab.monitor.systems.guest_errors import ERANGE, ESRCH, ETUNABLE, GuestError
-from schedlab.monitor.systems.live_branches import run_again
 from schedlab.monitor.systems.qemu_control import QemuControl
 from schedlab.monitor.systems.real_system import GuestSystem
 from schedlab.monitor.systems.status_text import parse_status
@@ -309,3 +316,56 @@ def boot_arguments(setup: Setup) -> str:
         "run": '"steer"',
     }
     return " ".join(f"{name}={value}" for name, value in words.items() if value)
+
+
+BRANCH_LENGTH_NS = 5_000_000_000
+"""Length (ns) of a branch, which then ends automatically."""
+_END_COMMAND = r"@@ 1000000 end\x0a"
+"""The command that ends a branch."""
+_LINE_END = r"\x0a"
+_TIMEOUT_S = 120.0
+"""Host seconds after which the repetition is considered hung."""
+
+
+def input_until(text: str, at_ns: int) -> str:
+    """Returns the console input before a time (ns), cut after a whole command, plus a later `end`."""
+    input_lines: list[str] = []
+    for line in text.splitlines():
+        if int(line.partition(" ")[0]) >= at_ns and (
+            not input_lines or input_lines[-1].endswith(_LINE_END)
+        ):
+            break
+        input_lines.append(line)
+    return "".join(
+        f"{line}\n" for line in [*input_lines, f"{at_ns + BRANCH_LENGTH_NS} {_END_COMMAND}"]
+    )
+
+
+async def run_again(
+    machine: KernelMachine, boot: Boot, typed: Path, at_ns: int, files: Mapping[Path, str]
+) -> list[Outcome]:
+    """Boots a machine again with the same input, and runs its branches from `at_ns` on.
+
+    `files` maps each branch's folder to the commands that its kernel receives at `at_ns`. Raises
+    SchedlabError if the machine did not reach that time.
+    """
+    assert isinstance(machine, Branching)
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as name:
+        path = Path(name)
+        repeated_input = path / TYPED_FILE
+        repeated_input.write_text(input_until(typed.read_text(), at_ns))
+        command = machine.command(replace(boot, typed=repeated_input, keeps_typed=False))
+        command = machine.branched(command, at_ns, files, len(files))
+        status = await supervise_async(command, path, path / CONSOLE_FILE, _TIMEOUT_S)
+        if status != 0:
+            why = describe_tail(read_console(path / CONSOLE_FILE))
+            raise SchedlabError(
+                f"the repeated machine did not reach this moment; choose an earlier one{why}"
+            )
+    statuses = {folder: machine.branch_status(folder) for folder in files}
+    return [
+        Outcome("hung", "it did not end by itself")
+        if status is None
+        else interpret_exit(status, read_console(folder / CONSOLE_FILE))
+        for folder, status in statuses.items()
+    ]

@@ -12,6 +12,7 @@ commands arrive at different times in each run.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 from contextlib import suppress
@@ -26,14 +27,13 @@ from schedlab.machines.outcome import describe_tail, indent
 from schedlab.monitor.system import Life, Records, Refused, Setup, Status
 from schedlab.monitor.systems.compiled_palette import CompiledPalette, compile_palette
 from schedlab.monitor.systems.console import Console
-from schedlab.monitor.systems.linux_errors import LinuxError
-from schedlab.monitor.systems.monitor_processes import MonitorProcesses
+from schedlab.monitor.systems.guest_errors import GuestError
 from schedlab.monitor.systems.qemu_control import QemuControl
 from schedlab.monitor.systems.real_system import GuestSystem
 from schedlab.monitor.systems.status_text import parse_status
 from schedlab.monitor.systems.steering import Steering
 from schedlab.monitor.systems.steering_cost import SteeringCost
-from schedlab.trace.format import AttributeKind
+from schedlab.trace.format import AttributeKind, Kind
 from schedlab.workload.loading import check_channels
 
 TICK_NS = 4_000_000
@@ -175,3 +175,66 @@ def _end_reason(status: int, console: str) -> str:
         name = signal.Signals(-status).name
         return f"the guest's QEMU was ended by {name}" + describe_tail(console)
     return "the guest was switched off" + describe_tail(console)
+
+
+class LinuxError(GuestError):
+    """The guest rejected a command; `number` is Linux's errno."""
+
+    def __init__(self, action: str, number: int, words: str = "") -> None:
+        self.number = number
+        self.words = words or os.strerror(number)
+        Refused.__init__(self, self.words, what=action)
+        self.args = (action, number, words)  # pickle passes these to the constructor
+
+
+class MonitorProcesses:
+    """Separates workload processes from the monitor's, by the forks in a guest's trace.
+
+    Workload processes are the descendants of processes that `steer` started. All others belong to
+    the monitor: kernel threads, init, the policy server, `steer` itself. An ended process stays
+    known until its PID is reused, because later records may refer to it.
+    """
+
+    def __init__(self) -> None:
+        self.steer_pid = 0
+        """PID of `steer`; 0 before it can start processes."""
+        self._workload_pids: set[int] = set()
+        self._monitor_pids: set[int] = set()
+        self._monitor_pids_snapshot: frozenset[int] | None = frozenset()
+
+    @property
+    def monitor_pids(self) -> frozenset[int]:
+        if self._monitor_pids_snapshot is None:
+            self._monitor_pids_snapshot = frozenset(self._monitor_pids)
+        return self._monitor_pids_snapshot
+
+    def feed(self, records: Records) -> None:
+        """Processes the next records in sequence order."""
+        kinds = records["kind"]
+        new_processes = records[(kinds == Kind.FORK) | (kinds == Kind.FOUND)]
+        rows = zip(*(new_processes[name].tolist() for name in _FIELDS), strict=True)
+        for kind, process, first, second in rows:
+            if kind == Kind.FOUND:
+                self._set_owner(process, is_workload=False)
+            else:
+                self._set_owner(
+                    first,
+                    self._is_workload_start(process, second) or process in self._workload_pids,
+                )
+
+    def _is_workload_start(self, parent: int, thread_of: int) -> bool:
+        """Returns whether a fork is the start of a workload: `steer` forked a process, not a thread."""
+        return self.steer_pid != 0 and parent == self.steer_pid and thread_of != self.steer_pid
+
+    def _set_owner(self, pid: int, is_workload: bool) -> None:
+        joined_set, left_set = (
+            (self._workload_pids, self._monitor_pids)
+            if is_workload
+            else (self._monitor_pids, self._workload_pids)
+        )
+        joined_set.add(pid)
+        left_set.discard(pid)
+        self._monitor_pids_snapshot = None
+
+
+_FIELDS = ("kind", "process", "first", "second")
