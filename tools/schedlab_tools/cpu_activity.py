@@ -126,7 +126,6 @@ class _Reader:
         self.note = 0
 
     def read(self, trace: Trace) -> None:
-        """Reads all records of a trace."""
         columns = ("time_ns", "cpu", "kind", "process", "first", "second")
         for time, cpu, kind, process, first, second in trace.events.select(columns).iter_rows():
             self.record(self.cpus[cpu], Kind(kind), (time, process, first, second))

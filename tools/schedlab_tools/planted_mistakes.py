@@ -337,7 +337,6 @@ class _Edits:
             yield from self._without_keywords(node)
 
     def _constant_edits(self, node: ast.Constant) -> Iterator[_Edit]:
-        """Yields other values for a constant."""
         if isinstance(node.value, bool):
             yield from self._replace(node, str(not node.value))
         elif isinstance(node.value, int):
@@ -362,7 +361,6 @@ class _Edits:
         return first - 1, start, end
 
     def _source_text(self, node: ast.AST) -> str:
-        """Returns the source of a node."""
         span = self._span(node)
         return self._lines[span[0]][span[1] : span[2]] if span else ""
 

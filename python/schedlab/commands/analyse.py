@@ -90,7 +90,6 @@ def _run_policies(request: Request, path: Path) -> list[Finished]:
 
 
 def _metrics_by_group(finished: Finished) -> dict[str, dict[str, Any]]:
-    """Returns the metrics of a finished run by group."""
     assert finished.metrics
     return {row["group"]: row for row in finished.metrics.groups.to_dicts()}
 

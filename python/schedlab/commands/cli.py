@@ -170,7 +170,6 @@ def _write_log(error: BaseException) -> Path:
 
 
 def _write_log_in(folder: Path, error: BaseException) -> Path:
-    """Writes the log into this folder and returns its path."""
     handle, name = tempfile.mkstemp(prefix="schedlab-error-", suffix=".log", dir=folder)
     with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(_log_text(error))

@@ -107,7 +107,6 @@ def with_examples(command: click.Command) -> click.Command:
 
 
 def _write_examples(ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    """Writes the examples of a command below its help."""
     name = ctx.command_path.partition(" ")[2]
     with formatter.section("Examples"):
         for example in read_guide()["examples"][name]:
@@ -115,7 +114,6 @@ def _write_examples(ctx: click.Context, formatter: click.HelpFormatter) -> None:
 
 
 def _write_commands(group: click.Group, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    """Writes the list of a group's commands."""
     with formatter.section("Commands"):
         formatter.write_dl(
             [(name, _first_sentence(group, ctx, name)) for name in group.list_commands(ctx)]

@@ -172,7 +172,6 @@ def _replay_changes(opened: Run, experiment: RerunChanges) -> ReplayChanges:
 
 
 def _read_trace(folder: Path) -> Trace:
-    """Returns the trace of a run, given its folder."""
     from schedlab import trace
     from schedlab.machines.folder import TRACE_FILE
 
@@ -335,7 +334,6 @@ class RerunDifference:
 def _compare_rerun(
     opened: Run, question: WaitQuery, experiment: RerunChanges, answer: Explained
 ) -> RerunDifference:
-    """Reruns the run with the changes, and compares the waits."""
     from schedlab.analysis.explanation.delays import check_attribution, waiting_time_changes
 
     begin_ns = opened.window.begin_ns if question.begin_ns is None else question.begin_ns
@@ -377,7 +375,6 @@ def _print_rerun(rerun_difference: RerunDifference, by: str) -> None:
 
 
 def _print_explanation(answer: Explained, by: str) -> None:
-    """Prints the explanation."""
     if not answer.waits:
         print_result("No process had such a wait.")
         return

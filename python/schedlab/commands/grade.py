@@ -352,5 +352,4 @@ def print_lost_points(test: TestVerdict, folder: Path) -> None:
 
 
 def _indent(text: str) -> str:
-    """Returns the text with each line indented."""
     return "\n".join(f"    {line}".rstrip() for line in text.splitlines())

@@ -146,7 +146,6 @@ _TRAILING_LINES: Mapping[str, Sequence[Line]] = {
 
 
 def _workload_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
-    """Returns the table of the workload's totals."""
     table = _new_run_table("Workload", "metric", (heading for heading, _ in runs), narrow)
     rows = [
         {**metrics.summary.row(0, named=True), **_tail_metrics(metrics), **_steady_metrics(metrics)}
@@ -159,7 +158,6 @@ def _workload_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
 
 
 def _sections(rows: Sequence[Row]) -> Iterator[tuple[str, list[Line]]]:
-    """Yields each family of metrics with its lines."""
     shown = [metric for metric in METRICS if _is_shown(metric, rows)]
     for family in dict.fromkeys(metric.family for metric in shown):
         family_columns = [
@@ -297,7 +295,6 @@ def _add_section(
     rows: Sequence[Row | None],
     narrow: bool,
 ) -> None:
-    """Adds the lines of a family of metrics to a table."""
     if narrow:
         table.add_row(Text(title, "bold not dim"))
     for number, (name, show) in enumerate(lines):

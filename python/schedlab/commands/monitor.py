@@ -330,7 +330,6 @@ def _refuse_options(source: str, given_options: list[str]) -> None:
 
 
 def _with_lesson(request: _Request, lesson: Lesson) -> _Request:
-    """Returns the request with the settings of the lesson."""
     return replace(
         request,
         machine=SIMULATOR,
@@ -373,7 +372,6 @@ def _select_workloads(
 def _make_setups(
     request: _Request, choices: SetupChoices, files: tuple[Path, ...], names: tuple[str, ...]
 ) -> list[Setup]:
-    """Returns a setup for each policy."""
     from schedlab.monitor.system import Setup
 
     if request.machine == SIMULATOR and request.memory is not None:

@@ -71,7 +71,6 @@ def query(
 
 
 def _query_runs(places: list[str], sql: str, allow_files: bool) -> pl.DataFrame:
-    """Returns the result of a query over runs."""
     from schedlab.analysis.tables import Run
     from schedlab.analysis.tables import query as ask
     from schedlab.machines.folder import TRACE_FILE
@@ -115,7 +114,6 @@ def _query_sweep(folder: Path, sql: str, allow_files: bool) -> pl.DataFrame:
 
 
 def _print_rows(rows: pl.DataFrame) -> None:
-    """Prints the rows as a table."""
     are_numeric = [kind.is_numeric() for kind in rows.dtypes]
     headings = [
         f">{name}" if number else name
@@ -128,7 +126,6 @@ def _print_rows(rows: pl.DataFrame) -> None:
 
 
 def _format_cell(value: object) -> str:
-    """Returns a value as the text of a table's cell."""
     if value is None:
         return "–"
     if isinstance(value, float):
@@ -171,7 +168,6 @@ def _json_rows(rows_table: pl.DataFrame) -> list[dict[str, object]]:
 
 
 def _list_tables() -> None:
-    """Prints all tables with their columns."""
     from schedlab.analysis.tables import TABLE_DESCRIPTIONS
 
     for table in TABLE_DESCRIPTIONS.values():

@@ -199,7 +199,6 @@ def _make_cards(
 
 
 def _run_all(runs: Sequence[RunSpec], folder: Path) -> Path:
-    """Executes the runs into the folder and returns the folder."""
     from schedlab.runs.plan import Plan
 
     plan = Plan(folder, tuple(runs))
@@ -216,7 +215,6 @@ def _card_texts(
     hidden: ScoreCard | None,
     log_gaps: dict[str, Difference],
 ) -> Iterator[RenderableType]:
-    """Yields the tables and texts of a policy's card."""
     sides = [("public", shown), *([("hidden", hidden)] if hidden else [])]
     for side, score_card in sides:
         if score_card.failure:

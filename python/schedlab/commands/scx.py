@@ -167,7 +167,6 @@ def check_object(
 
 
 def _report_lines(findings: Sequence[Finding], finished: Sequence[Finished]) -> Iterator[str]:
-    """Yields the lines of a check's result."""
     from schedlab.analysis.scheduler_check import HOSTILE_WORKLOADS, unread_attributes
 
     for finding in findings:

@@ -65,7 +65,6 @@ def _output_sys_shape(folder: Path, out: Path | None) -> None:
 
 
 def _describe(shape: Shape) -> str:
-    """Returns the numbers of a shape's parts, in words."""
     threads = len(shape.core) // len(set(shape.core))
     texts = [f"{shape.cpus} CPUs"]
     if len(set(shape.core)) < shape.cpus:
@@ -81,7 +80,6 @@ def _describe(shape: Shape) -> str:
 
 
 def _as_dict(shape: Shape) -> dict[str, object]:
-    """Returns a shape for JSON."""
     return {
         "name": shape.name,
         "description": shape.description,

@@ -72,7 +72,6 @@ def _list_node(option: str, text: str) -> Node:
 
 
 def _workloads_node(workloads: Sequence[str], changes: Sequence[str]) -> Node:
-    """Returns the workloads with their changes as a node."""
     option = "--workload"
     if not changes:
         return _option_node(option, tuple(_option_node(option, text) for text in workloads))
@@ -86,7 +85,6 @@ def _workloads_node(workloads: Sequence[str], changes: Sequence[str]) -> Node:
 def _policies_node(
     policies: Sequence[str], settings: Sequence[str], conditions: Sequence[str], sample: str | None
 ) -> Node:
-    """Returns the policies with their tunables, conditions and sample as a node."""
     option = "--policy"
     names = [name.strip() for text in policies for name in text.split(",")]
     setting_choices = [_parse_setting("--set", text) for text in settings]
@@ -146,7 +144,6 @@ def _parse_setting(option: str, text: str) -> tuple[str, str]:
 
 
 def _settings_node(option: str, settings: Sequence[tuple[str, str]]) -> Node:
-    """Returns settings as a node."""
     members = ((name, Node(scalar_of(value), 0, f"{option} {name}")) for name, value in settings)
     return _option_node(option, Object(tuple(members)))
 

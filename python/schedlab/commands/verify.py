@@ -115,7 +115,6 @@ def verify(
 def _verify_artifact(
     file: Path, out: Path | None, dry_run: bool, as_json: bool, consent: Consent
 ) -> None:
-    """Verifies the runs and the figures of an artifact."""
     from schedlab.report import artifact_check
     from schedlab.report.artifact import FIGURES_FOLDER
 

@@ -70,7 +70,6 @@ def parts_with_options(parts: Iterable[RenderableType]) -> Iterator[RenderableTy
 
 
 def _option_text(match: re.Match[str]) -> str:
-    """Returns the option of a matched parameter with its value."""
     name, literal = match.groups()
     option = OPTIONS.get(name)
     if option is None:

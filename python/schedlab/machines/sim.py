@@ -73,7 +73,6 @@ class Simulator(Machine):
         return command + (scheduler_comment(run) if is_published(run.policy) else "")
 
     def _program_arguments(self, run: RunSpec) -> list[str]:
-        """Returns the arguments of a run's program."""
         workload = run.workload_or_replay
         if not workload:
             raise ValueError(f"{run.workload} is not a workload file")

@@ -235,7 +235,6 @@ def _segments(content: bytes) -> list[tuple[int, ...]]:
 
 
 def _file_offset(segments: list[tuple[int, ...]], address: int) -> int:
-    """Returns the file offset of an address."""
     return next(
         address - start + offset
         for kind, _, offset, start, _, size, *_ in segments

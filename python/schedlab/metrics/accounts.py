@@ -126,7 +126,6 @@ class Accounts:
         return life_table, sums, waits
 
     def _begin(self, steps: Steps, starts: Integers) -> None:
-        """Adds a row for each life that begins in the part."""
         new_starts = starts[steps.life[starts] >= self._lives]
         life = steps.life[new_starts]
         self._lives += len(new_starts)

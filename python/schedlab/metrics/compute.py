@@ -147,7 +147,6 @@ class _RunAccounts:
         return self._cpus.unknown_ns
 
     def take(self, part: TracePart) -> None:
-        """Adds a part of the trace."""
         self._lives.take(part)
         self._cpus.take(part)
 
@@ -387,7 +386,6 @@ def summary_of(
 
 
 def _values_of_cpus(cpus: pl.DataFrame, runs: RunFacts) -> pl.DataFrame:
-    """Returns the values of each run's CPUs."""
     values = values_by_run(cpus, len(runs), *values_of("cpus"))
     # Polars rounds the mean of a column differently from the mean of a group.
     part = cpus[_OVERHEAD_WITH_IDLE]

@@ -166,7 +166,6 @@ class CpuAccounts:
             sums += np.bincount(cpu[is_counted], minlength=len(sums))
 
     def _overhead(self, run: Integers) -> tuple[pl.Series, pl.Series]:
-        """Returns _OVERHEAD_COLUMNS of CPUs of these runs."""
         elapsed_ns = self._windows.elapsed_ns[run]
         cycles = elapsed_cycles(self._runs, elapsed_ns)
         unknown = elapsed_ns <= 0

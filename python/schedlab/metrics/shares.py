@@ -352,7 +352,6 @@ def _weights(
 def _attribute_values(
     trace: TraceFacts, life_table: LifeTable, end_row: int | Integers, kind: AttributeKind
 ) -> Integers:
-    """Returns each life's attribute at the window's end."""
     return attribute(trace, life_table, kind, end_row, ATTRIBUTE_DEFAULTS[kind])
 
 

@@ -99,7 +99,6 @@ def steady_of(processes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def _is_not_null(values: pl.Series) -> npt.NDArray[np.bool_]:
-    """Returns which values are not null."""
     is_not_null: npt.NDArray[np.bool_] = ~np.isnan(values.to_numpy())
     return is_not_null
 

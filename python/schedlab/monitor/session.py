@@ -294,7 +294,6 @@ class Session:
         return map_texts(hello)
 
     def _describe_system(self, watched: WatchedSystem) -> dict[str, Any]:
-        """Returns the description of a system for pages."""
         system = watched.system
         header = system.header if system else None
         return {

@@ -261,7 +261,6 @@ def _blank_frame(setup: Setup, window_ns: int) -> ModelFrame:
 
 
 def _empty_timeline() -> Timeline:
-    """Returns an empty timeline."""
     return {"runs": [], "idle_while_queued": [], "thinned": 0}
 
 

@@ -85,7 +85,6 @@ class TraceFile:
             self._file.close()
 
     def _end_records(self) -> Records:
-        """Returns an END record for each CPU that has none."""
         cpus = np.flatnonzero(~self._ended)
         ends = np.zeros(len(cpus), RECORD)
         ends["time"] = self._latest.max()

@@ -95,7 +95,6 @@ def _summarize(cells: Sequence[JudgedCell]) -> str:
 
 
 def _count(cells: Sequence[JudgedCell], *judgements: str) -> int:
-    """Returns the number of cells with one of these judgements."""
     return sum(cell.judgement in judgements for cell in cells)
 
 
@@ -111,7 +110,6 @@ def _method_text() -> Text:
 
 
 def _policy_table(cells: Sequence[JudgedCell]) -> Table:
-    """Returns the table of differences by policy."""
     policies = sort_policies({cell.cell.key.policy for cell in cells})
     rows = [
         _policy_row(policy, [e for e in cells if e.cell.key.policy == policy])

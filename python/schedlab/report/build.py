@@ -241,7 +241,6 @@ def report_facts(collection: Collection) -> dict[str, str]:
 
 
 def _join_distinct(values: Iterable[str]) -> str:
-    """Joins the distinct values with semicolons."""
     return "; ".join(dict.fromkeys(values))
 
 
@@ -335,13 +334,11 @@ def _choose_moved_sections(sections: Sequence[Section]) -> set[int]:
 
 
 def _figures(section: Section) -> list[Block]:
-    """Returns the tables and charts of a section."""
     section_blocks = Page("", "", "", (section,)).blocks()
     return [block for block in section_blocks if not isinstance(block, Text)]
 
 
 def _part_page(page: Page, section: Section) -> Page:
-    """Returns the page to which a section moves."""
     subsections = (Section("", section.blocks),) if section.blocks else ()
     return Page(
         f"{page.name}-{slug(section.title)}",

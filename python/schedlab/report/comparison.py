@@ -301,7 +301,6 @@ def _suite_columns(suite: Suite) -> dict[str, object]:
 
 
 def _chart_section(suites: Sequence[Suite]) -> Section:
-    """Returns the section with the charts of all suites."""
     measures = _available_measures(suites)
     ratios = ratio_chart(suites, measures)
     blocks: list[Block] = [
@@ -341,7 +340,6 @@ def _tables_section(suites: Sequence[Suite]) -> Section:
 
 
 def _test_table(tests: Sequence[Suite], number: int) -> Table:
-    """Returns the table of one test on all numbers of CPUs."""
     first = tests[0]
     measures = _available_measures(tests)
     units = {measure.name: _column_unit(tests, measure) for measure in measures}
@@ -383,7 +381,6 @@ def _test_table(tests: Sequence[Suite], number: int) -> Table:
 
 
 def _column_unit(tests: Sequence[Suite], measure: Measure) -> Quantity:
-    """Returns one unit for the whole column."""
     return with_fitting_unit(
         measure.quantity, max((mean.mean for mean in _means_of_tests(tests, measure)), default=0.0)
     )

@@ -316,7 +316,6 @@ def _initial_metrics(
 
 
 def _menu_parameter(name: str, words: str, options: list[str], value: str) -> alt.Parameter:
-    """Returns the parameter of a menu with these options."""
     return alt.param(name=name, value=value, bind=alt.binding_select(options=options, name=words))
 
 

@@ -248,7 +248,6 @@ def suite_label(suite: Suite) -> str:
 
 
 def _mean_text(suite: Suite, measure: Measure, policy: str) -> str:
-    """Returns a policy's mean in words."""
     mean = suite.means[policy, measure.name].mean
     if measure.quantity is TIME:
         return duration(mean)

@@ -293,7 +293,6 @@ def _label_positions(data: pl.DataFrame, reaches: tuple[AxisRange, AxisRange]) -
 
 
 def _middle(reach: AxisRange) -> float:
-    """Returns the value at the centre of the axis."""
     return math.sqrt(reach.low * reach.high) if reach.log else (reach.low + reach.high) / 2
 
 
@@ -313,7 +312,6 @@ def _bounds(suite: Suite, policy: str, measure: Measure, unit: Quantity) -> dict
 
 
 def _add_prefix(prefix: str, named: dict[str, float]) -> dict[str, float]:
-    """Returns the values with a prefix before each name."""
     return {f"{prefix}{name}": value for name, value in named.items()}
 
 
@@ -354,7 +352,6 @@ def _cuts(reach: AxisRange, data: pl.DataFrame, low: str, high: str) -> bool:
 
 
 def _axis(channel: Any, field: str, reach: AxisRange, title: str) -> Any:
-    """Returns an axis for a field of the data."""
     return channel(
         f"{field}:Q",
         title=title,

@@ -93,7 +93,6 @@ class _PageWriter:
         self._name_sections(page.sections, {page.name for page in report.pages})
 
     def html(self) -> str:
-        """Returns the page as HTML."""
         return _environment().get_template("page.html").render(page=self.page, write=self)
 
     def _name_sections(self, sections: Sequence[Section], taken: set[str]) -> None:
@@ -109,11 +108,9 @@ class _PageWriter:
             self._name_sections(section.sections, taken)
 
     def section_id(self, section: Section) -> str:
-        """Returns the HTML id of a section."""
         return self.ids[id(section)]
 
     def contents(self, sections: Sequence[Section]) -> tuple[ContentsEntry, ...]:
-        """Returns the entries of the table of contents."""
         return tuple(
             ContentsEntry(self.section_id(section), section.title, self.contents(section.sections))
             for section in sections
@@ -141,7 +138,6 @@ class _PageWriter:
         return Markup(markup.to_html(markdown, self.resolve))
 
     def line(self, markdown: str) -> Markup:
-        """Converts one line of Markdown to HTML."""
         return Markup(markup.to_inline_html(markdown, self.resolve))
 
     @property
@@ -160,7 +156,6 @@ class _PageWriter:
         return chart
 
     def short(self, page: Page) -> str:
-        """Returns a page's short title."""
         return page.title.partition(":")[0]
 
     def pages(self) -> list[tuple[Page, str]]:
@@ -212,7 +207,6 @@ class _PageWriter:
         return [(kind.upper(), f"{files.FILES_FOLDER}/{block.name}.{kind}") for kind in kinds]
 
     def table(self, table: Table) -> _TableWriter:
-        """Returns the writer of a table."""
         return _TableWriter(layout.fit_table(table))
 
 
@@ -241,7 +235,6 @@ class _TableWriter:
         return [_PartWriter(self.table, part) for part in layout.split_columns(self.table)]
 
     def meaning(self, cell: Cell) -> str:
-        """Returns the meaning of a cell's tone in this table."""
         return tone_meaning(self.table, cell.tone)
 
     def note(self, cell: Cell) -> int:
@@ -292,7 +285,6 @@ class _PartWriter:
         return [upper, lower]
 
     def classes(self, column: int, cell: Cell) -> str:
-        """Returns the CSS classes of a cell."""
         names: list[str] = [self._columns[column].align]
         if cell.tone != "plain":
             names.append(cell.tone)

@@ -84,7 +84,6 @@ def _findings_section(
 def _finding_trials(
     collection: Collection, statements: Sequence[Finding]
 ) -> Iterator[tuple[str, Trial]]:
-    """Yields for each finding a trial of its two policies."""
     for finding in statements:
         if finding.suite and finding.measure:
             trial = trial_of_suite(collection, finding.suite, finding.policies)

@@ -97,7 +97,6 @@ def _fill_version(name: str) -> str:
 
 
 def _end_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Adds a line break to each line."""
     return (f"{line}\n" for line in lines)
 
 
@@ -105,7 +104,6 @@ def _end_lines(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _write_table(table: Table) -> Iterator[str]:
-    """Yields the lines of a LaTeX table with its caption and notes."""
     fitted_table = layout.fit_table(table)
     notes = number_notes(fitted_table)
     yield "% SPDX-License-Identifier: MIT"
@@ -145,7 +143,6 @@ def _write_part(
 
 
 def _write_heads(columns: list[Column]) -> Iterator[str]:
-    """Yields the lines of a table's header."""
     if any(column.group for column in columns):
         cells, rules, first_column = [], [], 1
         for group, members in groupby(columns, lambda column: column.group):
@@ -163,12 +160,10 @@ def _write_heads(columns: list[Column]) -> Iterator[str]:
 
 
 def _join_cells(cells: Iterable[str]) -> str:
-    """Returns the line of a table's row."""
     return f"{' & '.join(cells)} \\\\"
 
 
 def _write_cell(cell: Cell, notes: Mapping[str, int]) -> str:
-    """Returns a cell in LaTeX, with its sign and the numbers of its notes."""
     large, interval = layout.cell_lines(cell)
     sign = f"{escape_latex(TONE_SIGNS[cell.tone])}\\," if cell.tone in TONE_SIGNS else ""
     mark = f"\\textsuperscript{{{notes[cell.why]}}}" if cell.why else ""
@@ -214,7 +209,6 @@ def _escape_title(title: str) -> str:
 
 
 def _write_code(text: str) -> str:
-    """Converts code to LaTeX."""
     return f"\\texttt{{{escape_latex(text)}}}"
 
 
@@ -239,7 +233,6 @@ def inline_latex(markdown: str) -> str:
 
 
 def _write_figure(chart: Chart) -> Iterator[str]:
-    """Yields the lines of a LaTeX figure."""
     yield "% SPDX-License-Identifier: MIT"
     yield f"% {chart.name}-{WIDTHS_MM[0]}mm.pdf is for one column."
     yield "\\begin{figure}"

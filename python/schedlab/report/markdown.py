@@ -31,7 +31,6 @@ class _Document:
         self.numbering = Numbering(report)
 
     def text(self) -> str:
-        """Returns the whole document."""
         return "\n\n".join(part for part in self._parts() if part) + "\n"
 
     def _parts(self) -> Iterator[str]:
@@ -45,7 +44,6 @@ class _Document:
         )
 
     def _page(self, page: Page) -> Iterator[str]:
-        """Yields the parts of a page."""
         yield f"{_anchor(page.name)}\n\n## {title_markdown(page.title)}"
         yield self._markdown(page.lead)
         menu = self.report.menu
@@ -92,7 +90,6 @@ class _Document:
         return without_html(without_trials(text))
 
     def _table(self, table: Table) -> str:
-        """Returns a table in Markdown."""
         notes = number_notes(table)
         lines = [
             _table_line(title_markdown(column_heading(column)) for column in table.columns),
@@ -119,7 +116,6 @@ def _anchor(name: str) -> str:
 
 
 def _cell_markdown(cell: Cell, table: str, notes: dict[str, int]) -> str:
-    """Returns a cell in Markdown, with its sign and the number of its note."""
     text = literal(cell.text)
     text = f"[{text}]({cell.link})" if cell.link else text
     sign = f"{TONE_SIGNS[cell.tone]} " if cell.tone in TONE_SIGNS else ""
@@ -128,17 +124,14 @@ def _cell_markdown(cell: Cell, table: str, notes: dict[str, int]) -> str:
 
 
 def _table_line(cells: Iterable[str]) -> str:
-    """Returns a line of a Markdown table."""
     return f"| {' | '.join(cells)} |"
 
 
 def _one_line(text: str) -> str:
-    """Returns the text on one line."""
     return " ".join(text.split())
 
 
 def _quote_text(text: str) -> str:
-    """Returns the text as a Markdown quotation."""
     return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
 
 

@@ -229,7 +229,6 @@ class Report:
 
 
 def _blocks(sections: Sequence[Section]) -> Iterator[Block]:
-    """Yields the blocks of sections and of their subsections."""
     for section in sections:
         yield from section.blocks
         yield from _blocks(section.sections)

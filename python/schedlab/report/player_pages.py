@@ -115,7 +115,6 @@ def _write_for_perfetto(trace: Path, file: Path) -> None:
 
 
 def _linked_recordings(report: Report) -> Iterator[Recording]:
-    """Yields the recordings to which the report's tables link."""
     for page in report.pages:
         for block in page.blocks():
             if isinstance(block, Table):

@@ -31,6 +31,5 @@ def policy_label(title: str) -> str:
 
 @cache
 def _read_labels() -> dict[str, str]:
-    """Returns the labels by the policy's title."""
     labels: dict[str, str] = read_yaml(LABELS_FILE)
     return labels

@@ -159,7 +159,6 @@ def _summarize(outcomes: list[ProposalOutcome], not_run: int) -> str:
 
 
 def _outcomes_table(outcomes: list[ProposalOutcome]) -> Table:
-    """Returns the table with a row for each test."""
     shown = {outcome.proposal.study for outcome in outcomes}
     missing = [proposal for proposal in read_proposals(shown) if proposal.missing]
     rows = [
@@ -199,7 +198,6 @@ def _outcomes_table(outcomes: list[ProposalOutcome]) -> Table:
 
 
 def _outcome_row(outcome: ProposalOutcome) -> Row:
-    """Returns the row of a test with results."""
     test, change = outcome.test, outcome.change
     quantity = make_measure("", "", test.column, test.better, "").quantity
     if change:

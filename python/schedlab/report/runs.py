@@ -154,7 +154,6 @@ def _workloads_table(workloads: Sequence[Workload]) -> Table:
 
 
 def _workload_row(workload: Workload) -> Row:
-    """Returns the row of a workload in the table of workloads."""
     study = _experiment_of(workload)
     failed = sum(len(setup.failed) for setup in workload.setups)
     return (
@@ -174,7 +173,6 @@ def _experiment_of(workload: Workload) -> Experiment | None:
 
 
 def _policy_titles(workload: Workload) -> set[str]:
-    """Returns the titles of the policies that ran the workload."""
     return {setup.setup.policy_title for setup in workload.setups}
 
 
@@ -230,7 +228,6 @@ def _describe_workload(workload: Workload) -> str:
 
 
 def _failures_section(failed: Sequence[StoredRun]) -> Section:
-    """Returns a section with each failed run and its message."""
     blocks = [
         Text(
             f"**{literal(_run_title(run))}**: {literal(run.status)}, in {code(str(run.folder))}\n\n"
@@ -277,7 +274,6 @@ def choose_recordings(collection: Collection) -> dict[int, Recording]:
 
 
 def _run_table(collection: Collection) -> Table:
-    """Returns the table of all runs."""
     playable_runs = choose_recordings(collection)
     columns = ("workload", "policy", "CPUs", "seed", "machine", "status", "took", "folder")
     return Table(
@@ -309,7 +305,6 @@ def _run_table(collection: Collection) -> Table:
 
 
 def _run_row(run: StoredRun, recording: Recording | None) -> Row:
-    """Returns the row of a run in the table of all runs."""
     setup = run.setup
     seconds = run.manifest.get("host_seconds")
     status = Cell("success")
@@ -513,13 +508,11 @@ def _lag_chart(
 
 
 def _chart_title(workload: Workload, repeated: ConfigurationRuns) -> str:
-    """Returns the title of a chart of this configuration."""
     setup = repeated.setup
     return f"{workload.title}: {setup.policy_title} on {cpus_text([setup.cpus])}{repeatability_suffix([repeated])}"
 
 
 def _chart_caption(repeated: ConfigurationRuns) -> str:
-    """Returns the caption of a chart of this configuration."""
     setup, seed = repeated.setup, repeated.runs[0].seed
     repeatability_note = "" if are_repeatable([repeated]) else " Not repeatable."
     return f"Machine {literal(setup.machine)}, tick {format_time(setup.tick_ns)}, seed {seed}.{repeatability_note}"

@@ -409,7 +409,6 @@ def _distinct_headings(lines: Sequence[ComparisonRow]) -> Iterable[str]:
 
 
 def _column_kinds(lines: Sequence[ComparisonRow], part: str) -> list[ColumnKind]:
-    """Returns the columns that have content in any line of this part."""
     return [
         kind
         for kind in _COLUMN_TITLES

@@ -203,7 +203,6 @@ def _setup_cells(setup: ConfigurationRuns) -> Mapping[str, object]:
 
 
 def _explain_command(run: StoredRun) -> str:
-    """Returns the command that explains the waits of a run."""
     return shlex.join(("./schedlab", "explain", str(run.folder)))
 
 

@@ -164,7 +164,6 @@ class WhatIf:
 
     @property
     def _longest_wait_text(self) -> str:
-        """Returns the finding on the longest wait."""
         if not self.explained.longest:
             return "According to the recording, no process waited for a CPU."
         longest = self.explained.longest[0]
@@ -264,7 +263,6 @@ def make_page(what_if: WhatIf) -> Page:
 
 
 def _recording_blocks(what_if: WhatIf) -> Iterator[Block]:
-    """Yields the notes and the tables on the recording itself."""
     collection = Collection(what_if.recorded)
     (workload,) = find_workloads(collection)
     if what_if.notes:
@@ -276,7 +274,6 @@ def _recording_blocks(what_if: WhatIf) -> Iterator[Block]:
 
 
 def _longest_wait_blocks(what_if: WhatIf) -> Iterator[Block]:
-    """Yields the table of the longest waits."""
     longest = what_if.explained.longest
     if longest:
         yield waits_table("worst-waits", "The worst waits", [({}, wait) for wait in longest])

@@ -127,7 +127,6 @@ def _machines_text(setups: Sequence[ConfigurationRuns]) -> str:
 
 
 def _ticks_text(setups: Sequence[ConfigurationRuns]) -> str:
-    """Returns the tick lengths in words."""
     lengths = sorted({setup.setup.tick_ns for setup in setups})
     return f"tick {listed([format_time(length) for length in lengths])}"
 

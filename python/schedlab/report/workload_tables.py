@@ -205,7 +205,6 @@ _RATIO_SIGN = "\N{NO-BREAK SPACE}÷\N{NO-BREAK SPACE}"
 
 
 def _metric_unit(metric: Metric, data: pl.DataFrame) -> Quantity:
-    """Returns the unit of a metric that suits all of its values."""
     kind = metric.kind
     if kind.quantity is TIME:
         return time_unit(data[metric.column].to_list())
@@ -252,7 +251,6 @@ def _metric_cells(
     units: Iterable[Quantity],
     links: Iterable[ShownWait | None],
 ) -> list[Cell]:
-    """Returns the cells of a configuration's row in the table of totals."""
     if not setup.succeeded:
         return failure_cells(setup, max(len(means), 1))
     return [
@@ -402,8 +400,6 @@ def _times_unit(times: pl.Series) -> Quantity:
 
 
 def _process_cells(row: dict[str, Any], units: dict[str, Quantity]) -> Row:
-    """Returns the row of a task."""
-
     def number_cell(column: str, unit: Quantity) -> Cell:
         """Returns the cell of a column; a dash if the task has no such value."""
         return Cell(NO_VALUE if row[column] is None else unit.number(row[column]))

@@ -76,7 +76,6 @@ class FieldFinder:
         )
 
     def _within(self, number: int, offset: int, tag: str, depth: int) -> Iterator[SpecialField]:
-        """Yields the special fields of a type that begins at an offset."""
         resolved = self._btf.plain(number)
         if not self._has_any(resolved.id, depth):
             return

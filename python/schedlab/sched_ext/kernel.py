@@ -65,7 +65,6 @@ class Kernel:
 
 
 def _macro_entries(text: str, name: str) -> list[list[str]]:
-    """Returns the arguments of the X(...) entries of a macro."""
     match = re.search(rf"^#define {name}\(X\)((?:[^\n]*\\\n)*[^\n]*)$", text, re.MULTILINE)
     if not match:
         raise BuildFailed(f"{HEADERS}: no list {name}")
@@ -87,7 +86,6 @@ def _of_profile(name: str, profile: int) -> dict[str, int]:
 
 
 def _names_by_number(name: str) -> dict[int, str]:
-    """Returns the names in a list macro of kernel_functions.h, by their numbers."""
     return {
         int(number): text
         for text, number in _macro_entries(_read_header("kernel_functions.h"), name)

@@ -127,7 +127,6 @@ def load_object(
 
 
 def _attributes(linked: Linked) -> list[str]:
-    """Returns which of ATTRIBUTES a scheduler reads."""
     callbacks = {callback.op for callback in linked.description.callbacks}
     return [
         name

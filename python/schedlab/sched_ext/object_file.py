@@ -85,7 +85,6 @@ class BpfObject:
 
     @cached_property
     def _functions(self) -> dict[int, list[Symbol]]:
-        """Functions by the index of their section."""
         functions: dict[int, list[Symbol]] = {}
         for symbol in self.elf.symbols:
             if symbol.kind == FUNCTION:

@@ -85,13 +85,11 @@ def cause_of(figure: Figure) -> Cause | None:
 
 @cache
 def _causes_of_study(study: Study) -> tuple[Cause, ...]:
-    """Reads and caches the causes of a study."""
     expected = "a list of causes, each with name, says, run, without, measured and effects"
     return read_list(study.folder / CAUSES_FILE, partial(_parse_cause, study.number), expected)
 
 
 def _parse_cause(study: int, entry: Mapping[str, Any]) -> Cause:
-    """Returns the cause of an entry of causes.yaml."""
     effects = {
         column: (float(before), float(after))
         for column, (before, after) in entry["effects"].items()

@@ -107,7 +107,6 @@ def costs_of(study: int, folder: Path = STUDIES_FOLDER) -> StudyCosts:
 
 
 def _parse_slower_operation(entry: Mapping[str, Any]) -> SlowerOperation:
-    """Returns the slower operation of an entry of costs.yaml."""
     if entry["operation"] not in DELAYED_OPERATIONS:
         raise ValueError(f"{entry['operation']}: expected one of {', '.join(DELAYED_OPERATIONS)}")
     policies: Sequence[str] = entry["policies"]

@@ -119,7 +119,6 @@ def select(
 
 @cache
 def _published_figures() -> tuple[Figure, ...]:
-    """Returns all published figures, cached."""
     files = sorted(
         STUDIES_FOLDER.glob(f"*/{PUBLISHED_FILE}"), key=lambda path: int(path.parent.name)
     )
@@ -172,7 +171,6 @@ def read_figures(lines: Iterable[str], study: int) -> list[Figure]:
 
 
 def _figure_key(figure: Figure) -> tuple[object, ...]:
-    """Returns the identity of a figure."""
     return (
         figure.study,
         figure.place,

@@ -97,7 +97,6 @@ def read_proposals(only: Iterable[int] = ()) -> tuple[Proposal, ...]:
 
 @cache
 def _proposals_of_study(study: Study) -> tuple[Proposal, ...]:
-    """Returns the proposals of a study."""
     expected = "a list of proposals, each with name, place, proposes, and tests or missing"
     return read_list(
         study.folder / PROPOSALS_FILE, partial(_parse_proposal, study.number), expected
@@ -105,7 +104,6 @@ def _proposals_of_study(study: Study) -> tuple[Proposal, ...]:
 
 
 def _parse_proposal(study: int, entry: dict[str, Any]) -> Proposal:
-    """Returns the proposal of an entry of proposals.yaml."""
     tests = tuple(Test(**apply_merge_key(test)) for test in entry.get("tests", ()))
     for test in tests:
         if test.better not in get_args(BetterDirection):

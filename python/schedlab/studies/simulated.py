@@ -41,7 +41,6 @@ def simulated_experiments() -> tuple[SimulatedExperiment, ...]:
 
 @cache
 def _simulated_of_study(study: Study) -> tuple[SimulatedExperiment, ...]:
-    """Returns the simulated experiments of one study."""
     expected = "a list of experiments, each with name, title, workload, tick and policies"
     return read_list(
         study.folder / EXPERIMENTS_FILE,

@@ -114,7 +114,6 @@ def find_studies(folder: Path = STUDIES_FOLDER) -> tuple[Study, ...]:
 
 @cache
 def _find_studies(folder: Path) -> tuple[Study, ...]:
-    """Returns all studies of a folder, cached."""
     unsorted_studies = [
         Study(path) for path in folder.iterdir() if path.name.isdecimal() and path.is_dir()
     ]

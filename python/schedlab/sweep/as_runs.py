@@ -49,7 +49,6 @@ class SweptRuns(Collection):
         return SweptRuns(runs, self.tables)
 
     def _frame(self, table: str) -> pl.DataFrame:
-        """Returns a table of the metrics of all runs."""
         rows = self.tables.get(table)
         if rows is None:
             return pl.DataFrame(schema=_PROCESS_SCHEMA)

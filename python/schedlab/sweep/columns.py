@@ -126,12 +126,10 @@ def runs_columns(dimensions: Iterable[str]) -> tuple[Column, ...]:
 
 
 def _dimension_type(dimension: str) -> Any:
-    """Returns the Polars type of a dimension's column."""
     return INTEGER if dimension.startswith(TUNABLE_PREFIX) else TEXT
 
 
 def _dimension_meaning(dimension: str) -> str:
-    """Returns what a dimension's column means."""
     if dimension == SHAPE_COLUMN:
         return "the machine's shape (docs/shapes.md)"
     if dimension.startswith(TUNABLE_PREFIX):

@@ -93,7 +93,6 @@ def read_search_budget(path: Path) -> str | None:
 
 @contextmanager
 def _locate_errors(path: Path | None) -> Iterator[None]:
-    """Adds the file and line to errors."""
     try:
         yield
     except JsonError as error:
@@ -102,7 +101,6 @@ def _locate_errors(path: Path | None) -> Iterator[None]:
 
 
 def _members(path: Path) -> dict[str, Node]:
-    """Returns the members of the file's object."""
     return members_by_key(
         yaml_lines.parse_yaml(read_text(path)), "an object with workloads and policies", KEYS
     )
@@ -122,7 +120,6 @@ class _Reader:
         self.searched = searched
 
     def description(self) -> Description:
-        """Returns the whole description."""
         for key, name in (("workloads", "workload"), ("policies", "policy")):
             if key not in self.members:
                 raise JsonError(
@@ -149,7 +146,6 @@ class _Reader:
     # --- single values
 
     def title(self, node: Node | None) -> str:
-        """Returns the title of the sweep."""
         if node is None:
             return ""
         if not isinstance(node.value, str):
@@ -157,7 +153,6 @@ class _Reader:
         return node.value
 
     def seeds(self) -> tuple[int, ...]:
-        """Returns the seeds of each setup."""
         node = self.members.get("seeds")
         if node is None:
             return (1,)
@@ -166,7 +161,6 @@ class _Reader:
         return grid_integers(node, values)
 
     def cpus(self, machines: Iterable[str]) -> tuple[int, ...]:
-        """Returns numbers of CPUs that all machines support."""
         names = sorted(set(machines))
         cpus_max = min(machine_named(name).cpus_max for name in names)
         node = self.members.get("cpus")
@@ -208,7 +202,6 @@ class _Reader:
         return read_integer(node, *MEMORY_RANGE_MIB) if node else _STANDARD_MEMORY_MIB
 
     def costs(self) -> tuple[str, ...]:
-        """Returns the names of the simulator's costs."""
         node = self.members.get("costs")
         if node is None:
             return ("kernel",)
@@ -220,7 +213,6 @@ class _Reader:
         )
 
     def shapes(self) -> tuple[Shape, ...]:
-        """Returns the shapes of machines."""
         node = self.members.get("shapes")
         if node is None:
             return ()
@@ -332,7 +324,6 @@ class _Reader:
         return PolicyEntry(choice, policy, tunables, read, sample)
 
     def choice(self, node: Node) -> tuple[PolicyChoice, Policy]:
-        """Returns a policy and its description."""
         try:
             choices = parse_choices(read_text_value(node, _EXPECTED_POLICY))
         except ValueError as error:
@@ -374,7 +365,6 @@ class _Reader:
         return values
 
     def condition(self, choice: PolicyChoice, policy: Policy, node: Node) -> conditions.Condition:
-        """Returns a condition on the policy's tunables."""
         text = read_text_value(node, conditions.EXPECTED_CONDITION)
         try:
             return conditions.parse_condition(text, policy.tunables_of(choice.preset))
@@ -382,7 +372,6 @@ class _Reader:
             raise value_error(node, str(error)) from None
 
     def sample(self, node: Node) -> Sample:
-        """Returns the sample of setups."""
         fields = members_by_key(node, _EXPECTED_SAMPLE, ("method", "count", "seed"))
         if "method" not in fields or "count" not in fields:
             raise value_error(node, _EXPECTED_SAMPLE)

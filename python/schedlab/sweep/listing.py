@@ -87,7 +87,6 @@ def ranking_table(
 
 
 def _long_form(values: Values) -> pl.DataFrame:
-    """Returns the values of a ranking in long form."""
     return pl.DataFrame(
         [
             {"policy": setup[0], "settings": setup[1], "seed": seed, "value": float(value)}
@@ -122,7 +121,6 @@ def place_verdict(place: RankedConfiguration[PolicySettings], seeds: int) -> str
 
 
 def _probability(p_value: float | None) -> str:
-    """Returns a p-value in words."""
     assert p_value is not None
     return "< 0.001" if p_value < 0.001 else f"= {p_value:.2g}"
 
@@ -246,12 +244,10 @@ def _scene_dict(values: Values) -> dict[str, Any]:
 
 
 def _setup_dict(setup: tuple[str, str]) -> dict[str, str]:
-    """Returns a setup for JSON."""
     return {"policy": setup[0], "settings": setup[1]}
 
 
 def _estimate_dict(value: Estimate) -> dict[str, Any]:
-    """Returns an estimate for JSON."""
     return {"mean": value.mean, "low": value.low, "high": value.high}
 
 
@@ -275,7 +271,6 @@ def effects_tables(effects: Effects, objective: Objective) -> Iterator[TerminalT
 
 
 def _main_effects_table(effects: Effects, objective: Objective) -> Table:
-    """Returns the table of the dimensions' effects."""
     rows = []
     for effect in effects.main:
         ends = (
@@ -305,7 +300,6 @@ def _main_effects_table(effects: Effects, objective: Objective) -> Table:
 
 
 def _interactions_table(effects: Effects, objective: Objective) -> Table:
-    """Returns the table of the interactions of two dimensions."""
     names = [(" × ".join(pair.dimensions), pair.part) for pair in effects.pairs]
     return Table(
         name=f"interactions-{slug(objective.text)}",

@@ -96,6 +96,5 @@ def _find_measure(text: str, name: str, of_groups: bool) -> Measure:
 
 
 def _numeric_columns(of_groups: bool) -> list[str]:
-    """Returns the numeric columns."""
     columns: tuple[Column, ...] = GROUP_METRICS if of_groups else METRICS
     return [column.name for column in columns if column.dtype.is_numeric()]

@@ -76,7 +76,6 @@ def grid_size(description: Description) -> int:
 
 
 def _setup_count(entry: PolicyEntry) -> int:
-    """Returns the number of setups of a policy's grid."""
     return math.prod(ranges.count_values(values) for values in entry.tunables.values())
 
 
@@ -229,7 +228,6 @@ class Search:
                 draws_left = _REJECTED_DRAWS_MAX
 
     def _proposed_setup(self, trial: Trial) -> tuple[int, Settings]:
-        """Returns the setup that a trial proposes."""
         has_several_policies = len(self.entries) > 1
         number = (
             trial.suggest_categorical(_POLICY, range(len(self.entries)))
@@ -306,14 +304,12 @@ def _sorted_values(values: ranges.Listed) -> list[int]:
 
 
 def _value_at(values: ranges.Values, index: int) -> int:
-    """Returns the value at a position."""
     if isinstance(values, ranges.Listed):
         return _sorted_values(values)[index]
     return index if isinstance(values, ranges.Logarithmic) else values.first + values.step * index
 
 
 def _find_position(values: ranges.Values, value: int) -> int:
-    """Returns the position of a value."""
     if isinstance(values, ranges.Listed):
         return _sorted_values(values).index(value)
     return (

@@ -80,5 +80,4 @@ def distinguishing_facts(facts: Iterable[Row | None]) -> list[str]:
 
 
 def _key_words(key: str) -> str:
-    """Returns a key of facts in words."""
     return {"workload_sha256": "workload file"}.get(key, key)

@@ -69,7 +69,6 @@ def make_page(folder: Path) -> Page:
 
 
 def _blocks(folder: Path, objective: Objective) -> Iterator[Block]:
-    """Yields the tables and charts of a metric."""
     try:
         all_effects = compute_effects(folder, objective)
     except WrongUsage:  # nothing differs in it

@@ -137,7 +137,6 @@ def inputs_hash(run: RunSpec, program_set: ProgramSet) -> str:
 
 
 def _hash_of(facts: dict[str, Any]) -> str:
-    """Returns a hash of facts."""
     return hash_content(json.dumps(facts, sort_keys=True, ensure_ascii=False).encode())
 
 

@@ -137,7 +137,6 @@ def values_by_key(
 
 
 def _scene_values(scene: Scene, part: pl.DataFrame, objectives: Sequence[Objective]) -> Values:
-    """Returns the values of one scene."""
     seeds = tuple(sorted(set(part["seed"].to_list())))
     columns = [f"value_{number}" for number in range(len(objectives))]
     samples: dict[PolicySettings, list[list[float]]] = {}

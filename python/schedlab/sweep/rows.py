@@ -58,7 +58,6 @@ def _rows_by_run(rows: Iterable[Row], runs: int) -> list[list[Row]]:
 
 
 def _group_rows(groups: pl.DataFrame, workload: pl.DataFrame, runs: int) -> Iterator[Row]:
-    """Yields a row for each run and group."""
     tails_by_group = {
         (row.pop("run"), row.pop("group")): row for row in _tails(workload, runs, ("group",))
     }

@@ -43,7 +43,6 @@ def sample_points(
 
 
 def _engine(method: str, dimensions: int, seed: int) -> QMCEngine:
-    """Returns scipy's engine of a method."""
     if method == "random":
         return _Independent(dimensions, seed)
     from scipy.stats import qmc

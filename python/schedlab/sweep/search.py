@@ -174,7 +174,6 @@ def execute_search(request: SearchRequest, execution_options: ExecutionOptions) 
 def _run_search(
     request: SearchRequest, execution_options: ExecutionOptions
 ) -> tuple[list[Setup], SweepOutcome]:
-    """Returns all tried setups and the outcome of their runs."""
     search = request.search()
     rounds = search.rounds()
     chosen = next(rounds)
@@ -279,7 +278,6 @@ def _best_setup(folder: Path, objective: Objective) -> PolicySettings | None:
 
 
 def _policy_settings(setup: Setup, request: SearchRequest) -> PolicySettings:
-    """Returns the identifying columns of a setup."""
     entry, settings = setup
     run = replace(request.base, policy=entry.choice, settings=settings)
     return str(run.policy), run.settings_text

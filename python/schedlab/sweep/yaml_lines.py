@@ -66,7 +66,6 @@ class _Converter:
         return Node(self.value(yaml_node, path), line, path)
 
     def value(self, yaml_node: yaml.Node, path: str) -> Value:
-        """Returns the value of a node."""
         if isinstance(yaml_node, yaml.MappingNode):
             return Object(tuple(self.member(key, value, path) for key, value in yaml_node.value))
         if isinstance(yaml_node, yaml.SequenceNode):
@@ -76,7 +75,6 @@ class _Converter:
         return _scalar(yaml_node)
 
     def member(self, key: yaml.Node, value: yaml.Node, path: str) -> tuple[str, Node]:
-        """Returns the key and the value of an object's member."""
         if not isinstance(key, yaml.ScalarNode):
             raise JsonError(key.start_mark.line + 1, f"{path}: expected a name before the colon")
         name = str(key.value)

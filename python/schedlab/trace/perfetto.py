@@ -71,7 +71,6 @@ class _Converter:
         self.bundle: list[Any] = [None] * trace.header.cpus
 
     def convert(self) -> bytes:
-        """Returns the bytes of the file."""
         handlers = {
             Kind.SWITCH: self.switch,
             Kind.WAKEUP: self.wakeup,
@@ -139,7 +138,6 @@ class _Converter:
         return self.names.get(pid, f"process {pid}") if pid else f"swapper/{cpu}"
 
     def switch(self, _row: int, time: int, cpu: int, process: int, first: int, second: int) -> None:
-        """Converts SWITCH."""
         switch = self.event(time, cpu, first).sched_switch
         switch.prev_comm = self.name(first, cpu)
         switch.prev_pid = first
@@ -163,15 +161,12 @@ class _Converter:
     def block(
         self, _row: int, _time: int, _cpu: int, process: int, first: int, _second: int
     ) -> None:
-        """Converts BLOCK."""
         self.stops_as[process] = _SLEEPING_IN_KERNEL if first in _IN_KERNEL else _SLEEPING
 
     def preempt(self, _row: int, _time: int, _cpu: int, process: int, _: int, _second: int) -> None:
-        """Converts PREEMPT."""
         self.stops_as[process] = _PREEMPTED
 
     def wakeup(self, _row: int, time: int, cpu: int, process: int, first: int, second: int) -> None:
-        """Converts WAKEUP."""
         event = self.event(time, cpu, first)
         if first == 0:
             event.common_flags = _FROM_INTERRUPT
@@ -220,7 +215,6 @@ class _Converter:
             tree.threads.add(tid=process, tgid=group, name=self.names[process])
 
     def exit(self, _row: int, time: int, cpu: int, process: int, _first: int, _second: int) -> None:
-        """Converts EXIT."""
         end = self.event(time, cpu, process).sched_process_exit
         end.comm = self.name(process, cpu)
         end.pid = process
@@ -249,11 +243,9 @@ class _Converter:
             self.instant(time, f"note {second} of {self.name(process, cpu)} ({process})")
 
     def policy(self, row: int, time: int, _cpu: int, _process: int, _: int, _second: int) -> None:
-        """Converts POLICY."""
         self.instant(time, f"policy {self.texts.get(row, '')}")
 
     def tunable(self, row: int, time: int, _cpu: int, _process: int, _: int, second: int) -> None:
-        """Converts TUNABLE."""
         self.instant(time, f"{self.texts.get(row, '')} = {signed(second)}")
 
     def said(self, row: int, time: int, cpu: int, process: int, first: int, second: int) -> None:
@@ -265,7 +257,6 @@ class _Converter:
     def attribute(
         self, _row: int, time: int, cpu: int, process: int, kind: int, value: int
     ) -> None:
-        """Converts ATTRIBUTE."""
         name = (
             AttributeKind(kind).name.lower() if kind in set(AttributeKind) else f"attribute {kind}"
         )

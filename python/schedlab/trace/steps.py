@@ -104,7 +104,6 @@ class StepSorter:
     def _number_lives(
         self, pid: Integers, step: npt.NDArray[np.int8], place: Integers, is_new: Mask
     ) -> Integers:
-        """Returns the number of each step's life."""
         begins = np.flatnonzero(is_change(pid) | is_kind(step, Step.BORN))
         born = is_new[begins]
         life_numbers = np.empty(len(begins), np.int64)

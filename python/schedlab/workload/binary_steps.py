@@ -255,7 +255,6 @@ class Assembly:
         return True
 
     def _begin(self, number: int, name: str) -> None:
-        """Begins the program of this number and name."""
         self._end()
         if number in self._begins:
             raise WordsRefused(
@@ -278,7 +277,6 @@ class Assembly:
         self._rows = []
 
     def _next_step_index(self) -> int:
-        """Returns the index that the next step has in its program."""
         return self._piece_steps + len(self._rows) - self._begin_of_last
 
     def _begin_loop(self, rounds: int) -> None:
@@ -319,7 +317,6 @@ class Assembly:
     # --- words
 
     def _fill_template(self, template: _Template, number: int, name: str) -> Row:
-        """Returns the step with a line's number and name filled in."""
         kind, detail, _, target, value = template.row
         if template.has_program:
             target = self._number_of_name("program", name)
@@ -342,7 +339,6 @@ class Assembly:
         return template
 
     def _apply_word(self, template: _Template, place: re.Match[str], word: str) -> _Template:
-        """Returns the template with the meaning of one word."""
         name, kind, more = place.groups()
         if kind == "text":
             return replace(template, text=(name, word))

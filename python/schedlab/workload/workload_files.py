@@ -236,7 +236,6 @@ class _Reader:
         ).starter()
 
     def devices(self) -> tuple[Device, ...]:
-        """Returns the devices."""
         if "devices" not in self.top:
             return ()
         if "starter" in self.top:

@@ -291,7 +291,6 @@ def conformance(
 def _run_suite(
     suite: Suite, policies: tuple[PolicyChoice, ...], machine: str, out: Path | None
 ) -> list[Row]:
-    """Runs the scenarios of a suite and returns their results."""
     with (
         tempfile.TemporaryDirectory(prefix="schedlab-") as texts,
         run_plan(
@@ -304,7 +303,6 @@ def _run_suite(
 
 
 def _result_tables(rows: list[Row], machine: str) -> Iterator[Table | str]:
-    """Yields the tables of results and a summary."""
     table = new_table(f"Scenarios on {machine}", "scenario", "policy", "expected", "found", "")
     for row in rows:
         verdict = "kept" if row.kept else "otherwise"

@@ -70,7 +70,6 @@ def planted_races() -> tuple[Race, ...]:
 
 
 def _read(file: Path) -> Race:
-    """Reads a race from its patch."""
     text = file.read_text()
     seeds_match = _SEEDS_LINE.search(text)
     assert seeds_match, f"{file} does not say within how many seeds it is found"

@@ -111,7 +111,6 @@ def _factor(better: Estimate | None) -> str:
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
-    """Returns a Markdown table."""
     lines = [head, ["---", *["--:"] * (len(head) - 1)], *rows]
     return "\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n\n"
 

@@ -179,7 +179,6 @@ def _entry(
 
 
 def _numbers(lesson: Lesson, data: pl.DataFrame) -> Iterator[tuple[str, Number]]:
-    """Yields the lesson's named numbers."""
     for name, place in lesson.entry["numbers"].items():
         rows = lesson.rows(data).filter(
             pl.col("policy") == place["policy"],
@@ -196,7 +195,6 @@ def _numbers(lesson: Lesson, data: pl.DataFrame) -> Iterator[tuple[str, Number]]
 
 
 def _chart(lesson: Lesson, data: pl.DataFrame) -> Chart:
-    """Returns the lesson's chart."""
     drawing = lesson.entry["picture"]
     rows = lesson.rows(data).filter(
         pl.col("group").fill_null("") == drawing.get("group", ""),

@@ -74,7 +74,6 @@ def _key(cell: Cell) -> Key:
 
 
 def _agreeing(group: Iterable[Cell]) -> str:
-    """Returns how many cells agree, as text."""
     verdicts = [judge(cell) != "off" for cell in group]
     return f"{sum(verdicts)} of {len(verdicts)}" if verdicts else "–"
 
@@ -300,6 +299,5 @@ def _cpus_text(numbers: Sequence[int]) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Returns a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -228,7 +228,9 @@ def tables_block() -> str:
     """Returns the part: the columns that several tables share, followed by a section for each table."""
     uses = Counter(column for table in TABLE_DESCRIPTIONS.values() for column in table.columns)
     shared = {column for column, count in uses.items() if count > 1}
-    sections = ["\n".join(["### Shared columns", "", *_column_rows(filter(shared.__contains__, uses))])]
+    sections = [
+        "\n".join(["### Shared columns", "", *_column_rows(filter(shared.__contains__, uses))])
+    ]
     for table in TABLE_DESCRIPTIONS.values():
         common = ", ".join(f"`{column.name}`" for column in table.columns if column in shared)
         lines = [f"### {table.name}", "", f"A row: {table.row}. Shared columns: {common}."]
@@ -240,6 +242,5 @@ def tables_block() -> str:
 
 
 def _column_rows(columns: Iterable[Column]) -> list[str]:
-    """Returns a row of a Markdown table for each column."""
     rows = [f"| `{column.name}` | {column.type_} | {column.meaning} |" for column in columns]
     return ["| column | type | meaning |", "|---|---|---|", *rows]

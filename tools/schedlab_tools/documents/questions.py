@@ -107,7 +107,6 @@ def _estimate(
 
 
 def _measured(question: Question, measure: Measure, rows: Sequence[Row]) -> dict[str, Estimate]:
-    """Returns the estimate of a measure by policy."""
     estimates = {policy: _estimate(question, measure, policy, rows) for policy in question.policies}
     return {policy: value for policy, value in estimates.items() if value}
 

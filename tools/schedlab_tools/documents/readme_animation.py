@@ -103,7 +103,6 @@ def _panel(policy: str, tunables: dict[str, int], title: str) -> Panel:
 
 
 def _panel_of_trace(recorded: trace.Trace, title: str) -> Panel:
-    """Returns the panel that shows a trace."""
     processes = chart_processes(recorded)
     stays = find_stays(processes)
     span = Span(processes.window.begin_ns, processes.window.begin_ns + SHOWN_NS)

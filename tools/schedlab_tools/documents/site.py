@@ -201,7 +201,6 @@ class Source(Parser):
 
 
 def _lexer_name(path: Path) -> str:
-    """Returns the name of the lexer for a file."""
     lexer = find_lexer_class_for_filename(path.name)
     return str(lexer.aliases[0]) if lexer else ""
 

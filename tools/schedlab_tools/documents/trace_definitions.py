@@ -90,7 +90,6 @@ def workload() -> str:
 
 
 def _workload_constants() -> Iterator[tuple[str, str | int]]:
-    """Yields the names and values of the constants of workload files."""
     yield "MAGIC", _magic(_FILE, "WORKLOAD_FILE_MAGIC")
     yield "VERSION", _version(_FILE, "WORKLOAD_FILE_VERSION")
     yield "LOOPS_MAX", _constants().WORKLOAD_LOOPS_MAX
@@ -119,7 +118,6 @@ def _step_forms() -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _constants() -> Any:
-    """Returns the named constants of C, as attributes."""
     ffi = FFI()
     ffi.cdef(
         declarations("".join(_source(header) for header in (_TRACE, _STEPS, "abi/system_calls.h")))
@@ -169,12 +167,10 @@ def _object(members: Iterable[tuple[str, int]]) -> str:
 
 
 def _source(header: str) -> str:
-    """Returns the text of a header."""
     return (ROOT / header).read_text(encoding="utf-8")
 
 
 def _version(header: str, name: str) -> int:
-    """Returns the value of a version in a header."""
     (version,) = re.findall(rf"#define {name} (\d+)", _source(header))
     return int(version)
 

@@ -159,7 +159,6 @@ def compute_cells(collection: Collection) -> list[Cell]:
 
 
 def _configurations_on(collection: Collection, machine: str) -> Iterator[ConfigurationRuns]:
-    """Yields the configurations that this machine ran."""
     return (setup for setup in collection.repeated.values() if setup.setup.machine == machine)
 
 
@@ -190,7 +189,6 @@ _CONFIGURATION_COLUMNS = ("experiment", "policy", "cpus", "tick_ns", "machine")
 
 
 def _rows_by_configuration(frame: pl.DataFrame) -> dict[tuple[Any, ...], pl.DataFrame]:
-    """Returns the rows of each configuration."""
     if frame.is_empty():
         return {}
     parts = frame.partition_by(*_CONFIGURATION_COLUMNS, as_dict=True, maintain_order=True)

@@ -121,7 +121,6 @@ _ABSOLUTE_TIMES_PREFIX = "s5-cpubench"
 
 @cache
 def _read_workload(description: ExperimentFile, changes: tuple[Change, ...]) -> WorkloadFile:
-    """Reads a workload file with these changes."""
     return workload_files.read_workload_file(description.path, changes)
 
 

@@ -115,7 +115,6 @@ def _run_configuration(setup: Setup) -> tuple[str, str, int]:
 
 
 def _perform_plan(plan: Plan) -> None:
-    """Performs the runs of a plan."""
     plan.check()
     perform(plan, _missing_runs, with_metrics=False)
 
@@ -161,7 +160,6 @@ def _discard_outdated(plan: Plan, base: Software) -> None:
 
 
 def _collect_runs(plans: Sequence[Plan]) -> Collection:
-    """Returns the finished runs of the plans."""
     folders = [plan.place(run) for plan in plans for run in plan.runs]
     return Collection(StoredRun(place, results.read_manifest(place)) for place in folders)
 
@@ -207,5 +205,4 @@ def markdown(cells: Sequence[JudgedCell]) -> str:
 
 
 def _table_line(words: Sequence[str]) -> str:
-    """Returns a line of a Markdown table."""
     return f"| {' | '.join(words)} |"

@@ -472,7 +472,6 @@ def _estimate_dict(estimate: Any) -> dict[str, Any]:
 
 
 def _match_dict(match: MatchedConfiguration) -> dict[str, Any]:
-    """Returns a match for JSON."""
     return {
         "before": dict(zip(DIMENSIONS, configuration_key(match.before), strict=True)),
         "after": dict(zip(DIMENSIONS, configuration_key(match.after), strict=True)),

@@ -171,7 +171,6 @@ def match_table(
 
 
 def _wide_table(heading: Text, rows: Sequence[MetricChange]) -> Table:
-    """Returns a table with one line per row."""
     figures = (">before", ">after", ">difference", ">relative", ">p-value")
     table = new_table(heading, "group", "metric", *figures, "")
     for number, row in enumerate(rows):
@@ -202,7 +201,6 @@ def _narrow_table(heading: Text, rows: Sequence[MetricChange]) -> Table:
 
 
 def _interval_below(number: str) -> str:
-    """Returns the text with its interval on a separate line."""
     interval = _INTERVAL.search(number)
     return f"{_INTERVAL.sub('', number)}\n{interval[1]}" if interval else number
 
@@ -255,7 +253,6 @@ def missing_metrics_text(match: MatchedConfiguration, metrics: Sequence[str]) ->
 
 
 def _part_name(group: str | None, metric: str | None) -> str:
-    """Returns the group and the metric in words."""
     if metric is None:
         return f"the group {group}"
     title = _TITLES.get(metric) or reported_value_measure(metric).title
@@ -332,7 +329,6 @@ def p_value_text(p_value: float | None) -> str:
 
 
 def _notes(comparison: Comparison) -> Iterator[Text]:
-    """Yields the notes below all tables."""
     rows = [row for match in comparison.matches for row in match.rows]
     verdicts = {row.verdict for row in rows}
     if any(row.p_value is not None for row in rows):

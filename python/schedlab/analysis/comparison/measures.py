@@ -235,5 +235,4 @@ def _interquartile_range(processes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _quartile_distance(values: Floats) -> float:
-    """Returns the distance of the quartiles."""
     return interquartile_range(values) or 0.0

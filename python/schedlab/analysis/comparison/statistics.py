@@ -200,7 +200,6 @@ def _sorted_quantiles(rows: Floats, levels: Floats) -> Floats:
 
 @cache
 def _resamples(count: int) -> npt.NDArray[np.int64]:
-    """Returns how often each value is in each resample (resamples × values)."""
     generator = np.random.default_rng(_RESAMPLING_SEED)
     return generator.multinomial(count, [1 / count] * count, size=_RESAMPLES)
 
@@ -353,7 +352,6 @@ def _standard_errors(differences: Floats, resolution: float) -> Floats:
 
 
 def _two_sided(change: float, error: float, freedom: float) -> float:
-    """Returns the two-sided p-value of a change by Student's t."""
     return float(2 * student_t_cdf(freedom, -abs(change) / error)) if error else 1.0
 
 

@@ -103,7 +103,6 @@ class Suite:
         return {measure.name: self._ranking(measure) for measure in self.measures}
 
     def _ranking(self, measure: Measure) -> Ranking:
-        """Returns the ranking of the policies by this measure."""
         samples = {
             policy: self.samples[policy, measure.name] for policy in self.policies_with(measure)
         }
@@ -268,7 +267,6 @@ def _experiments_to_compare(collection: Collection) -> dict[SuiteKey, list[Confi
 
 
 def _common_seeds(setups: Sequence[ConfigurationRuns]) -> tuple[int, ...]:
-    """Returns the seeds that all configurations have."""
     return tuple(sorted(set.intersection(*({run.seed for run in setup.runs} for setup in setups))))
 
 

@@ -212,7 +212,6 @@ class Blames:
 
     @cached_property
     def _state_columns(self) -> dict[str, Integers]:
-        """Returns the columns of the table of states as arrays."""
         names = ("begin_ns", "end_ns", "begin_row", "cpu")
         return {name: self.tables.states[name].to_numpy() for name in names}
 
@@ -226,7 +225,6 @@ class Blames:
 
     @cached_property
     def _wait_columns(self) -> dict[str, Integers]:
-        """Returns the columns of the table of waits as arrays."""
         names = ("pid", "cpu", "begin_ns", "end_ns", "begin_row")
         waits = self.tables.waits
         last = len(self.tables.trace)

@@ -255,7 +255,6 @@ class QueueStay:
 
 
 def _caller(callback: str) -> str:
-    """Returns how a sentence names a callback."""
     return {"kernel": "the kernel", "other": "another callback"}.get(callback, f"{callback}()")
 
 

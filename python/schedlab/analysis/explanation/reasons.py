@@ -82,7 +82,6 @@ class PolicyChoices:
         ]
 
     def _rows_within(self, name: str, cpu: int, begin_ns: int, end_ns: int) -> pl.DataFrame:
-        """Returns the rows of a table at a CPU within an interval."""
         return self._tables.table(name).filter(
             (pl.col("cpu") == cpu) & pl.col("time_ns").is_between(begin_ns, end_ns)
         )

@@ -102,7 +102,6 @@ def describe_blame(part: Blame, names: LifeNames) -> str:
 
 
 def _cpu_activity(part: Blame, names: LifeNames) -> str:
-    """Returns the activity of the CPU as a clause."""
     if part.life is not None:
         return f"{names[part.life]} ran on CPU {part.cpu}"
     doing = "idled" if part.cause == Cause.IDLE else "was in the scheduler"

@@ -128,7 +128,6 @@ def unpacked_baseline(path: Path) -> Iterator[Baseline]:
 
 
 def _create_run_folder(packed: Path, folder: Path, run: Mapping[str, Any]) -> None:
-    """Creates the folder of a run."""
     (folder / results.METRICS_FOLDER).mkdir(parents=True)
     (folder / results.MANIFEST_FILE).write_text(json.dumps(run["manifest"]))
     for name, file in run["files"].items():

@@ -150,7 +150,6 @@ def verdict_markdown(gate: GateVerdict) -> str:
 
 
 def _markdown_lines(gate: GateVerdict) -> Iterator[str]:
-    """Yields the lines of the verdict."""
     across = gate.comparison.across
     yield f"### schedlab: {gate.summary}"
     shown_rows = [*gate.rows("worse"), *gate.rows("better"), *gate.rows("perhaps")]
@@ -193,7 +192,6 @@ MatchedRows = Sequence[tuple[MatchedConfiguration, MetricChange]]
 
 
 def _rows_by_title(rows: MatchedRows, across: Sequence[str]) -> dict[str, list[MetricChange]]:
-    """Returns the rows by the title of their configuration."""
     rows_by_setup: dict[str, list[MetricChange]] = {}
     for match, row in rows:
         rows_by_setup.setdefault(visible_line(match_title(match, across)), []).append(row)
@@ -244,7 +242,6 @@ def _metric_name(row: MetricChange) -> str:
 
 
 def _markdown_table(rows: MatchedRows, across: Sequence[str]) -> Iterator[str]:
-    """Yields the lines of a Markdown table of these rows."""
     yield "| configuration | metric | before | after | verdict |"
     yield "|---|---|---|---|---|"
     for match, row in rows:
@@ -259,7 +256,6 @@ def _markdown_table(rows: MatchedRows, across: Sequence[str]) -> Iterator[str]:
 
 
 def _changed_counts(gate: GateVerdict) -> list[InstructionCount]:
-    """Returns the instruction counts that changed."""
     return [count for count in gate.counts if count.after != count.before]
 
 

@@ -95,7 +95,6 @@ class Run:
 
     @cached_property
     def _trace_tables(self) -> TraceTables:
-        """Returns the tables of the trace."""
         return TraceTables(self.trace)
 
     def _runs_table(self) -> pl.DataFrame:

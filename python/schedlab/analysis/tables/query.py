@@ -60,12 +60,10 @@ def query_tables(
 
 
 def _tables_named(tables: Iterable[str], sql: str) -> list[str]:
-    """Returns the tables whose names occur in the query."""
     return [name for name in tables if re.search(rf"\b{name}\b", sql, re.IGNORECASE)]
 
 
 def _execute(folder: Path, needed: Sequence[str], sql: str, allow_files: bool) -> pl.DataFrame:
-    """Returns the result of the query over the files in the folder. A file's name starts with the name of its table."""
     need_extra("sql")
     import duckdb
 
@@ -113,7 +111,6 @@ def _forbid_other_files(connection: DuckDBPyConnection, folder: Path) -> None:
 
 
 def _sql_string(path: Path) -> str:
-    """Returns a path as an SQL string."""
     return "'" + str(path).replace("'", "''") + "'"
 
 

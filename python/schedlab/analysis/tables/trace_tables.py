@@ -71,7 +71,6 @@ class TableDescription:
 
 
 def _read_descriptions() -> dict[str, TableDescription]:
-    """Reads the descriptions of all tables."""
     text = Path(__file__).with_name("described.yaml").read_text("utf-8")
     content = yaml.safe_load(text)
     shared = content["columns"]
@@ -110,7 +109,6 @@ def _queue_name(number: int) -> str:
 
 
 def _kick_flags(number: int) -> str:
-    """Returns the names of the flags of a kick."""
     return ",".join(flag.name.lower() for flag in KickFlag if number & flag)
 
 
@@ -449,7 +447,6 @@ class TraceTables:
         )
 
     def _values_at(self, name: str, rows: Integers) -> Integers:
-        """Returns the values of a trace column at these rows."""
         return self.trace.at(name, rows) if len(self.trace) else rows
 
     def _times_at(self, rows: Integers) -> pl.Series:

@@ -80,7 +80,6 @@ class _Parser:
         self.lines = 1
 
     def document(self) -> Node:
-        """Returns the value of the whole text."""
         node = self.node("")
         if self.next():
             raise self.unexpected("the end of the file")

@@ -284,7 +284,6 @@ def _is_packaged(name: str) -> bool:
 
 
 def _package_name(word: str) -> str:
-    """Returns the package's name in this release."""
     names = word.split("|")
     return find_package(*names) or names[0]
 

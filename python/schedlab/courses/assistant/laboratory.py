@@ -187,7 +187,6 @@ class Laboratory:
             raise RuleBroken(f"{name} does not compile: {failure.why}") from None
 
     def _find_workload(self, name: str) -> WorkloadFile:
-        """Returns the built-in workload of this name."""
         entry = _finite_workloads().get(name)
         if entry is None:
             raise WrongUsage(f"workload {name}: does not exist; list_workloads lists all")

@@ -196,7 +196,6 @@ def _refusal_reason(source: Path, name: str) -> str:
 
 
 def _verdict_file(out: Path, folder: Path, source: Path) -> Path:
-    """Returns the path of a submission's verdict."""
     return (out / source.relative_to(folder)).with_suffix(".json")
 
 
@@ -217,7 +216,6 @@ def _read_verdict(path: Path, key: str, name: str) -> GradedSubmission | None:
 
 
 def _store_verdict(path: Path, key: str, graded: GradedSubmission) -> None:
-    """Stores a verdict with its key."""
     if graded.verdict is None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

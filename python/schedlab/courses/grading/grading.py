@@ -220,7 +220,6 @@ def grader(lab: Lab, trusted: bool, solution_checked: bool = False) -> Iterator[
 
 
 def _with_initial_times(test: LabTest, clock_ns: int = 0, run_time_ns: int = 0) -> LabTest:
-    """Returns the test with an initial clock and initial run times of tasks, in ns."""
     return replace(test, policy_clock_ns=clock_ns, policy_run_time_ns=run_time_ns)
 
 
@@ -264,7 +263,6 @@ def _decisions(test: LabTest, policy: CompiledPolicy) -> bytes:
 
 
 def _scored_expectation(expected: Expectation, judged: Judgement) -> ScoredExpectation:
-    """Returns the result of an expectation for the verdict."""
     return ScoredExpectation(
         expected.title, judged.points, expected.points, judged.why, judged.picture, judged.at_ns
     )

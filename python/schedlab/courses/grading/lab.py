@@ -217,7 +217,6 @@ class _LabReader:
         self.sha256 = sha256
 
     def lab(self, node: Node) -> Lab:
-        """Reads the whole lab."""
         required_keys = ("title", "policy", "tests")
         keys = (*required_keys, "headers", "mistakes")
         fields = Fields(node, "an object with title, policy and tests", keys, required_keys)
@@ -237,7 +236,6 @@ class _LabReader:
         )
 
     def tests(self, node: Node) -> tuple[LabTest, ...]:
-        """Reads the list of tests."""
         lab_tests = object_members(node, "an object whose keys are the names of tests")
         if not lab_tests:
             raise value_error(node, "at least one test in it")
@@ -252,7 +250,6 @@ class _LabReader:
         )
 
     def test(self, name: str, node: Node) -> LabTest:
-        """Reads a test."""
         required_keys = ("workload", "expect")
         keys = (*required_keys, "says", "cpus", "seed", "tick", "limit", "costs", "set", "hidden")
         fields = Fields(node, "an object with workload and expect", keys, required_keys)
@@ -346,7 +343,6 @@ def _read_bound(node: Node) -> float:
 
 
 def _read_instructions(fields: Fields, node: Node, _tick_ns: int) -> _Fields:
-    """Reads an expectation of the number of instructions."""
     read_choice(node, ("solution",))
     most = fields["at_most"].value if "at_most" in fields else None
     if not isinstance(most, int | float) or isinstance(most, bool) or most < 1:
@@ -399,7 +395,6 @@ def _read_time(node: Node, tick_ns: int) -> int:
 
 
 def _read_tunables(node: Node) -> dict[str, int]:
-    """Returns the tunables and their values."""
     entries = object_members(node, "an object of tunables")
     return {name: read_integer(item, -(2**63), 2**63 - 1) for name, item in entries}
 

@@ -191,12 +191,10 @@ def try_lab(
 
 
 def _read_source(source: Path) -> str:
-    """Returns the text of a source."""
     return source.read_text(_SOURCE_ENCODING)
 
 
 def _mistake_mutants(lab: Lab) -> Iterator[Mutant]:
-    """Yields the lab's common mistakes as mutants."""
     for patch in sorted((lab.folder / "wrong").glob("*.patch")):
         with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
             yield Mutant(0, "", patch.stem, _read_source(write_mistake(patch, Path(folder))))
@@ -227,7 +225,6 @@ def _first_lost_test(lab_grader: Grader, policy: CompiledPolicy) -> str:
 
 
 def _code_hash(policy: CompiledPolicy) -> str:
-    """Returns a hash of the compiled code."""
     return hashlib.sha256(b"".join(_code_sections(policy.module))).hexdigest()
 
 
@@ -345,7 +342,6 @@ def _trace_hash(test: dict[str, Any], policy: CompiledPolicy) -> str:
 
 
 def _value_paths(test: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Yields the path of keys to each value."""
     for key, value in test.items():
         yield (key,)
         if isinstance(value, dict):

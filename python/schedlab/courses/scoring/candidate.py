@@ -178,7 +178,6 @@ def _set_trials(key: bytes) -> tuple[tuple[RunSpec, Trial], ...]:
 
 
 def _sandbox_trial(run: RunSpec) -> Trial:
-    """Returns the trial that runs a specification in the sandbox."""
     assert run.file
     return Trial(
         run.label, run.file, run.cpus, run.seed, run.tick_ns, run.limit_ns, run.costs.name, {}
@@ -236,7 +235,6 @@ class _MeasuredRuns(Collection):
         self._metrics = [metrics for _, metrics in measured_runs]
 
     def _frame(self, table: str) -> pl.DataFrame:
-        """Returns a table of the metrics of all runs."""
         frames: list[pl.DataFrame] = [
             getattr(metrics, table).with_columns(
                 run=pl.lit(number, pl.Int64),

@@ -85,7 +85,6 @@ def missing_runs(
 
 
 def _cache_values(path: Path, runs: Collection) -> None:
-    """Stores the values of runs in the cache."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_baseline(path, runs, {})
 
@@ -116,7 +115,6 @@ def values_file(
 
 @cache
 def _source_hashes(source_paths: tuple[str, ...]) -> dict[Path, str]:
-    """Returns the hashes of the sources that affect values."""
     paths = [ROOT / part for part in source_paths]
     files = [
         file

@@ -113,7 +113,6 @@ class WorkloadSet:
         level: Level,
         policy: PolicyChoice,
     ) -> RunSpec:
-        """Returns the specification of one run."""
         path = SETS_FOLDER / self.name / f"{workload}.json"
         file = workload_files.read_workload_file(path, changes)
         return RunSpec(

@@ -98,7 +98,6 @@ def compile_policy(form: PolicyForm, source: Path, trusted: bool) -> CompiledPol
 
 
 def _submission_subject(form: PolicyForm, source: Path, sandbox: Sandbox) -> Subject:
-    """Returns the submission as the sandbox sees it."""
     path = f"{WORK_PATH}/{SUBMISSION}"
     return Subject(
         source.name,
@@ -134,7 +133,6 @@ def _check_includes(sandbox: Sandbox, files: Mapping[str, Path]) -> None:
 
 
 def _included_files(rules: str) -> Iterator[str]:
-    """Yields the files in make rules written by the compiler."""
     for word in _RULE_WORD.findall(rules.replace("\\\n", " ")):
         name = word.replace("\\ ", " ").replace("\\#", "#").replace("$$", "$")
         if not name.endswith(".o:"):

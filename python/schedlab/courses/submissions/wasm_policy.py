@@ -245,12 +245,10 @@ class _PolicyMachine:
 
     @property
     def calls(self) -> int:
-        """Returns the number of hook calls."""
         return int(self._machine_struct.calls)
 
     @property
     def instructions(self) -> int:
-        """Returns the number of executed instructions."""
         return int(self._machine_struct.instructions)
 
     def initialise(self) -> None:

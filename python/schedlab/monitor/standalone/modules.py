@@ -56,7 +56,6 @@ class _Bundle:
         return name
 
     def _function_body(self, path: Path) -> str:
-        """Returns the module's text as the body of a function that returns its exports."""
         exported: dict[str, str] = {}
 
         def imported(match: re.Match[str]) -> str:

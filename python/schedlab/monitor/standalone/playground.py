@@ -224,7 +224,6 @@ def _copy_headers(archive: Path, target: Path) -> None:
 
 
 def _licences(packages: Path) -> Iterator[str]:
-    """Yields each package's name, version and licence."""
     for path in sorted((packages / "node_modules").glob("**/package.json")):
         if (
             path.parent.parent.name != "node_modules"

@@ -144,7 +144,6 @@ class Console:
         self._partial = b""
 
     def _add_to_log(self, line: bytes) -> None:
-        """Adds a line to the log."""
         self._partial_line = b""
         if len(self._log) == self._log.maxlen:
             self._dropped += 1

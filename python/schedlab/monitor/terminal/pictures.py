@@ -159,7 +159,6 @@ def _draw_lane(
 def _covered_cells(
     spans: Iterable[tuple[int, int]], begin: int, cell_ns: float, size: int
 ) -> set[int]:
-    """Returns the cells of a line that any of the spans covers."""
     cells: set[int] = set()
     for start, end in spans:
         if end > begin:
@@ -344,7 +343,6 @@ def draw_waits(
 
 
 def _draw_wait(wait: Mapping[str, Any], size: int) -> Text:
-    """Draws a wait and its parts, which add up to it."""
     total_ns = wait["duration_ns"]
     text = Text(f"\n{wait['kind']} at {moment(wait['begin_ns'])}: {duration(total_ns)}\n", "bold")
     shown_parts, hidden_parts = wait["parts"][:_PARTS_MAX], wait["parts"][_PARTS_MAX:]

@@ -136,7 +136,6 @@ def _chart_without_empty_columns(frame: pl.DataFrame) -> Any:
 
 
 def _draw_published(means_of_rows: pl.DataFrame, x: alt.X, y: alt.Y) -> list[Any]:
-    """Draws the published values."""
     published = means_of_rows.filter(pl.col("kind") == "published")
     if published.is_empty():
         return []

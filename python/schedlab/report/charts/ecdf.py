@@ -162,7 +162,6 @@ class _Axis:
         return f"max(datum.value, {self.reach.low})" if self.separates_low else "datum.value"
 
     def altair_channel(self, title: str) -> alt.X:
-        """Returns the Altair channel of the axis."""
         number = f"format(datum.value, '{NUMBER_FORMAT}')"
         less = f"datum.value < {self.smallest_drawn} ? '< {self.smallest_drawn:,.3g}' : {number}"
         axis = alt.Axis(format=NUMBER_FORMAT, tickCount=8, grid=True)

@@ -215,7 +215,6 @@ def _add_rows(stays: pl.DataFrame) -> pl.DataFrame:
 
 
 def _draw(stays: pl.DataFrame, drawn: pl.DataFrame, marks: pl.DataFrame, axis: TimeAxis) -> Any:
-    """Draws the intervals on their rows, and the marks."""
     rows = _level_rows(stays)
     labels = _labels_by_pid(stays)
     has_few_tasks = _has_few_tasks(stays)

@@ -226,7 +226,6 @@ def _lack_of_work_text(q: Queries, test: str, lacking: list[int]) -> str:
 
 
 def _one_cpu_text(q: Queries, test: str) -> str:
-    """Returns the finding on one CPU."""
     picked = [
         f"{q.picked(test, group, 1):.1f} ({q.share_printed(test, group, 1)})"
         for group in q.lotteries[test].rows
@@ -236,7 +235,6 @@ def _one_cpu_text(q: Queries, test: str) -> str:
 
 
 def _program_text(q: Queries, test: str) -> str:
-    """Returns the finding on the study's program."""
     computing, sleeping, mixed, short = (
         q.picks_per_task(test, group, 1) for group in ("CPU", "I/O", "mixed", "short")
     )

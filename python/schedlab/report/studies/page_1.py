@@ -76,14 +76,12 @@ def _quantities_by_cpus(
 
 
 def _write_lead(page: Writer, q: Queries) -> None:
-    """Adds the page's introduction."""
     page.lead("""Its times mainly show the cost of a fork and the choice of a CPU at the fork, and little about its
     schedulers.""")
     page.lead(q.failures())
 
 
 def _write_summary(page: Writer, q: Queries) -> None:
-    """Adds the section with the main results."""
     page.section("In short")
     with_priorities, without = (
         "{:.0f} to {:.0f}".format(*q.printed_between(suite, "io-bound"))
@@ -149,7 +147,6 @@ def _draw_curves(
 
 
 def _write_reading_guide(page: Writer, q: Queries) -> None:
-    """Adds the section that explains the tables' columns."""
     page.section("How to read this page")
     page.item("""**published**: the figures of the study. **rerun**: figures of the study's programs, run again for
     schedlab on an emulator on a host of two CPUs. **measured**: schedlab's figures, the mean over seeds with its 95
@@ -371,7 +368,6 @@ def _write_test_sequence(page: Writer, q: Queries) -> None:
 
 
 def _write_sequence_tables(page: Writer, q: Queries) -> None:
-    """Adds the tables of the tests in sequence."""
     policy = q.policies["priority"]
     page.measured(
         "study-1-in-a-row",
@@ -510,7 +506,6 @@ def _write_cpu_curves(page: Writer, q: Queries) -> None:
 
 
 def _draw_completion(page: Writer, q: Queries, test: str) -> None:
-    """Adds the chart of one test's completion time."""
     is_published = test != "mixed"
     _draw_curves(
         page,
@@ -541,7 +536,6 @@ def _picks_text(q: Queries, habit: str, suite: str, test: str) -> str:
 
 
 def _write_context_switches(page: Writer, q: Queries) -> None:
-    """Adds the section on where context switches come from."""
     page.section("Where the context switches come from")
     if not q.accounted_tests("published") or not q.accounted_tests("measured"):
         page.text("The necessary runs are missing.")
@@ -778,8 +772,6 @@ def _write_shares_table(page: Writer, q: Queries, test: str) -> None:
 
 
 def _write_all_policies(page: Writer, q: Queries, suite: str) -> None:
-    """Adds the table of a suite under all policies."""
-
     def completion(count: int, test: str, policy: str) -> MeasuredCell:
         if policy == "ideal":
             return MeasuredCell(Measurement((q.ideal(suite, test, count, True),)), muted=True)
@@ -818,7 +810,6 @@ def _write_lottery_policies(page: Writer, q: Queries) -> None:
 
 
 def _write_proposals(page: Writer, q: Queries) -> None:
-    """Adds the section on the study's proposals."""
     page.section("What the study proposes (section 8)")
     page.text(f"""
     Section 8 of the study proposes improvements. schedlab has all of them except finer locks, or none, as tunables
@@ -935,8 +926,6 @@ def _write_future_work(page: Writer, q: Queries) -> None:
 
 
 def _write_proposed_priorities(page: Writer, q: Queries) -> None:
-    """Adds the subsection on the proposed priorities."""
-
     def completion(policy: str, test: str, count: int) -> Measurement:
         return q.completion("priority", test, count, policy)
 

@@ -37,7 +37,6 @@ def make_page(q: Queries) -> Page:
 
 
 def _write_summary(page: Writer, q: Queries) -> None:
-    """Adds the section with the main results."""
     page.section("In short")
     page.text(f"""
     **Claimed.** With priorities, {q.fewer_ticks_after()} of {len(q.tests)} figures are lower than under round-robin.
@@ -70,7 +69,6 @@ def _write_summary(page: Writer, q: Queries) -> None:
 
 
 def _write_before_and_after(page: Writer, q: Queries) -> None:
-    """Adds the section with the tables before and after priorities."""
     page.section("Before and after")
     page.compared(
         "study-2-lists",

@@ -81,7 +81,6 @@ def _text_by_scheduler(
 
 
 def _write_summary(page: Writer, q: Queries) -> None:
-    """Adds the section with the main results."""
     page.section("In short")
     rr, mlfq = (q.printed("throughput", "Mixed", scheduler) for scheduler in ("RR", "MLFQ"))
     claimed = q.figure("section 5.3", "MLFQ over RR", "Mixed")
@@ -179,7 +178,6 @@ def _write_figures_1_and_2(page: Writer, q: Queries) -> None:
 
 
 def _write_cpu_time(page: Writer, q: Queries) -> None:
-    """Adds the section on the use of CPU time."""
     time, overhead = "% of the CPUs' time", "overhead, %"
     page.measured(
         "study-3-cpu-time",
@@ -252,7 +250,6 @@ def _ideal_text(q: Queries, name: str) -> str:
 
 
 def _write_turnaround(page: Writer, q: Queries) -> None:
-    """Adds the section on turnaround."""
     page.subsection("Turnaround")
     _write_metric_table(page, q, "turnaround", "million cycles, or ticks")
     page.text("**CPU-bound.**")
@@ -308,7 +305,6 @@ def _write_turnaround(page: Writer, q: Queries) -> None:
 
 
 def _write_response(page: Writer, q: Queries) -> None:
-    """Adds the section on response time."""
     page.subsection("Response")
     _write_metric_table(page, q, "response", "million cycles, or ticks")
     page.text("""
@@ -328,7 +324,6 @@ def _write_response(page: Writer, q: Queries) -> None:
 
 
 def _write_throughput(page: Writer, q: Queries) -> None:
-    """Adds the section on throughput."""
     page.subsection("Throughput")
     _write_metric_table(page, q, "throughput", "processes in a million cycles, or in a tick")
     with page.if_measured():
@@ -347,7 +342,6 @@ def _write_throughput(page: Writer, q: Queries) -> None:
 
 
 def _write_overhead(page: Writer, q: Queries) -> None:
-    """Adds the section on the scheduler's overhead."""
     page.subsection("Overhead")
     _write_metric_table(page, q, "overhead", "% of the CPUs' time, including idle time")
     with page.if_measured():
@@ -364,7 +358,6 @@ def _write_overhead(page: Writer, q: Queries) -> None:
 
 
 def _write_fairness(page: Writer, q: Queries) -> None:
-    """Adds the section on fairness."""
     page.subsection("Fairness")
     _write_metric_table(page, q, "fairness", "Jain's index")
     page.text(
@@ -420,7 +413,6 @@ def _write_claims(page: Writer, q: Queries) -> None:
 
 
 def _statements(q: Queries) -> Iterator[tuple[Statement, ...]]:
-    """Yields the rows of the table of statements."""
     for workload in ("IO-bound", "Mixed"):
         for other in ("RR", "Lottery"):
             yield (
@@ -707,7 +699,6 @@ def _write_fifo(page: Writer, q: Queries) -> None:
 
 
 def _write_inversion(page: Writer, q: Queries) -> None:
-    """Adds the section on priority inversion."""
     if not q.inverted_policies():
         page.section("Priority inversion")
         page.text("Not run.")

@@ -81,7 +81,6 @@ def make_page(q: Queries) -> Page:
 
 
 def _write_summary(page: Writer, q: Queries) -> None:
-    """Adds the section with the main results."""
     page.section("In short")
     page.text(f"""
     **Claimed.** A feedback queue with four levels and a boost serves interactive processes quickly. Their time "didn't
@@ -215,7 +214,6 @@ def _range_text(values: list[int]) -> str:
 
 
 def _write_mixed_benchmark(page: Writer, q: Queries) -> None:
-    """Adds the section on the mixed benchmark."""
     page.section("The mixed benchmark: figures 9 and 10")
     page.text(f"""
     Two **interactive** processes write a line to a file and sleep 5 ticks, twenty times. Next to them, 2 to 40
@@ -545,7 +543,6 @@ def _write_phases(page: Writer, q: Queries) -> None:
 
 
 def _write_built_in(page: Writer, q: Queries) -> None:
-    """Adds the table of the built-in policies."""
     page.subsection("The built-in policies")
     policies = q.built_in_policies_run(q.experiments)
     if not policies:
@@ -570,7 +567,6 @@ def _write_built_in(page: Writer, q: Queries) -> None:
 
 
 def _write_sleeper(page: Writer, q: Queries) -> None:
-    """Adds the section on the task that sleeps."""
     early, late = q.sleepers
     page.section("The sleeper: section 4.3")
 

@@ -83,7 +83,6 @@ def _linux_spread_percent(q: Queries, experiment: str) -> float:
 
 
 def _write_lead(page: Writer, q: Queries) -> None:
-    """Adds the page's introduction."""
     page.lead(f"""With one thread that computes, a scheduler has nothing to decide: the study's three schedulers
     differ by {_spread_percent({name: value_of(q.published_figure("throughput", name)) for name in q.schedulers}):.1f}
     % in its
@@ -99,7 +98,6 @@ def _write_lead(page: Writer, q: Queries) -> None:
 
 
 def _write_summary(page: Writer, q: Queries) -> None:
-    """Adds the section with the main results."""
     page.section("In short")
     page.text(f"""
     **Claimed.** In sysbench, weighted round-robin (WRR) has more throughput in Linux than CFS, and a lottery less. In
@@ -151,7 +149,6 @@ def _write_summary(page: Writer, q: Queries) -> None:
 
 
 def _write_published_tables(page: Writer, q: Queries) -> None:
-    """Adds the section on the contradictions in the published tables."""
     page.section("Tables 1 to 4: complexity, reasons, classes and modules")
     page.statements(
         "study-5-table-1",
@@ -231,7 +228,6 @@ def _write_method(page: Writer, q: Queries) -> None:
 
 
 def _write_linux(page: Writer, q: Queries) -> None:
-    """Adds the section on runs on Linux."""
     for experiment, (name, clock) in _ONE_THREAD_TABLES.items():
         if q.ran(experiment):
             page.section(f"Tables 5 and 6 on Linux, {clock}")
@@ -288,7 +284,6 @@ def _write_linux(page: Writer, q: Queries) -> None:
 
 
 def _write_linux_thread(page: Writer, q: Queries, experiment: str, name: str, clock: str) -> None:
-    """Adds the tables of one thread on Linux."""
     _write_tables(page, q, experiment, name, f" on Linux, one thread, {clock}")
     page.statements(
         f"{name}-differences",
@@ -368,7 +363,6 @@ def _write_tables(page: Writer, q: Queries, experiment: str, name: str, place: s
 
 
 def _write_schedlab_kernel(page: Writer, q: Queries) -> None:
-    """Adds the section on the schedlab kernel."""
     page.section("Tables 5 and 6 on the schedlab kernel")
     _write_tables(page, q, ONE, "study-5", ", one thread")
     with page.if_measured():
@@ -639,7 +633,6 @@ def _write_other_workloads(page: Writer, q: Queries) -> None:
 
 
 def _write_pattern(page: Writer, q: Queries) -> None:
-    """Adds the section on deterministic patterns."""
     if not q.ran(q.pattern):
         return
     page.section("Deterministic patterns: section 3.4.2")

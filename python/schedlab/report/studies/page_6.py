@@ -53,7 +53,6 @@ def _published_rate(q: Queries, tickets: int) -> Figure | None:
 
 
 def _write_lead(page: Writer, q: Queries) -> None:
-    """Adds the page's introduction."""
     page.lead("A task's share of the CPU equals its share of the tickets, up to chance")
     lottery, stride = (_measure_rate(q, policy, 20) for policy in ("lottery", "stride"))
     if lottery.mean is not None and stride.mean is not None:
@@ -63,7 +62,6 @@ def _write_lead(page: Writer, q: Queries) -> None:
 
 
 def _write_summary(page: Writer, q: Queries) -> None:
-    """Adds the section with the main results."""
     page.section("In short")
     page.text("""
     **Claimed.** Tickets and a lottery are enough to share a machine. Rates follow tickets (figures 4 to 6, 8).
@@ -163,7 +161,6 @@ def _write_rates(page: Writer, q: Queries) -> None:
 
 
 def _write_clients(page: Writer, q: Queries) -> None:
-    """Adds the section on clients of a server."""
     page.section("Tickets that follow the work")
     page.measured(
         "study-6-monte-carlo",
@@ -214,8 +211,6 @@ def _write_clients(page: Writer, q: Queries) -> None:
 
 
 def _write_video(page: Writer, q: Queries) -> None:
-    """Adds the section on video viewers."""
-
     def rate(policy: str, viewer: str, when: str) -> Measurement:
         other = "c" if when == "before" else "b"
         return q.cpu_time_ratio("s6-video", policy, viewer.lower(), other, *_HALVES_S[when])
@@ -290,7 +285,6 @@ def _write_insulation(page: Writer, q: Queries) -> None:
 
 
 def _write_lock(page: Writer, q: Queries) -> None:
-    """Adds the section on waiting for a lock."""
     page.section("A lock")
     rows = {
         (after, policy): (experiment, policy)
@@ -374,7 +368,6 @@ def _write_lock(page: Writer, q: Queries) -> None:
 
 
 def _write_stride(page: Writer, q: Queries) -> None:
-    """Adds the section on stride scheduling."""
     page.section("Compensation")
     page.measured(
         "study-6-compensation",

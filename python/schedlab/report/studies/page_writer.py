@@ -499,7 +499,6 @@ class Writer:
 
     @property
     def _blocks(self) -> list[Block]:
-        """Returns the blocks of the current section."""
         return self._sections[-1][2]
 
     def _last(self) -> Text | None:
@@ -565,7 +564,6 @@ def _cell(statement: Statement) -> Cell:
 def _ideals(
     ideal: Callable[[int], float] | Mapping[str, Callable[[int], float]], points: Sequence[int]
 ) -> pl.DataFrame:
-    """Returns the data of ideal lines at these points, for a chart."""
     if isinstance(ideal, Mapping):
         return pl.concat(
             _ideals(ideal_curve, points).with_columns(series=pl.lit(name))

@@ -338,7 +338,6 @@ class Queries:
         return {}
 
     def _only(self, table: str, column: str, value: str) -> pl.DataFrame:
-        """Returns the rows of one of the collection's tables with this value in a column."""
         key = (table, column, value)
         if key not in self._filtered:
             rows: pl.DataFrame = getattr(self.collection, table)

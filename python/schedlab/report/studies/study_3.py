@@ -529,7 +529,6 @@ class Queries(InversionQueries, DrawbackQueries):
         return Measurement((float(best_count),))
 
     def _count_best(self, scheduler: str, value: Callable[[str, str, str], float]) -> int:
-        """Returns the number of cells where the scheduler has the best value."""
         best_count = 0
         for name, metric in METRICS.items():
             for workload in self.workloads:

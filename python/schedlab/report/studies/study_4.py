@@ -431,7 +431,6 @@ class Queries(AuthorsOutput):
 
 
 def _pids(run: StoredRun, group: str) -> list[int]:
-    """Returns the PIDs of a group's tasks."""
     rows = run.metrics().processes.filter(pl.col("group") == group)
     return [int(pid) for pid in rows["pid"]]
 

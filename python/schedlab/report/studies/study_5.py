@@ -85,7 +85,6 @@ class EventQueries(queries.Queries):
 
     @cached_property
     def _latencies(self) -> pl.DataFrame:
-        """Returns the latencies of all events of all runs."""
         rows = self._values_reported_as("latency")
         return rows.with_columns(ms=pl.col("value") / _NS_PER_MS) if len(rows) else rows
 
@@ -588,5 +587,4 @@ class Queries(LinuxQueries, EventQueries):
 
 
 def _signed(number: float) -> str:
-    """Returns the number with its sign and two decimals."""
     return f"{round(number, 2) + 0.0:+.2f}"

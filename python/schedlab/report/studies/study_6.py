@@ -99,7 +99,6 @@ class Queries(queries.Queries):
     def _measure_courses(
         self, experiment: str, policy: str, number: Callable[[RunCourse], float | None]
     ) -> Measurement:
-        """Returns the measurement of a number computed from each seed's course."""
         setup = self.setup(experiment, policy)
         for run, trace in traces(setup) if setup and not self._are_cached(setup.runs) else ():
             self._courses[run.folder] = course_of(run, trace)

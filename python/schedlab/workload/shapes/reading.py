@@ -144,7 +144,6 @@ def _read_cpu_list(node: Node, cpus: int) -> list[int]:
 
 
 def _read_sets(node: Node, cpus: int) -> tuple[int, ...]:
-    """Returns, for each CPU, the number of the set that contains it."""
     if isinstance(node.value, tuple):
         return number_groups(
             _sets_by_cpu([(name, _read_cpu_list(name, cpus)) for name in node.value], cpus, node)

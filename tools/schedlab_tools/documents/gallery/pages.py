@@ -208,12 +208,10 @@ def _command(policy: str, comparison: PolicyComparison) -> str:
 
 
 def _table(shown: Sequence[PolicySide]) -> str:
-    """Returns the table of all policies."""
     return "\n" + "\n".join(_rows(shown)) + "\n"
 
 
 def _rows(shown: Sequence[PolicySide]) -> Iterator[str]:
-    """Yields the rows of the table."""
     yield "| policy | idea | at its best | at its worst |"
     yield "|---|---|---|---|"
     for good, fails in zip(shown[::2], shown[1::2], strict=True):
@@ -234,7 +232,6 @@ def _side_text(shown: PolicySide) -> str:
 
 
 def _cpus(count: int) -> str:
-    """Returns a number of CPUs in words."""
     return "1 CPU" if count == 1 else f"{count} CPUs"
 
 
@@ -289,7 +286,6 @@ def draw_comparison(
 
 
 def _draw_ranking(comparison: PolicyComparison, policy: str) -> Any:
-    """Draws a row for each policy with its mean and its values."""
     objective = parse_objective(comparison.measure)
     shown = with_fitting_unit(objective.quantity, max(map(max, comparison.values.values())))
     drawn_min = comparison.noticeable * shown.factor or 1e-9

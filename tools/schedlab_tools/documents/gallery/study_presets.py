@@ -129,7 +129,6 @@ def settings(preset: StudyPreset) -> Iterator[dict[str, Any]]:
 
 
 def _entry(study: Study, entry: dict[str, Any]) -> StudyPreset:
-    """Returns the preset of an entry of presets.yaml."""
     rule = tuple(map(parse_statement, entry["rule"]))
     differences, lines = tuple(entry["differences"]), tuple(entry["lines"])
     return StudyPreset(study, entry["policy"], entry["code"], rule, differences, lines)

@@ -77,13 +77,11 @@ def setups_of(text: str) -> set[Setup]:
 
 
 def _plan() -> SweepPlan:
-    """Returns the plan of the gallery's sweep."""
     names = yaml_lines.parse_yaml(f"[{', '.join(policies())}]")
     return command.plan_sweep(SWEEP, {"policies": names})
 
 
 def _setup(point: Point) -> Setup:
-    """Returns the setup of a point of the sweep."""
     return (str(point.run.workload), point.run.cpus, str(point.run.policy))
 
 
