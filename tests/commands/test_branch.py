@@ -18,7 +18,7 @@ from conftest import ROOT, Command
 from refused import refusal
 from schedlab import trace
 from schedlab.base.files.atomic import file_hash
-from schedlab.base.host.interpreter import module_command
+from schedlab.base.host.isolated import module_command
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines import machine_named

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from conftest import ROOT
-from schedlab.base.host.interpreter import module_command
+from schedlab.base.host.isolated import module_command
 from schedlab.commands.cli import cli
 
 

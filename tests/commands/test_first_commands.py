@@ -21,7 +21,7 @@ import pytest
 
 from conftest import ROOT
 from fresh_checkout import committed, environment_of, fresh_checkout, quick_compiler
-from schedlab.base.host.interpreter import module_command
+from schedlab.base.host.isolated import module_command
 from schedlab.base.toolchain.build import build
 from schedlab.base.toolchain.tools import require_compiler
 from schedlab.machines.linux.parts import build_programs_archive

@@ -15,8 +15,8 @@ import schedlab as library
 from conftest import Command
 from schedlab.commands.wording import with_options
 from schedlab.errors import SchedlabError, WrongUsage, format_parameter
-from schedlab.monitor.systems.guest_errors import GuestError
 from schedlab.monitor.systems.linux_guest import LinuxError
+from schedlab.monitor.systems.steering import GuestError
 from schedlab.trace.errors import TraceError
 
 

@@ -15,7 +15,7 @@ from conftest import Command
 from schedlab.base.files import replacement
 from schedlab.base.files.atomic import file_hash
 from schedlab.errors import FileRefused, WrongUsage
-from schedlab.report.output import check_report_path, report_folder
+from schedlab.report.files import check_report_path, report_folder
 from schedlab.runs import results
 
 

@@ -20,8 +20,7 @@ from processes import wait_until
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import WrongUsage
 from schedlab.machines import HOST, machine_named
-from schedlab.machines.linux.host import HostLinux
-from schedlab.machines.linux.host_fitness import require_fit_host
+from schedlab.machines.linux.host import HostLinux, require_fit_host
 from schedlab.machines.linux.parts import make_archive
 from schedlab.machines.spec import RunSpec
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("setpriv"), reason="no setpriv 
 
 STARTS = """
 import os, subprocess, sys
-from schedlab.base.host.parent_death import complete_prefix
+from schedlab.base.host.isolated import complete_prefix
 subprocess.Popen([*complete_prefix(), "sh", "-c", "echo $$ >pid.new; mv pid.new pid; exec sleep 60"])
 {then}
 """

@@ -19,7 +19,7 @@ from textual.widgets import Input, Static, TabbedContent
 
 from conftest import without_progress
 from hostile_names import NAMES, UNSAFE, hostile_run
-from schedlab.base.host.interpreter import module_command
+from schedlab.base.host.isolated import module_command
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Setup

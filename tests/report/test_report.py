@@ -33,8 +33,8 @@ from schedlab.errors import WrongUsage
 from schedlab.metrics import load_table
 from schedlab.metrics.registry import POSITIVE
 from schedlab.report import build, files, html, markup
+from schedlab.report.files import REPORT_FILE, report_folder
 from schedlab.report.model import Cell, Table
-from schedlab.report.output import REPORT_FILE, report_folder
 from schedlab.runs import collection as runs
 from schedlab.runs.collection import Collection
 

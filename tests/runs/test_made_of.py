@@ -14,7 +14,7 @@ import pytest
 
 from conftest import ROOT, Command
 from kept_runs import keep_figures
-from schedlab.base.toolchain.measuring import MEASURING_SOURCES
+from schedlab.base.toolchain.versions import MEASURING_SOURCES
 from schedlab.commands import sweep_options as options
 from schedlab.errors import WrongUsage
 from schedlab.runs import collection, results

@@ -18,7 +18,7 @@ import pytest
 
 from built_once import build_once
 from conftest import Command
-from schedlab.base.host.interpreter import module_command
+from schedlab.base.host.isolated import module_command
 from schedlab.base.toolchain.build import DISK_IMAGE, KERNEL_PROGRAM
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.machines.spec import RunSpec

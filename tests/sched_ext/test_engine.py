@@ -20,7 +20,7 @@ from schedlab.analysis.explanation.explained_waits import WaitQuery, explain
 from schedlab.analysis.tables.trace_tables import TraceTables
 from schedlab.sched_ext.extraction import ObjectFile
 from schedlab.sched_ext.loading import load_object
-from schedlab.sched_ext.machine import MachineFacts
+from schedlab.sched_ext.user_space import MachineFacts
 from schedlab.trace import Trace
 from schedlab.trace.format import Kind
 from schedlab.workload.binary_steps import encode_workload_text

@@ -27,7 +27,7 @@ from schedlab.sched_ext.image import (
 from schedlab.sched_ext.kernel import kernel_of
 from schedlab.sched_ext.linker import Linked
 from schedlab.sched_ext.loading import link
-from schedlab.sched_ext.machine import MachineFacts
+from schedlab.sched_ext.user_space import MachineFacts
 from scx_objects import SCHEDULERS, object_file
 
 HEADER = ROOT / "sim" / "sched_ext" / "image.h"

@@ -12,7 +12,7 @@ from schedlab.commands.scx import scx
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.sched_ext.extraction import find_object, objects_in
 from schedlab.sched_ext.loading import load
-from schedlab.sched_ext.machine import MachineFacts
+from schedlab.sched_ext.user_space import MachineFacts
 from scx_objects import compiled, object_bytes, write_object
 
 FOUR = MachineFacts.of_equal_cpus(4)

@@ -20,7 +20,7 @@ from schedlab.base.toolchain.policies import known_policies
 from schedlab.machines.linux.parts import build_linux
 from schedlab.sched_ext.extraction import find_object
 from schedlab.sched_ext.loading import load_object
-from schedlab.sched_ext.machine import MachineFacts
+from schedlab.sched_ext.user_space import MachineFacts
 from schedlab.trace import Trace
 from schedlab.trace.format import Kind
 from simulator_command import simulate

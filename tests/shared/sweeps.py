@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from schedlab.base.host.interpreter import module_command
+from schedlab.base.host.isolated import module_command
 from schedlab.sweep import dataset
 
 WORKLOAD = """{

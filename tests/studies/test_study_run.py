@@ -22,7 +22,7 @@ from schedlab.errors import WrongUsage
 from schedlab.machines.spec import Release
 from schedlab.paths import ROOT
 from schedlab.report import reproduction as study_run
-from schedlab.report.output import REPORT_FILE
+from schedlab.report.files import REPORT_FILE
 from schedlab.report.reproduction import ReproductionRequest, reproduce
 from schedlab.runs import collection, perform, worker
 from schedlab.runs.collection import Collection

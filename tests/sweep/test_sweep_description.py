@@ -15,7 +15,7 @@ from schedlab.base.files.json_lines import JsonError, Node
 from schedlab.base.toolchain.policies import Catalogue, Policy, Preset, Tunable
 from schedlab.commands import sweep_options as options
 from schedlab.errors import WrongUsage
-from schedlab.sweep import command, conditions, description_reader, ranges, sampling, yaml_lines
+from schedlab.sweep import command, description, description_reader, expansion, ranges, yaml_lines
 from schedlab.sweep.expansion import Point, count_runs_max, expand
 from schedlab.sweep.plan import SweepPlan
 from schedlab.sweep.program_identity import ProgramSet
@@ -106,7 +106,7 @@ def test_logarithmic_range_gives_powers_equal_room() -> None:
     ],
 )
 def test_conditions(text: str, holds: bool) -> None:
-    assert conditions.parse_condition(text, "abc").holds({"a": 1, "b": 2, "c": 3}) is holds
+    assert description.parse_condition(text, "abc").holds({"a": 1, "b": 2, "c": 3}) is holds
 
 
 @pytest.mark.parametrize(
@@ -115,13 +115,13 @@ def test_conditions(text: str, holds: bool) -> None:
 )  # fmt: skip
 def test_conditions_that_are_none(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        conditions.parse_condition(text, "abc")
+        description.parse_condition(text, "abc")
 
 
-@pytest.mark.parametrize("method", sampling.METHODS)
+@pytest.mark.parametrize("method", expansion.METHODS)
 def test_samples_are_the_same_with_the_same_seed_and_lie_everywhere(method: str) -> None:
     def drawn(seed: int, count: int = 64) -> list[tuple[float, ...]]:
-        return list(itertools.islice(sampling.sample_points(method, 2, 64, seed), count))
+        return list(itertools.islice(expansion.sample_points(method, 2, 64, seed), count))
 
     places = drawn(1)
     assert places == drawn(1) != drawn(2)
@@ -181,7 +181,7 @@ def test_conditions_leave_setups_out_and_know_what_is_not_set(tmp_path: Path) ->
     ]
 
 
-@pytest.mark.parametrize("method", sampling.METHODS)
+@pytest.mark.parametrize("method", expansion.METHODS)
 def test_a_sample_is_of_different_setups_that_fulfil_the_conditions(
     tmp_path: Path, method: str
 ) -> None:

@@ -21,7 +21,7 @@ import pytest
 
 import schedlab
 from processes import in_session, is_running, wait_until
-from schedlab.base.host.interpreter import PYTHON
+from schedlab.base.host.isolated import PYTHON
 from schedlab.errors import WrongUsage
 from schedlab.runs import certificate, cluster
 from schedlab.sweep import command, dataset

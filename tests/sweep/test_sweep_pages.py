@@ -11,7 +11,7 @@ import pytest
 from conftest import Command
 from refused import refusal
 from schedlab.errors import WrongUsage
-from schedlab.sweep import dataset, page, pictures
+from schedlab.sweep import dataset, page
 from schedlab.sweep.effects import (
     compute_effects,
     mean_cells,
@@ -46,14 +46,14 @@ def test_heat_map_has_the_mean_of_pairs(tmp_path: Path) -> None:
     assert len(means) == 12
     assert means["4", "3"] == pytest.approx(12.015 * MS)
     assert set(table["runs"]) == {2}
-    assert pictures.strongest_pairs(compute_effects(folder, TURNAROUND)) == [("a", "b")]
-    chart = pictures.heat_map(folder, TURNAROUND, ("a", "b"))
+    assert page.strongest_pairs(compute_effects(folder, TURNAROUND)) == [("a", "b")]
+    chart = page.heat_map(folder, TURNAROUND, ("a", "b"))
     assert "Least: 1.01 at 1, 1; most: 12.0 at 4, 3" in chart.description
     with pytest.raises(WrongUsage, match="unknown dimension c; choose from seed, a, b"):
         mean_cells(folder, TURNAROUND, ("a", "c"))
     for wrong in ("a", "a,a", "a,b,c", ","):
         with pytest.raises(WrongUsage, match="not two dimensions"):
-            pictures.parse_pair(wrong)
+            page.parse_pair(wrong)
 
 
 def test_a_sweep_has_a_report(tmp_path: Path) -> None:

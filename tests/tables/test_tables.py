@@ -51,7 +51,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 def test_tables_are_as_described(runs: list[Run]) -> None:
     for name, described in TABLE_DESCRIPTIONS.items():
         assert runs[0].table(name).schema == described.schema
-    assert marked((ROOT / "docs" / "tables.md").read_text(), make.TABLES_PART) == make.tables_block()
+    assert (
+        marked((ROOT / "docs" / "tables.md").read_text(), make.TABLES_PART) == make.tables_block()
+    )
 
 
 @PATIENT

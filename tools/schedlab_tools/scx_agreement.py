@@ -26,7 +26,7 @@ from schedlab.paths import ROOT
 from schedlab.sched_ext.extraction import ObjectFile
 from schedlab.sched_ext.kernel import compile_for_bpf
 from schedlab.sched_ext.loading import load_object
-from schedlab.sched_ext.machine import MachineFacts
+from schedlab.sched_ext.user_space import MachineFacts
 from schedlab.trace import Trace
 from schedlab.trace.format import Kind
 from schedlab.workload import workload_files

@@ -39,7 +39,7 @@ def dask(certificate: Path | None, arguments: tuple[str, ...]) -> None:
     tls://ADDRESS:8786 --certificate FOLDER`. Everyone with the certificate can run code on the workers; others
     are rejected.
     """
-    from schedlab.base.host.interpreter import module_command
+    from schedlab.base.host.isolated import module_command
     from schedlab.base.toolchain.needs import need_extra
     from schedlab.runs import certificate as certificates
 

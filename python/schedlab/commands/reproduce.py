@@ -99,7 +99,7 @@ def reproduce(
     from schedlab.commands.execution import print_findings, print_next_steps
     from schedlab.report import reproduction
     from schedlab.report.adaptive_seeds import print_comparisons
-    from schedlab.report.output import read_findings
+    from schedlab.report.files import read_findings
 
     if quick and full:
         raise WrongUsage("--quick and --full: exclude each other; choose one")

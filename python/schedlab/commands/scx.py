@@ -35,7 +35,7 @@ from schedlab.sched_ext.extraction import find_object
 from schedlab.sched_ext.inspection import Inspection, inspect
 from schedlab.sched_ext.kernel import DEFAULT_PROFILE, PROFILES
 from schedlab.sched_ext.loading import PREFIX, link
-from schedlab.sched_ext.machine import MachineFacts
+from schedlab.sched_ext.user_space import MachineFacts
 
 if TYPE_CHECKING:
     from schedlab.analysis.scheduler_check import Finding

@@ -253,7 +253,7 @@ def requested_loads(request: Request) -> str | None:
 def check_pictures(request: Request, objectives: list[Objective]) -> None:
     """Raises WrongUsage for charts that cannot be drawn."""
     from schedlab.sweep import best
-    from schedlab.sweep.pictures import parse_pair
+    from schedlab.sweep.page import parse_pair
 
     if request.chart:
         best.check_chart(request.chart, objectives, bool(request.load or request.effects))
@@ -418,11 +418,11 @@ def print_answers(
 
 def draw_maps(request: Request, folder: Path, effect: Objective, answer: Effects) -> None:
     """Draws the heat maps of the strongest or the chosen interactions."""
-    from schedlab.sweep import pictures
+    from schedlab.sweep import page
 
     assert request.chart
-    pair = pictures.parse_pair(request.pair) if request.pair else None
-    for path in pictures.draw_heat_maps(folder, effect, answer, request.chart, pair):
+    pair = page.parse_pair(request.pair) if request.pair else None
+    for path in page.draw_heat_maps(folder, effect, answer, request.chart, pair):
         say(f"schedlab: {path}")
 
 

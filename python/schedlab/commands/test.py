@@ -85,7 +85,7 @@ def selects_all_tests(arguments: Sequence[str]) -> bool:
 
 def exec_pytest(words: list[str]) -> None:
     """Replaces this process with pytest."""
-    from schedlab.base.host.interpreter import module_command
+    from schedlab.base.host.isolated import module_command
 
     say(f"schedlab: pytest {' '.join(words)}")
     command = module_command("pytest", *words)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.base.host.parent_death import complete_prefix
+from schedlab.base.host.isolated import complete_prefix
 from schedlab.base.toolchain.build import build
 from schedlab.base.toolchain.diagnosis import check_source, policy_of
 from schedlab.base.toolchain.policies import PolicyChoice

@@ -17,7 +17,7 @@ from schedlab.machines.spec import RunSpec
 from schedlab.sched_ext.extraction import find_object
 from schedlab.sched_ext.kernel import DEFAULT_PROFILE, PROFILES
 from schedlab.sched_ext.loading import Scheduler, load
-from schedlab.sched_ext.machine import MachineFacts
+from schedlab.sched_ext.user_space import MachineFacts
 
 PUBLISHED_POLICY = Policy(
     "scx",

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from schedlab.base.display.terminal import say
 from schedlab.base.files.atomic import fetch_once
-from schedlab.base.host.interpreter import PYTHON
+from schedlab.base.host.isolated import PYTHON
 from schedlab.base.host.processor import explain_no_spike, supports_all_machines
 from schedlab.base.toolchain.tools import run_captured
 from schedlab.errors import MachineUnfit

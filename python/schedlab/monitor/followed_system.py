@@ -14,7 +14,6 @@ from typing import cast
 from schedlab.base.display.names import visible
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.frames import Mark, State
-from schedlab.monitor.history import History
 from schedlab.monitor.recorder import Recorder
 from schedlab.monitor.system import Ability, Life, Records, Setup, Status, System
 from schedlab.monitor.system_factory import (
@@ -24,7 +23,7 @@ from schedlab.monitor.system_factory import (
     SystemMaker,
 )
 from schedlab.monitor.systems.driven_system import PlayedSystem
-from schedlab.monitor.tape import Tape
+from schedlab.monitor.tape import History, Tape
 from schedlab.monitor.trace_file import find_first_workload_record
 
 LOG_LINES_MAX = 2000

@@ -18,7 +18,6 @@ from tornado.websocket import WebSocketClosedError, WebSocketHandler
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.commands import perform_command
 from schedlab.monitor.files import QuietHandler, RequestGuard
-from schedlab.monitor.history import History
 from schedlab.monitor.limits import (
     CLIENTS_MAX,
     QUESTIONS_MAX,
@@ -27,7 +26,7 @@ from schedlab.monitor.limits import (
 )
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Records, Status
-from schedlab.monitor.tape import Tape
+from schedlab.monitor.tape import History, Tape
 from schedlab.monitor.watched_system import WatchedSystem
 from schedlab.trace.format import RECORD, Kind, MarkKind
 from schedlab.trace.writer import header_bytes

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from schedlab.base.host.supervision import await_completely
 from schedlab.machines.outcome import Outcome
@@ -145,3 +147,25 @@ class Tape:
         finally:
             trace.unlink()
         return file
+
+
+Item = TypeVar("Item")
+
+
+class History(Generic[Item]):
+    """Keeps the last `most` items, each with its position since the beginning."""
+
+    def __init__(self, length_max: int) -> None:
+        self.end = 0
+        """Number of items ever added."""
+        self._items: deque[Item] = deque(maxlen=length_max)
+
+    def add(self, items: Iterable[Item]) -> None:
+        """Appends items."""
+        for item in items:
+            self._items.append(item)
+            self.end += 1
+
+    def since(self, number: int) -> list[Item]:
+        """Returns the kept items whose position is at least `number`; the first item has position 0."""
+        return list(islice(self._items, max(number - (self.end - len(self._items)), 0), None))

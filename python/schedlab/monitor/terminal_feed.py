@@ -17,12 +17,11 @@ from schedlab.monitor.frames import (
     ProcessColumns,
     Timeline,
 )
-from schedlab.monitor.history import History
 from schedlab.monitor.model import Model
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Refused, Setup, Status
 from schedlab.monitor.system_factory import SetupChoices
-from schedlab.monitor.tape import Tape
+from schedlab.monitor.tape import History, Tape
 from schedlab.monitor.watched_system import WatchedSystem
 
 FRAME_PERIOD_S = 0.2

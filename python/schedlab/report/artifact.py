@@ -32,10 +32,10 @@ from schedlab.machines.folder import (
 )
 from schedlab.report.build import make_selected_pages
 from schedlab.report.files import FILES_FOLDER as FILES
+from schedlab.report.files import REPORT_FILE
 from schedlab.report.latex import citation
 from schedlab.report.markup import plain_title
 from schedlab.report.model import Chart, Table, Text
-from schedlab.report.output import REPORT_FILE
 from schedlab.report.runs import workload_page_name
 from schedlab.report.workload_tables import find_workloads
 from schedlab.runs import results

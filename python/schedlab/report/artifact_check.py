@@ -14,7 +14,7 @@ from typing import Any
 
 from schedlab.base.files.archive import unpack
 from schedlab.base.files.atomic import file_hash
-from schedlab.base.files.formats import check_format
+from schedlab.base.files.reading import check_format
 from schedlab.base.files.untrusted import Field, flag_field, list_field, read_object, text_field
 from schedlab.base.toolchain.versions import commit_facts
 from schedlab.errors import FileRefused

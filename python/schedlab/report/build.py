@@ -16,11 +16,11 @@ from schedlab.base.display.names import map_texts, slug
 from schedlab.base.display.numbers import format_count
 from schedlab.machines import SIMULATOR
 from schedlab.report import files, index, runs
+from schedlab.report.files import REPORT_FILE, check_report_path, report_folder
 from schedlab.report.findings import compute_findings
 from schedlab.report.markup import title_markdown
 from schedlab.report.model import Block, Chart, Page, Report, Section, Table, Text
 from schedlab.report.numbering import Numbering
-from schedlab.report.output import REPORT_FILE, check_report_path, report_folder
 from schedlab.report.trials import PAGE_TRIAL
 from schedlab.report.wording import listed
 from schedlab.runs import results

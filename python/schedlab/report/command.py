@@ -18,7 +18,7 @@ from schedlab.errors import WrongUsage
 from schedlab.machines.outcome import Outcome
 from schedlab.report import artifact as artifacts
 from schedlab.report.build import write_report
-from schedlab.report.output import check_report_path
+from schedlab.report.files import check_report_path
 from schedlab.runs import collection as runs
 from schedlab.runs.collection import Collection, StoredRun
 from schedlab.runs.worker import evaluate_run

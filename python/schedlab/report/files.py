@@ -5,18 +5,23 @@ chart, and pictures on request.
 
 from __future__ import annotations
 
+import json
+import os
 import re
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedlab.base.display.names import write_csv
+from schedlab.base.files import replacement
 from schedlab.base.host.processor import count_host_cpus
 from schedlab.base.host.workers import worker_pool
 from schedlab.report import drawing
 from schedlab.report.model import Chart, Report, Text
 from schedlab.report.specifications import paper_specification
+from schedlab.runs import results
 
 if TYPE_CHECKING:
     import polars as pl
@@ -88,3 +93,47 @@ def draw_pictures(report: Report, folder: Path, advance: ReportDrawn = lambda na
             drawn = stack.enter_context(worker_pool(workers)).map(drawing.draw_files, work)
         for chart, _ in zip(charts, drawn, strict=True):
             advance(chart.name)
+
+
+REPORT_FILE = "report.json"
+"""The file in each report that lists its content."""
+
+
+def read_findings(report: Path) -> list[str]:
+    """Returns the findings of the report in this folder, in Markdown."""
+    texts: list[str] = json.loads((report / REPORT_FILE).read_text(encoding="utf-8"))["findings"]
+    return texts
+
+
+def check_report_path(path: Path) -> None:
+    """Raises WrongUsage if the path exists and is not an unmodified report."""
+    replacement.check_folder("out", path)
+
+
+@contextmanager
+def report_folder(path: Path) -> Iterator[Path]:
+    """Gives a folder to fill. After the block it becomes `path`, and replaces an earlier report.
+
+    If the block raises, nothing changes. Raises WrongUsage as `check_report_path` does.
+    """
+    path = path.resolve()  # a link is kept, its target replaced
+    check_report_path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    old_folder = Path(
+        tempfile.mkdtemp(dir=path.parent, prefix=f"{results.UNFINISHED_PREFIX}{path.name}-old-")
+    )
+    old = old_folder / "report"
+    try:
+        with results.create_run_folder(path) as folder:
+            yield folder
+            check_report_path(path)  # checked again, since the block took time
+            if path.exists():
+                os.rename(path, old)
+    except BaseException:
+        if old.exists() and not path.exists():
+            os.rename(old, path)
+        raise
+    finally:
+        replacement.remove(old)
+        with suppress(OSError):  # a file that was added at the last moment stays
+            old_folder.rmdir()

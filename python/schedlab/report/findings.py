@@ -26,8 +26,7 @@ from schedlab.base.display.numbers import (
 )
 from schedlab.base.toolchain.policies import sort_policies
 from schedlab.paths import COMMAND_NAME
-from schedlab.report.policy_labels import policy_label
-from schedlab.report.wording import read_prose
+from schedlab.report.wording import policy_label, read_prose
 from schedlab.studies.experiments import EXPERIMENTS
 
 FINDINGS_MAX = 4

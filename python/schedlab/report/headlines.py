@@ -40,8 +40,7 @@ from schedlab.report.findings import (
     widely_run_policies,
 )
 from schedlab.report.model import Chart
-from schedlab.report.policy_labels import policy_label
-from schedlab.report.wording import listed
+from schedlab.report.wording import listed, policy_label
 
 CHARTS_MAX = 3
 _NAMED_POLICIES_MAX = 5

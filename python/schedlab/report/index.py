@@ -17,12 +17,12 @@ from schedlab.report.headlines import goals_chart, headline_charts
 from schedlab.report.markup import TRIAL_PREFIX
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text, Trial
 from schedlab.report.numbering import TONE_MEANINGS, TONE_SIGNS
-from schedlab.report.policy_labels import policy_label
 from schedlab.report.trials import trial_of_suite
 from schedlab.report.wording import (
     cpus_text,
     is_repeatable,
     listed,
+    policy_label,
     provenance_text,
     ranges_text,
     read_prose,

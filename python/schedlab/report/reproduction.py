@@ -20,7 +20,7 @@ from schedlab.machines.linux.packages import MEGABYTES, cached_packages
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import new_runs_folder
 from schedlab.report.adaptive_seeds import MetricComparison, SeedBudget, add_seeds_until_decided
-from schedlab.report.output import check_report_path
+from schedlab.report.files import check_report_path
 from schedlab.runs.collection import Collection, StoredRun, load_run
 from schedlab.runs.perform import list_unfinished, perform, select_unfinished
 from schedlab.runs.plan import Plan

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from string import Template
 
@@ -12,8 +13,10 @@ from schedlab.analysis.comparison.formatting import column_decimals, estimate_in
 from schedlab.analysis.comparison.statistics import Estimate, estimate
 from schedlab.base.display.markdown import literal
 from schedlab.base.display.numbers import NO_VALUE, TIME, Quantity, format_count, with_fitting_unit
+from schedlab.paths import ROOT
 from schedlab.report.model import Cell
 from schedlab.runs.collection import ConfigurationRuns, StoredRun
+from schedlab.studies.study import read_yaml
 from schedlab.units import format_time
 
 COUNT_QUANTITY = Quantity(digits=0)
@@ -157,3 +160,30 @@ def failure_cells(repeated: ConfigurationRuns, count: int) -> list[Cell]:
     failed_text = f"{len(repeated.failed)} of {format_count(len(repeated.runs), 'run')}"
     why = f"{failed_text} failed. Seed {run.seed}: {literal(run_message(run))}"
     return [Cell(run.status, "failed", why), *(Cell(NO_VALUE, "failed") for _ in range(count - 1))]
+
+
+LABELS_FILE = ROOT / "policies" / "labels.yaml"
+
+
+def policy_label(title: str) -> str:
+    """Returns the label of a policy's title, such as `mlfq:four-quanta slice=2,boost=0`.
+
+    A title without a label takes the label of its preset or policy, with the rest in brackets.
+    """
+    labels = _read_labels()
+    choice, _, settings = title.partition(" ")
+    name, _, preset = choice.partition(":")
+    if title in labels:
+        return labels[title]
+    if name not in labels:
+        return title
+    details = [] if choice in labels else [preset]
+    details += [setting.replace("=", " ") for setting in settings.split(",") if setting]
+    base_label = labels.get(choice, labels[name])
+    return f"{base_label} ({', '.join(details)})" if details else base_label
+
+
+@cache
+def _read_labels() -> dict[str, str]:
+    labels: dict[str, str] = read_yaml(LABELS_FILE)
+    return labels

@@ -138,7 +138,7 @@ class _Collector:
 
 def manifest_inputs(run: RunSpec, base: Software) -> dict[str, Any]:
     """Returns the manifest entries that are known before the run: its specification and programs."""
-    from schedlab.base.toolchain.measuring import identify_measuring_code
+    from schedlab.base.toolchain.versions import identify_measuring_code
 
     machine = run.machine
     release = machine.release()

@@ -16,7 +16,7 @@ from typing import Any
 from schedlab.base.display.names import json_text
 from schedlab.base.files import replacement
 from schedlab.base.files.atomic import atomic_write
-from schedlab.base.files.formats import check_format
+from schedlab.base.files.reading import check_format
 from schedlab.base.files.untrusted import (
     Field,
     check_members,

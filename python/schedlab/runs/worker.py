@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from schedlab.base.host.disk import CHECK_INTERVAL_S, DiskWatch
-from schedlab.base.host.parent_death import complete_prefix
+from schedlab.base.host.isolated import complete_prefix
 from schedlab.base.host.supervision import signal_group, supervise
 from schedlab.errors import SchedlabError
 from schedlab.machines.folder import BINARY_WORKLOAD_FILE, CONSOLE_FILE, TRACE_FILE

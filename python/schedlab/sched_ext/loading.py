@@ -21,10 +21,10 @@ from schedlab.sched_ext.extraction import ObjectFile, find_object
 from schedlab.sched_ext.image import check
 from schedlab.sched_ext.kernel import DEFAULT_PROFILE, Kernel, kernel_of
 from schedlab.sched_ext.linker import Configuration, Linked, Linker
-from schedlab.sched_ext.machine import MachineFacts
 from schedlab.sched_ext.object_file import BpfObject
 from schedlab.sched_ext.user_space import (
     PROFILES,
+    MachineFacts,
     Profile,
     add_steps,
     configuration_of,

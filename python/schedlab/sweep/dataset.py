@@ -20,7 +20,7 @@ from typing import Any
 import polars as pl
 
 from schedlab.base.files import replacement
-from schedlab.base.files.formats import check_format
+from schedlab.base.files.reading import check_format
 from schedlab.base.files.untrusted import (
     Field,
     check_members,

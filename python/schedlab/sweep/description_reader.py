@@ -30,8 +30,17 @@ from schedlab.machines.published import PUBLISHED_POLICY, is_published
 from schedlab.paths import ROOT
 from schedlab.runs.plan import MEMORY_RANGE_MIB, TICK_RANGE_NS
 from schedlab.studies.experiments import EXPERIMENTS
-from schedlab.sweep import conditions, ranges, sampling, yaml_lines
-from schedlab.sweep.description import Description, PolicyEntry, Sample, WorkloadEntry
+from schedlab.sweep import ranges, yaml_lines
+from schedlab.sweep.description import (
+    EXPECTED_CONDITION,
+    Condition,
+    Description,
+    PolicyEntry,
+    Sample,
+    WorkloadEntry,
+    parse_condition,
+)
+from schedlab.sweep.expansion import METHODS
 from schedlab.units import format_time, parse_counts, parse_time
 from schedlab.workload.palette import read_palette
 from schedlab.workload.shapes.model import Shape
@@ -64,9 +73,7 @@ _EXPECTED_POLICY = (
     f"a policy, such as {DEFAULT_POLICY}; or an object such as"
     f" {{policy: {DEFAULT_POLICY}, set: {{slice: [1, 5]}}}}"
 )
-_EXPECTED_SAMPLE = (
-    f"an object such as {{method: sobol, count: 64}}; methods: {', '.join(sampling.METHODS)}"
-)
+_EXPECTED_SAMPLE = f"an object such as {{method: sobol, count: 64}}; methods: {', '.join(METHODS)}"
 
 
 def read_description(
@@ -364,10 +371,10 @@ class _Reader:
         check_bounds(node, values, declared.minimum, declared.maximum, allowed)
         return values
 
-    def condition(self, choice: PolicyChoice, policy: Policy, node: Node) -> conditions.Condition:
-        text = read_text_value(node, conditions.EXPECTED_CONDITION)
+    def condition(self, choice: PolicyChoice, policy: Policy, node: Node) -> Condition:
+        text = read_text_value(node, EXPECTED_CONDITION)
         try:
-            return conditions.parse_condition(text, policy.tunables_of(choice.preset))
+            return parse_condition(text, policy.tunables_of(choice.preset))
         except ValueError as error:
             raise value_error(node, str(error)) from None
 
@@ -375,8 +382,8 @@ class _Reader:
         fields = members_by_key(node, _EXPECTED_SAMPLE, ("method", "count", "seed"))
         if "method" not in fields or "count" not in fields:
             raise value_error(node, _EXPECTED_SAMPLE)
-        if fields["method"].value not in sampling.METHODS:
-            raise value_error(fields["method"], f"one of {', '.join(sampling.METHODS)}")
+        if fields["method"].value not in METHODS:
+            raise value_error(fields["method"], f"one of {', '.join(METHODS)}")
         seed = read_integer(fields["seed"], 0, SEED_MAX) if "seed" in fields else 1
         return Sample(
             str(fields["method"].value), read_integer(fields["count"], 1, SAMPLE_MAX), seed

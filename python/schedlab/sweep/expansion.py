@@ -6,20 +6,26 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, get_args
 
 from schedlab.base.display.terminal import say
+from schedlab.base.toolchain.needs import need_extra
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR, machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import check_cpus
 from schedlab.studies.experiments import EXPERIMENTS
-from schedlab.sweep import ranges, sampling
+from schedlab.sweep import ranges
 from schedlab.sweep.description import Description, PolicyEntry, Sample, WorkloadEntry
 from schedlab.workload import costs, workload_files
 from schedlab.workload.model import WorkloadFile, default_limit_ns
 from schedlab.workload.shapes.model import Shape
+
+if TYPE_CHECKING:
+    from scipy.stats.qmc import QMCEngine
 
 RUNS_MAX = 1_000_000
 TESTED_SETUPS_MAX = 5_000_000
@@ -129,7 +135,7 @@ def _sampled_setups(entry: PolicyEntry, sample: Sample) -> Iterator[Settings]:
     varied = {
         name: values for name, values in entry.tunables.items() if ranges.count_values(values) > 1
     }
-    places = sampling.sample_points(sample.method, len(varied), sample.count, sample.seed)
+    places = sample_points(sample.method, len(varied), sample.count, sample.seed)
     drawn: dict[Settings, None] = {}
     draws_max = min(TESTED_SETUPS_MAX, _DRAWS_PER_SETUP * sample.count)
     for place in itertools.islice(places, draws_max):
@@ -240,3 +246,58 @@ def _changed_files(entry: WorkloadEntry) -> Iterator[WorkloadFile | None]:
 def _change_text(value: ranges.Scalar) -> str:
     """Returns a value in the syntax of workload changes."""
     return value if isinstance(value, str) else json.dumps(value)
+
+
+Method = Literal["random", "sobol", "halton", "latin-hypercube"]
+METHODS: tuple[str, ...] = get_args(Method)
+
+
+def sample_points(
+    method: str, dimensions: int, count: int, seed: int
+) -> Iterator[tuple[float, ...]]:
+    """Yields an endless sequence of points; the first `count` form the sample of that size.
+
+    random: independent points. sobol (Sobol' 1967, scrambled as by Owen 1998) and halton (Halton
+    1960, scrambled): evenly spread sequences. latin-hypercube (McKay, Beckman and Conover 1979):
+    one point in each of `count` equal parts of each dimension. The same seed gives the same points.
+    """
+    if method != "random":
+        need_extra("sweep")
+    if method == "latin-hypercube":
+        from scipy.stats import qmc  # takes longer to import than a small sweep to run
+
+        hypercube = qmc.LatinHypercube(dimensions, rng=seed)
+        while True:
+            yield from map(tuple, hypercube.random(count).tolist())
+    engine = _engine(method, dimensions, seed)
+    while True:
+        with warnings.catch_warnings():
+            # scipy warns that Sobol' points are uneven unless their number is a power of two.
+            warnings.simplefilter("ignore", UserWarning)
+            drawn = engine.random(count)
+        yield from map(tuple, drawn.tolist())
+
+
+def _engine(method: str, dimensions: int, seed: int) -> QMCEngine:
+    if method == "random":
+        return _Independent(dimensions, seed)
+    from scipy.stats import qmc
+
+    if method == "sobol":
+        return qmc.Sobol(dimensions, rng=seed)
+    return qmc.Halton(dimensions, rng=seed)
+
+
+class _Independent:
+    """Independent draws with the interface of scipy's engines."""
+
+    def __init__(self, dimensions: int, seed: int) -> None:
+        """Begins independent draws in this many dimensions."""
+        import numpy as np
+
+        self.dimensions = dimensions
+        self.generator = np.random.default_rng(seed)
+
+    def random(self, count: int):  # type: ignore[no-untyped-def]
+        """Returns `count` points: rows of numbers from 0 to 1."""
+        return self.generator.random((count, self.dimensions))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.base.toolchain.build import build_lock
-from schedlab.base.toolchain.measuring import CodeFacts, identify_measuring_code
+from schedlab.base.toolchain.versions import CodeFacts, identify_measuring_code
 from schedlab.machines import machine_named
 from schedlab.machines.spec import BuiltParts, Machine, RunSpec
 from schedlab.runs.worker import Unfit

@@ -12,10 +12,9 @@ import numpy as np
 import polars as pl
 
 from schedlab import metrics
-from schedlab.metrics.derived import SHARE_ERROR, event_rates
 from schedlab.metrics.model import MeasuredRuns
 from schedlab.metrics.steady import steady_by
-from schedlab.metrics.tails import tails
+from schedlab.metrics.tails import SHARE_ERROR, event_rates, tails
 
 Row = dict[str, Any]
 _REPEATED_COLUMNS = ("policy", "cpus", "seed", "tick_ns")

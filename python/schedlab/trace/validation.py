@@ -22,14 +22,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from schedlab.trace.affinity_checks import AffinityChecks
-from schedlab.trace.breach import (
-    Breach,
-    constant_text,
-    earliest_breach,
-    first_breach,
-    first_breach_of,
-)
 from schedlab.trace.cpu_records import CpuRecords, Mask, difference, is_change
 from schedlab.trace.errors import RecordName, RecordSource, TraceError, process_name, state_name
 from schedlab.trace.format import TEXT_OWNERS, TEXT_RECORDS_MAX, Kind, ProcessState, is_kind
@@ -37,7 +29,16 @@ from schedlab.trace.model import Columns, Integers, Trace
 from schedlab.trace.outline import TraceFacts
 from schedlab.trace.parts import Source, TracePart, TraceParts
 from schedlab.trace.reader import sequence_differences
-from schedlab.trace.record_checks import loss_check, record_checks
+from schedlab.trace.record_checks import (
+    AffinityChecks,
+    Breach,
+    constant_text,
+    earliest_breach,
+    first_breach,
+    first_breach_of,
+    loss_check,
+    record_checks,
+)
 from schedlab.trace.steps import Steps
 from schedlab.trace.timeline import EXITING, OUT_OF_SIGHT, Step
 

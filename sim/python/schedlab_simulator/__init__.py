@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Simulates CPU schedulers under a workload, without a kernel."""
 
-from schedlab_simulator.errors import (
+from schedlab_simulator.declarations import (
     ActRefused,
     AuditFailed,
     LibraryUnusable,

@@ -16,8 +16,6 @@ from typing import Any
 
 from cffi import FFI, CDefError, FFIError
 
-from schedlab_simulator.errors import LibraryUnusable
-
 NAME = "libschedlab-sim.so"
 CHOICE = "SCHEDLAB_SIMULATOR_LIBRARY"
 """Environment variable with the path of another library, such as one with the user's policy."""
@@ -82,3 +80,31 @@ def load(path: str | PathLike[str]) -> tuple[Any, Any]:
             f"the declarations in {path} cannot be read; {CURE}: {error}"
         ) from None
     return ffi, library
+
+
+class SimulatorError(Exception):
+    """The base class of all errors."""
+
+
+class LibraryUnusable(SimulatorError, ImportError):
+    """The C library is missing, or its version differs from this package's version."""
+
+
+class WorkloadRefused(SimulatorError, ValueError):
+    """A workload is wrong: the message names the line."""
+
+
+class SetupRefused(SimulatorError, ValueError):
+    """The machine cannot be created, for example because of an unknown policy, tunable or cost."""
+
+
+class ActRefused(SimulatorError, ValueError):
+    """An action from outside is impossible. The machine is unchanged."""
+
+
+class RunFailed(SimulatorError, RuntimeError):
+    """The run cannot continue, for example because of a deadlock or a full disk."""
+
+
+class AuditFailed(SimulatorError, AssertionError):
+    """A process is lost, duplicated or in two places: a bug in the policy or the simulator."""

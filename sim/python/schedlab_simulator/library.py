@@ -16,7 +16,7 @@ import numpy as np
 from cffi import FFIError
 
 from schedlab_simulator import declarations
-from schedlab_simulator.errors import LibraryUnusable
+from schedlab_simulator.declarations import LibraryUnusable
 
 FilePath = str | PathLike[str]
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schedlab_simulator.errors import (
+from schedlab_simulator.declarations import (
     ActRefused,
     AuditFailed,
     RunFailed,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from schedlab.workload.binary_steps import WordsRefused, encode_workload_text
 from schedlab.workload.format import HEADER, MAGIC
-from schedlab_simulator.errors import WorkloadRefused
+from schedlab_simulator.declarations import WorkloadRefused
 from schedlab_simulator.library import library
 
 Steps = npt.NDArray[np.void]

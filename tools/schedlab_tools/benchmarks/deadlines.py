@@ -27,7 +27,7 @@ from schedlab.analysis.schedulability import (
 )
 from schedlab.base.display.terminal import new_table
 from schedlab.base.files.atomic import fetch_once
-from schedlab.base.host.interpreter import PYTHON
+from schedlab.base.host.isolated import PYTHON
 from schedlab.base.toolchain.build import SIMULATOR_PROGRAM
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands.options import POLICIES, POLICY_SETTING, json_option

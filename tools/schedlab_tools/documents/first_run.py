@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from schedlab_tools.documents.command_output import printed_output
+from schedlab_tools.documents.marked_parts import printed_output
 
 COMMAND_WORDS = (
     *("run", "--machine", "sim", "--workload", "docs/typist.json", "--policy", "rr,mlfq"),

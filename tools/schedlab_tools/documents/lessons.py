@@ -29,12 +29,11 @@ from schedlab.report.charts.dots import dots
 from schedlab.report.charts.lines import lines
 from schedlab.report.drawing import render_svg
 from schedlab.report.model import Chart
-from schedlab.report.policy_labels import policy_label
 from schedlab.report.specifications import paper_specification
+from schedlab.report.wording import policy_label
 from schedlab.runs.collection import read_collection
 from schedlab.studies.study import read_yaml
-from schedlab_tools.documents.command_output import printed_output
-from schedlab_tools.documents.marked_parts import markdown_templates, wrapped, write
+from schedlab_tools.documents.marked_parts import markdown_templates, printed_output, wrapped, write
 
 SOURCE, RESULTS_FILE = STUDIES_FOLDER / "lessons.yaml", STUDIES_FOLDER / "lessons.csv"
 PAGE = ROOT / "docs" / "what-the-studies-teach.md"

@@ -29,10 +29,14 @@ from schedlab_tools.documents import (
     scx_agreement,
     trace_definitions,
 )
-from schedlab_tools.documents.command_output import printed_output
 from schedlab_tools.documents.gallery import pages as gallery
 from schedlab_tools.documents.gallery import study_presets, trials
-from schedlab_tools.documents.marked_parts import markdown_templates, with_marked, write
+from schedlab_tools.documents.marked_parts import (
+    markdown_templates,
+    printed_output,
+    with_marked,
+    write,
+)
 
 HELP = ROOT / "python" / "schedlab" / "commands" / "help.txt"
 DOCUMENT = ROOT / "docs" / "studies.md"

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import textwrap
 from pathlib import Path
 
 import jinja2
 
 from schedlab.base.files.atomic import atomic_write
+from schedlab.base.host.isolated import module_command
 from schedlab.errors import SchedlabError
-from schedlab.paths import STUDIES_FOLDER
+from schedlab.paths import ROOT, STUDIES_FOLDER
 
 END = "<!-- end -->"
 _WIDTH = 118
@@ -70,3 +73,23 @@ def markdown_templates() -> jinja2.Environment:
     templates.filters["item"] = lambda text: wrapped(text, "- ", "  ")
     templates.filters["wrapped"] = wrapped
     return templates
+
+
+def printed_output(module: str, *arguments: str, **variables: str) -> str:
+    """Returns the output of a module run as a program, with these environment variables.
+
+    Raises SchedlabError if it fails.
+    """
+    result = subprocess.run(
+        module_command(module, *arguments),
+        check=False,
+        env={**os.environ, **variables},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    if result.returncode:
+        raise SchedlabError(
+            f"{module} {' '.join(arguments)} failed:\n{result.stdout}{result.stderr}".strip()
+        )
+    return result.stdout

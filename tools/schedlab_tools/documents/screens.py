@@ -17,8 +17,7 @@ from schedlab.errors import SchedlabError
 from schedlab.machines import SIMULATOR
 from schedlab.paths import ROOT
 from schedlab.report import reproduction
-from schedlab_tools.documents.command_output import printed_output
-from schedlab_tools.documents.marked_parts import write
+from schedlab_tools.documents.marked_parts import printed_output, write
 from schedlab_tools.documents.shown_policies import shown
 
 PICTURES = ROOT / "docs"

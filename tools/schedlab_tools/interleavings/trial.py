@@ -13,7 +13,7 @@ import polars as pl
 
 from schedlab import trace
 from schedlab.base.display.numbers import milliseconds
-from schedlab.base.host.parent_death import complete_prefix
+from schedlab.base.host.isolated import complete_prefix
 from schedlab.base.toolchain.build import DISK_IMAGE, KERNEL_PROGRAM
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import MachineUnfit

@@ -16,7 +16,7 @@ from types import FrameType
 
 import psutil
 
-from schedlab.base.host.parent_death import complete_prefix
+from schedlab.base.host.isolated import complete_prefix
 from schedlab_tools.soak.loads import PART_LOG, Load, Part
 
 SHORTEST_PERIOD_S, LONGEST_PERIOD_S = 0.5, 30.0

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.base.host.interpreter import module_command
+from schedlab.base.host.isolated import module_command
 from schedlab.errors import WrongUsage
 from schedlab.paths import BUILD_FOLDER, ROOT
 

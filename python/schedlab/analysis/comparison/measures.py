@@ -12,12 +12,11 @@ import polars as pl
 from schedlab.analysis.comparison.statistics import Floats, contributions
 from schedlab.base.display.numbers import Bounds, Quantity
 from schedlab.metrics import interquartile_range
-from schedlab.metrics.derived import SHARE_ERROR, event_rates
 from schedlab.metrics.registry import METRICS, REPORTED_PREFIX, Better, Grain, Scope, kind_of
 from schedlab.metrics.steady import COLUMNS as STEADY_COLUMNS
 from schedlab.metrics.steady import steady_of
 from schedlab.metrics.tails import COLUMNS as TAIL_COLUMNS
-from schedlab.metrics.tails import tails
+from schedlab.metrics.tails import SHARE_ERROR, event_rates, tails
 
 if TYPE_CHECKING:
     from schedlab.runs.collection import Collection

@@ -21,7 +21,7 @@ import polars as pl
 from schedlab.base.display.names import json_text
 from schedlab.base.files.archive import unpack, write_archive
 from schedlab.base.files.atomic import file_hash
-from schedlab.base.files.formats import check_format
+from schedlab.base.files.reading import check_format
 from schedlab.base.files.replacement import check_file
 from schedlab.base.files.untrusted import Field, list_field, mapping_field, read_object, read_tables
 from schedlab.errors import FileRefused, WrongUsage, format_parameter

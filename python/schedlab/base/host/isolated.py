@@ -7,15 +7,18 @@ The request is a JSON object on standard input, and the result is JSON on standa
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 from schedlab.base.display.terminal import say
-from schedlab.base.host.interpreter import module_command
 from schedlab.errors import SchedlabError, describe_os_error
+from schedlab.paths import IS_INSTALLED, ROOT
 
 
 def call_command(function: Callable[..., Any]) -> list[str]:
@@ -57,3 +60,42 @@ def main(function: str) -> None:
 
 if __name__ == "__main__":
     main(sys.argv[1])
+
+
+PYTHON = (sys.executable, "-I", "-X", "utf8")
+"""The command that starts this Python, isolated from the current folder and the environment.
+
+The launcher uses the same options.
+"""
+
+
+def module_command(module: str, *arguments: str) -> list[str]:
+    """Returns the command that runs a module of schedlab or of its environment as a program."""
+    if IS_INSTALLED:
+        return [*PYTHON, "-m", module, *arguments]
+    return [*PYTHON, str(ROOT / "python" / "start.py"), module, *arguments]
+
+
+_RUN_IF_PARENT_LIVES = 'test "$PPID" = "$0" || exit 1; exec "$@"'
+"""Shell script that runs a command unless the parent has already ended.
+
+For a parent that ended before the request, the kernel would send no signal.
+"""
+
+
+@cache
+def prefix_before_pid(signal: str = "KILL") -> tuple[str, ...]:
+    """Returns a command prefix, after which the PID of the starting process must follow.
+
+    The command gets the signal when that process ends. Empty without setpriv (util-linux):
+    processes are then not tied.
+    """
+    path = shutil.which("setpriv")
+    return (
+        (path, "--pdeathsig", signal, "--", "/bin/sh", "-c", _RUN_IF_PARENT_LIVES) if path else ()
+    )
+
+
+def complete_prefix(signal: str = "KILL") -> tuple[str, ...]:
+    """Returns a complete prefix for a command that this process starts."""
+    return (*prefix_before_pid(signal), str(os.getpid())) if prefix_before_pid(signal) else ()

@@ -12,9 +12,14 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from datetime import datetime, timezone
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
+
+import schedlab
 from schedlab import __version__
 from schedlab.base.toolchain.tools import find_compiler
 from schedlab.paths import IS_INSTALLED, ROOT
@@ -98,3 +103,35 @@ def _git_output(*arguments: str, environment: Mapping[str, str] | None = None) -
     except (OSError, subprocess.SubprocessError):
         return None
     return result.stdout
+
+
+MEASURING_SOURCES = (
+    "trace/*.py",
+    "metrics/*.py",
+    "workload/model.py",
+    "workload/text.py",
+    "machines/outcome.py",
+)
+
+CodeFacts = dict[str, str]
+
+
+@cache
+def identify_measuring_code(*more_patterns: str) -> CodeFacts:
+    """Returns versions and a hash of the code that computes metrics.
+
+    `more_patterns`: patterns of further source files.
+    """
+    digest = hashlib.sha256()
+    package = Path(schedlab.__file__).parent
+    for pattern in (*MEASURING_SOURCES, *more_patterns):
+        for path in sorted(package.glob(pattern)):
+            digest.update(path.relative_to(package).as_posix().encode())
+            digest.update(path.read_bytes())
+    return {
+        "schedlab": __version__,
+        "sources_sha256": digest.hexdigest(),
+        "polars": pl.__version__,
+        "numpy": np.__version__,
+        "architecture": platform.machine(),
+    }

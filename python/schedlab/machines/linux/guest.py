@@ -20,7 +20,7 @@ from pathlib import Path
 
 from schedlab.base.display.activity import begin_display
 from schedlab.base.display.terminal import say
-from schedlab.base.host.parent_death import complete_prefix, prefix_before_pid
+from schedlab.base.host.isolated import complete_prefix, prefix_before_pid
 from schedlab.base.host.processor import need_linux_guests
 from schedlab.base.host.supervision import supervise
 from schedlab.base.toolchain.build import build

@@ -38,7 +38,7 @@ class FallbackChoice:
     mark: str
     """Name of the file that receives the reason for the second start, as one line."""
     tie: list[str] = field(default_factory=list)
-    """Command prefix that makes both commands end with this process (schedlab.base.host.parent_death)."""
+    """Command prefix that makes both commands end with this process (schedlab.base.host.isolated)."""
 
     def command(self) -> list[str]:
         """Returns the command that runs this module."""

@@ -46,11 +46,10 @@ from schedlab.monitor.system import (
     Status,
 )
 from schedlab.monitor.systems.compiled_palette import CompiledPalette, compile_palette
-from schedlab.monitor.systems.guest_errors import ERANGE, ESRCH, ETUNABLE, GuestError
 from schedlab.monitor.systems.qemu_control import QemuControl
 from schedlab.monitor.systems.real_system import GuestSystem
 from schedlab.monitor.systems.status_text import parse_status
-from schedlab.monitor.systems.steering import Steering
+from schedlab.monitor.systems.steering import ERANGE, ESRCH, ETUNABLE, GuestError, Steering
 from schedlab.runs.parts import build_parts
 from schedlab.trace.format import AttributeKind
 from schedlab.units import format_time

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from schedlab.base.host.parent_death import complete_prefix
+from schedlab.base.host.isolated import complete_prefix
 from schedlab.base.host.supervision import await_completely
 from schedlab.machines.linux.guest import PreparedGuest, panic_lines
 from schedlab.machines.linux.live_guest import WORKLOADS_FOLDER, LiveJob, prepare_live
@@ -27,12 +27,10 @@ from schedlab.machines.outcome import describe_tail, indent
 from schedlab.monitor.system import Life, Records, Refused, Setup, Status
 from schedlab.monitor.systems.compiled_palette import CompiledPalette, compile_palette
 from schedlab.monitor.systems.console import Console
-from schedlab.monitor.systems.guest_errors import GuestError
 from schedlab.monitor.systems.qemu_control import QemuControl
 from schedlab.monitor.systems.real_system import GuestSystem
 from schedlab.monitor.systems.status_text import parse_status
-from schedlab.monitor.systems.steering import Steering
-from schedlab.monitor.systems.steering_cost import SteeringCost
+from schedlab.monitor.systems.steering import GuestError, Steering, SteeringCost
 from schedlab.trace.format import AttributeKind, Kind
 from schedlab.workload.loading import check_channels
 

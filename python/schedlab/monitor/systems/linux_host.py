@@ -25,7 +25,7 @@ from schedlab.base.files.trusted_path import open_trusted
 from schedlab.base.host.supervision import await_completely
 from schedlab.errors import MachineUnfit, SchedlabError, WrongUsage
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.machines.linux.host_fitness import require_fit_host
+from schedlab.machines.linux.host import require_fit_host
 from schedlab.machines.linux.parts import LINUX_BUILD, build_linux
 from schedlab.machines.outcome import describe_tail
 from schedlab.monitor.system import Ability, Life, Records, Refused, Setup, Status, TunableState

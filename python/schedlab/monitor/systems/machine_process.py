@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from schedlab.base.host.parent_death import complete_prefix
+from schedlab.base.host.isolated import complete_prefix
 from schedlab.base.host.supervision import await_completely, end_group, signal_group
 
 _PIPE_BYTES = 1 << 20

@@ -20,8 +20,7 @@ from schedlab.monitor.systems.console import Console
 from schedlab.monitor.systems.machine_process import MachineProcess
 from schedlab.monitor.systems.qemu_control import QemuControl
 from schedlab.monitor.systems.status_text import parse_tunables
-from schedlab.monitor.systems.steering import Steering
-from schedlab.monitor.systems.steering_cost import SteeringCost
+from schedlab.monitor.systems.steering import Steering, SteeringCost
 from schedlab.trace.errors import TraceError
 from schedlab.trace.follow import Follower
 from schedlab.trace.format import RECORD
