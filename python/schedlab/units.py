@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Parses and formats times and counts as users write them on a command line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

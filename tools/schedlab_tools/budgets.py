@@ -5,8 +5,6 @@ Part, operation and number of tasks identify a count: `kernel`, a policy's name 
 was executed once; how many tasks there were (0: not stated).
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Collection, Mapping
 

@@ -5,8 +5,6 @@ The programs are study 1's test of process creation, and `calibrate`, which perf
 at a time between two yields.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -6,8 +6,6 @@ counter. If the machine's clock counts executed instructions, it is exact to the
 the clock is used.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from schedlab.trace import Kind, MarkKind, Trace

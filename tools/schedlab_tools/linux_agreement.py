@@ -5,8 +5,6 @@
 verdict on each cell: one metric of one workload, number of CPUs and machine.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -13,8 +13,6 @@ under every policy, compiled with clang's source coverage; and the lines of the 
 (`-d in_asm`) while the kernel ran programs of tests/guest. `draw` takes lines within functions only.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import itertools

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Measures the cost of a decision of each policy: exact instruction counts on Spike."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from dataclasses import dataclass, field

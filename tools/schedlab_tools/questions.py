@@ -5,8 +5,6 @@
 repeat: the results of schedulers that are not installed, with the hash of their object and the date.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

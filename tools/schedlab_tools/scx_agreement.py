@@ -5,8 +5,6 @@ bench/scx-agreement/guest.json has the runs of the Linux guest. The simulator's 
 whenever they are compared.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Defines measured rows that are compared with targets."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 

@@ -6,8 +6,6 @@ work. Each returns infinity for an overload. `work` is the service time of a job
 mean of its square.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections.abc import Callable, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tests whether periodic tasks with deadlines can be scheduled; all times are in nanoseconds."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Finds mistakes of sched_ext schedulers: runs hostile workloads in the simulator, and judges the runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

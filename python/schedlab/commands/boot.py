@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab boot`: boots schedlab's kernel with a shell."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

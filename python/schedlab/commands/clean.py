@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab clean`: shows what the cache holds and removes parts of it."""
 
-from __future__ import annotations
-
 import click
 
 from schedlab.base.display.names import visible

@@ -4,8 +4,6 @@
 Commands import their modules only when they are called, so that a start is fast.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import signal

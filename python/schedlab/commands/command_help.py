@@ -4,8 +4,6 @@
 Rare commands appear only in `--help all`. Each command has two examples, from guide.yaml.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib import import_module

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab completion`: prints shell scripts that complete commands and options."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab dask`: starts the scheduler and the workers of a cluster."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -4,8 +4,6 @@
 The launcher runs the demo without this module.
 """
 
-from __future__ import annotations
-
 import click
 
 

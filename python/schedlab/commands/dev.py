@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab dev`: commands for developers of schedlab."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab dev docs`: generates the pictures, tables and pages of the documentation."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

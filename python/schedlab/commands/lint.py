@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab dev lint`: runs the tests that check the form of all files."""
 
-from __future__ import annotations
-
 import click
 
 from schedlab.base.toolchain.needs import EXTRAS, install_if_packaged, need_extra

@@ -5,8 +5,6 @@ On this machine, the program of linux/loader does the work and needs no Python. 
 it and pass their arguments to it.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab mcp`: offers schedlab as tools to a program that writes policies."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab new-policy`: writes a small, complete policy and its test, ready to run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Option types and options that several commands share."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Mapping

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab page`: builds the standalone page, the playground, and policies for the page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab policies`: lists policies, their presets and their tunables."""
 
-from __future__ import annotations
-
 import io
 import shutil
 from collections.abc import Iterable, Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab python`: runs the user's Python with schedlab's libraries."""
 
-from __future__ import annotations
-
 import ast
 import code
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab record`: records this machine while a command runs, and explains what happened."""
 
-from __future__ import annotations
-
 import shlex
 import tempfile
 import time

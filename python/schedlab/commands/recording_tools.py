@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tools for language models that ask about recordings of Linux machines. Each answer is a short text."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Callable, Iterable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab report`: makes tables and charts of runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

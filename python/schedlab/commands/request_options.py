@@ -3,8 +3,6 @@
 schedlab.runs.request.Request.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any, TypeVar

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab runs`: lists, shows and removes stored runs; lists and removes sweeps."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator, Sequence

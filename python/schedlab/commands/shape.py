@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab shape`: lists machine shapes, and detects the shape of this machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Converts the sweep's options into the tree of values that a sweep file has."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab test`: runs pytest with the chosen tests."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab top`: shows a running system live in this terminal."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

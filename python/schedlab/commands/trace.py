@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab trace`: exports an event trace for other programs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Literal, get_args
 

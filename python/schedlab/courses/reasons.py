@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The words that say why a submission lost points; the playground has the same words (reasons.json)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Adapters of the machines that run policies. Only a machine's adapter knows its options."""
 
-from __future__ import annotations
-
 from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab.machines.linux.host import HostLinux
 from schedlab.machines.linux.machine import FreeLinux, Linux

@@ -4,8 +4,6 @@
 sim/checked/ has the C part, hooks.h the checks.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

@@ -4,8 +4,6 @@
 If a sequence breaks a rule, the shortest one is reported.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

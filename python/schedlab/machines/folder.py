@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """File names in a run's folder."""
 
-from __future__ import annotations
-
 TRACE_FILE = "trace.bin"
 """The trace."""
 BINARY_WORKLOAD_FILE = "workload.steps"

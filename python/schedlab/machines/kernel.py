@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Base of machines that boot the schedlab kernel: boot arguments, disk and outcome."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Converts a sequence of task operations to a workload file for `./schedlab run`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field

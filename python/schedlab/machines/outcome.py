@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Determines how a run ended, from the machine's exit status and console."""
 
-from __future__ import annotations
-
 import re
 import signal
 from collections.abc import Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@
 The policy `scx:rusty` is the installed program scx_rusty; `scx:./my.bpf.o` is an object.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from functools import cache

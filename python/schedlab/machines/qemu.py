@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """QEMU's `virt` board: runs the kernel interactively, and with devices that Spike lacks."""
 
-from __future__ import annotations
-
 import shutil
 from functools import cache
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The simulator: runs policies without a kernel, many times faster (docs/simulator.md)."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Spike, the RISC-V reference simulator; a run gives the same trace on every host."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -9,8 +9,6 @@ end of the file. The linker needs the table to find the library's symbols, so a 
 a new table.
 """
 
-from __future__ import annotations
-
 import hashlib
 import http
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Sums up the times and events of each process in the window, while a trace is read part by part."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import polars as pl

@@ -5,8 +5,6 @@ Polars plans and schedules each query, which takes longer than the work on the s
 run. So these functions avoid queries.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import polars as pl

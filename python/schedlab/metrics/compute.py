@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Computes the metrics of one run, or of many runs together; docs/metrics.md defines each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

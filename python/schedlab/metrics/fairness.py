@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Measures how equal a set of numbers is, and how much a set of runs varies."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Computes intervals: the states of each process, and what each CPU did."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import polars as pl

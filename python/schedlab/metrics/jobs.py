@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Computes release, completion and lateness of the jobs of tasks with deadlines (docs/metrics.md)."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Computes lag: how much CPU time each process has received too little (docs/metrics.md)."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

@@ -5,8 +5,6 @@ A PID may be used again after an exit. So a process is identified by its "life":
 row in a LifeTable, which has one row from each fork to the following exit.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

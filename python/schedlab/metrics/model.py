@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Defines the tables of metrics of a run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Describes the processes of a run: names, groups and roles; times of arrival, first run and exit."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

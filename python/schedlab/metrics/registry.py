@@ -5,8 +5,6 @@ To add a metric, add one entry, whose `value` is computed from a table of the ru
 comparisons, sweeps, reports and labs read the registry. docs/metrics.md defines the metrics.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Collects values that programs reported, the policy's annotations, and warnings about the run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Computes the steady-state metrics of arriving jobs: turnaround, response time and slowdown."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reads the metrics in a run's folder and validates them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Computes tails: high percentiles of the turnaround, response time and slowdown of processes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import polars as pl

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Removes metrics that cannot be known, because the trace lacks wake-ups or covers only some CPUs."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

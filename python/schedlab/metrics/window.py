@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Finds the measured window of a trace."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

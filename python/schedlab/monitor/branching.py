@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Branches a run: repeats it up to a moment, applies a change, and shows both branches."""
 
-from __future__ import annotations
-
 import platform
 from contextlib import ExitStack
 from datetime import datetime, timezone

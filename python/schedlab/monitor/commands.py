@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Performs the commands that pages and terminals send to a session (docs/monitor-protocol.md)."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import re

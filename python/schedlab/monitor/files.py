@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Serves the page's files, and files produced while a system was watched."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Follows one system: its state, its trace and its log, for pages, terminals and recordings."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import deque

@@ -10,8 +10,6 @@ They add `back_ns` (the frame's age), `whole` (true if the frame has all kept ev
 (true after a restart). docs/monitor.md describes the messages.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypedDict
 
 Column = Any

@@ -4,8 +4,6 @@
 A lesson is a JSON file, because the standalone page reads it, too; docs/monitor.md describes it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial

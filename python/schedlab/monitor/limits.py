@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Limits what the monitor's server accepts from clients, and what it buffers for slow pages."""
 
-from __future__ import annotations
-
 import socket
 from typing import Any
 

@@ -4,8 +4,6 @@
 The implementation is the C code in model/.
 """
 
-from __future__ import annotations
-
 import mmap
 from collections.abc import Iterable
 from functools import cache

@@ -4,8 +4,6 @@
 The folder has the same files as that of `./schedlab run`: trace, metrics and manifest.
 """
 
-from __future__ import annotations
-
 import platform
 import shutil
 import time

@@ -5,8 +5,6 @@ By default, only this machine can connect. The server rejects every socket witho
 token. It uses Tornado, because Dask requires Tornado anyway.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import ipaddress

@@ -4,8 +4,6 @@
 Reads their traces, keeps their times close together, and performs the users' commands.
 """
 
-from __future__ import annotations
-
 import asyncio
 import tempfile
 import time

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The interface between the monitor and a system: a trace, a state and control commands."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum

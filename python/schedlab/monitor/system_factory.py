@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Makes systems from setups, and checks setups."""
 
-from __future__ import annotations
-
 import os
 import platform
 from collections.abc import Callable, Iterable, Mapping

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Keeps what was received of one trace: the current state, the last records, and a recording."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace

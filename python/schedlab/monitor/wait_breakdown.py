@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Breaks down a watched process's waits by their causes, as `./schedlab explain` does (docs/explain.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Controls one watched system: start, end, commands one at a time, recordings."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time

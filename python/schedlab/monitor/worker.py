@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Runs slow work in a separate process, so that pages and terminals continue to be updated."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ A recording shows when threads get and leave CPUs, but not what they compute. So
 costs, and says nothing about others.
 """
 
-from __future__ import annotations
-
 from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Converts a recording to a run folder like that of a schedlab machine."""
 
-from __future__ import annotations
-
 import struct
 import time
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Determines which CPUs and which threads a recording covers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

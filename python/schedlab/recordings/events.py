@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Events of Linux's scheduler, independent of the tool that recorded them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 

@@ -6,8 +6,6 @@ There, times are differences, names are indices in a table, and the thread that 
 because the previous switch names it.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterator
 from itertools import accumulate, repeat

@@ -6,8 +6,6 @@ files, and the kernel's event descriptions in them. Perfetto traces are read wit
 Perfetto's Python package.
 """
 
-from __future__ import annotations
-
 import glob
 import os
 import re

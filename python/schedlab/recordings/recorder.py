@@ -4,8 +4,6 @@
 Only the recorder has root rights, by sudo. The command runs as the caller.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 import platform

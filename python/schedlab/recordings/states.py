@@ -5,8 +5,6 @@ Linux does not guarantee the meaning of the bits. The lowest four have long been
 4.14 changed the others. Some values were used only since then, which distinguishes recordings.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -6,8 +6,6 @@ The fields are in the kernel's format, in the shorter format of a plugin, or raw
 states.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 

@@ -10,8 +10,6 @@ sight" from the last event that showed their state until the contradiction: the 
 their activity is unknown. `mended` counts contradictions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple

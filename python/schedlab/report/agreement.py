@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The page on simulator and kernel: compares their results for the same experiments."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from schedlab.analysis.agreement import variants

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Writes an artifact: one file with the data and runs of figures, so that another machine can repeat the runs."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reads an untrusted artifact, and compares its figures with figures made now."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Iterator, Mapping

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Makes a report of runs: selects the pages, and writes them in each format."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Implements `./schedlab report`."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence

@@ -3,8 +3,6 @@
 policies that are tied for best.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Charts of suites with menus that select a suite and a metric."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 that concerns a user's workloads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@
 All findings are computed from the suites that the page of comparisons shows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

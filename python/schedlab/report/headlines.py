@@ -5,8 +5,6 @@ They show the metric with the clearest differences, two metrics against each oth
 the CPU or wake-up latencies.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any

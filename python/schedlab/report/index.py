@@ -3,8 +3,6 @@
 what was run, and what failed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import polars as pl

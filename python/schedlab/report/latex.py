@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Writes tables and charts for a paper: LaTeX with booktabs and siunitx, and PDF in two widths."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Fits tables to a page: splits wide tables between columns, and transposes single rows."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Sequence

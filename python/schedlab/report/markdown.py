@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Writes a report as one Markdown document, for a paper's appendix."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 

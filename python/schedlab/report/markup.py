@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Converts Markdown in reports to HTML. To escape text, use schedlab.base.display.markdown."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from itertools import zip_longest

@@ -3,8 +3,6 @@
 signs of cells, for all formats.
 """
 
-from __future__ import annotations
-
 from schedlab.report.model import Chart, Page, Report, Table, Tone
 
 TONE_SIGNS: dict[Tone, str] = {"good": "✓", "bad": "≠", "failed": "✕"}

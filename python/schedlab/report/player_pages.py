@@ -6,8 +6,6 @@ trace. The run's page shows the standalone page in a frame, and passes the trace
 request.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The page of proposals: measures the effect of each change that a study proposed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

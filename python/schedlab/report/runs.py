@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The pages of measurements: one page of all runs, and one per workload."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Makes Vega-Lite specifications of charts for pages, light or dark, and for paper."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The section on time slices. The length of time slices decides most comparisons of CPU-bound tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

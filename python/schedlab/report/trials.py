@@ -3,8 +3,6 @@
 a reader can follow and change.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

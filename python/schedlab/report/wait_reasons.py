@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Explains why the tasks of a workload waited, under each policy (docs/explain.md)."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Formats numbers, counts and lists in reports, and describes how the results were produced."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache

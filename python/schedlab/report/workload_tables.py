@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tables of one workload: the results under each policy on each number of CPUs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -6,8 +6,6 @@ Scheduler, workers and clients use the same self-signed certificate. Each of the
 certificate from the others.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

@@ -4,8 +4,6 @@
 Connections use TLS, because a client can run any program on a cluster.
 """
 
-from __future__ import annotations
-
 import logging
 import secrets
 import time

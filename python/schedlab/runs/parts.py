@@ -4,8 +4,6 @@
 Each part has a name, such as `kernel` or `disk`, which manifests use for its hash.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Performs a plan: checks its policies, builds what its runs need, and executes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 

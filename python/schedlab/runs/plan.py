@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Plans runs: all combinations of policies, numbers of CPUs and seeds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reconstructs the commands that repeat stored runs, from their manifests."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence

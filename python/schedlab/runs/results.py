@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Stores runs on disk. Each run has a folder, which appears when the run is complete."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

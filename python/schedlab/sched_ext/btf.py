@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reads BTF: the types of a BPF object, or of the kernel (Linux, Documentation/bpf/btf.rst)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 

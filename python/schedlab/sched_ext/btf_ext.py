@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reads BTF.ext: the CO-RE relocations and line numbers of a BPF object's instructions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reads records from untrusted bytes, with bounds."""
 
-from __future__ import annotations
-
 import struct
 from functools import cache
 from typing import Any

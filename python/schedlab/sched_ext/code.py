@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The instructions of a scheduler: relocated against its data, its maps and the kernel."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

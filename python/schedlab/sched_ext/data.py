@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The global data of a scheduler: its sections, its variables, and values that replace theirs."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterator, Sequence

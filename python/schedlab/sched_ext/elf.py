@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reads the sections, symbols and relocations of a BPF object (64-bit little-endian ELF)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 

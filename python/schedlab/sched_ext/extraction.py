@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Finds the BPF object of a scheduler: in a file, or within an installed program."""
 
-from __future__ import annotations
-
 import difflib
 import os
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Finds the special fields of values and objects: locks, timers, trees, lists and kernel pointers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The image of a loaded scheduler, as sim/sched_ext/image.h defines it: written, read and checked."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass, field
 from typing import NamedTuple

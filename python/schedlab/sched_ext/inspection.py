@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Describes a scheduler's object: what it asks of the kernel, and whether it can run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from schedlab.sched_ext.code import Missing

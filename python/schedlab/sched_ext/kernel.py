@@ -4,8 +4,6 @@
 All of it is read from the C headers in sim/sched_ext/, which the engine is compiled with.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import subprocess

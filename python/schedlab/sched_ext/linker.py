@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Links a BPF object with the simulated kernel: from an object to an image."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

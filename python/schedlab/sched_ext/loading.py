@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Loads a sched_ext scheduler: from the user's selection to the image that the engine runs."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A BPF object: its ELF sections, its types, and what these say about data, maps and callbacks."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Resolves CO-RE relocations: what a program asks about the kernel's types, by libbpf's rules."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from schedlab.sched_ext.btf import (

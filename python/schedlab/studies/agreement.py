@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Decides whether a measured value agrees with a published figure, by one rule for all studies."""
 
-from __future__ import annotations
-
 from schedlab.studies.figures import Figure
 
 NEAR_FRACTION = 0.15

@@ -4,8 +4,6 @@
 A cause is shown by two runs, with and without it, and their measurements.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial

@@ -5,8 +5,6 @@ A few constants are calibrated with a few of the study's cells; the other cells 
 explain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Defines the studies' suites as runs: experiments, policies, CPUs and seeds for each table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Maps experiments to workload files, so that simulator and kernel can be compared."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

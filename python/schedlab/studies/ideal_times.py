@@ -5,8 +5,6 @@ Only the processes' own work and sleeps take time: forks, switches and disks are
 ticks, work in ticks of one CPU.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

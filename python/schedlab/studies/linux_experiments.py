@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Defines study 5's benchmark on Linux, and further experiments that show more of a scheduler."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from schedlab.machines import LINUX_MACHINES

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Lists study 1's six lottery tests: the groups of workloads/lotterytest.c, and tables 3 to 8."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

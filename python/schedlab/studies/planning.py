@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Converts the studies' experiments to a plan of runs: on the kernel, in the simulator or on Linux."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path

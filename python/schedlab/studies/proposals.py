@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reads the studies' proposals from proposals.yaml: each with a test of its effect. All values are texts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial

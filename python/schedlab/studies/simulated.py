@@ -4,8 +4,6 @@
 Such a study needs no Python code.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial

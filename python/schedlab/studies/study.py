@@ -7,8 +7,6 @@ experiments.yaml contains the simulator's experiments (schedlab.studies.simulate
 texts, as they were printed. The study's page in a report is a module of schedlab.report.studies.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

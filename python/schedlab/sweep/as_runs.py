@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Presents a sweep's data set as a collection of runs, for comparisons."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

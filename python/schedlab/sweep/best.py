@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Finds the best setups of a data set: as tables, as values for programs, and as a chart of the front."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

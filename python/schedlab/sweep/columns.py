@@ -4,8 +4,6 @@
 Types are explicit, so that all parts of a data set have the same types.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

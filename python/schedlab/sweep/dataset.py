@@ -5,8 +5,6 @@ Parts appear atomically, and a part's runs are written last. So a reader that se
 of its data.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

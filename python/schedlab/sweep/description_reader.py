@@ -4,8 +4,6 @@
 Errors name the line or option, the invalid value and what was expected.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager

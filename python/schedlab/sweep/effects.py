@@ -6,8 +6,6 @@ the means of its values. The interaction of two dimensions is what their cells e
 main effects. In a full grid, these parts and those of higher orders and seeds add up to the total.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise

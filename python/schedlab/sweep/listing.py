@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Formats a sweep's best setups and effects as tables for a terminal and as values for programs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Draws load curves of policies: turnaround against load, with theoretical curves (docs/sweeps.md)."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Parses objectives of rankings: `turnaround`, `turnaround@inter`, `min:migrations`."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Records a sweep's sittings and complete input files, by hash, in its data set."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

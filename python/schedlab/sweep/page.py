@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Writes the report of a sweep: the best setups by each metric, effects of dimensions, and charts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

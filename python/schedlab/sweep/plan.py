@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The plan of a sweep: its points, their keys and their identities in the data set."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

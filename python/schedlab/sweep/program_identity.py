@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Identifies the programs and measuring code of a sweep's runs, and computes each run's key."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Values of a dimension, for grids and for samples."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -6,8 +6,6 @@ seed, and comparisons are paired by seed. The best of many is best partly by luc
 with other seeds before quoting it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Selects the metrics of a run that a data set stores."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise

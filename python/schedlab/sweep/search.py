@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Executes a search for the best setup, and measures the best setup again with other seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

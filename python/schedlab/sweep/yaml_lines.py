@@ -4,8 +4,6 @@
 Differs from YAML 1.1: `yes` and `1:30` are texts, and numbers are decimal.
 """
 
-from __future__ import annotations
-
 import re
 
 import yaml

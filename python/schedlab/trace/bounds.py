@@ -4,8 +4,6 @@
 Later code computes with them or uses them as indices.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Sorts the records of a trace by CPU, part by part."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar

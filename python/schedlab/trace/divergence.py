@@ -6,8 +6,6 @@ ignoring idle times. The earliest difference over all CPUs is the divergence; la
 follow from it. PIDs are comparable, because machines number processes in the order of their forks.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Exports traces to formats of other programs."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 from pathlib import Path
 from typing import Literal, get_args

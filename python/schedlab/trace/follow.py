@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reads a trace while it is being written."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import time

@@ -4,8 +4,6 @@
 docs/trace-format.md explains the format.
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 from functools import lru_cache
 

@@ -5,8 +5,6 @@ The records of the traces follow each other. Each trace gets its own range of PI
 PID p of trace n becomes p + n × the length of a range. PID 0 remains 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property

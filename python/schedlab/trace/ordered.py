@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reads the records of a trace in order, one piece at a time; the trace may be larger than memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

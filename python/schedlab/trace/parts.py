@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Splits a trace into parts that fit in memory and in the processor's caches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path

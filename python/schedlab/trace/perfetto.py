@@ -6,8 +6,6 @@ which come in one bundle per CPU. Events without a Linux counterpart (policies, 
 attributes, marks) go to a separate track.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

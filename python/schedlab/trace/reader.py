@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reads a trace file into memory: sorts its records, and assembles its texts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

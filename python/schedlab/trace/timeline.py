@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Defines steps, which change a process's state, and how to look them up."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 

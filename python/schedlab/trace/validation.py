@@ -14,8 +14,6 @@ There are four groups of checks. Each relies on the groups before it:
 The error names the first invalid record that the first failing group found.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cached_property
 

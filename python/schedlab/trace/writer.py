@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Writes traces, for programs that convert recordings of other machines."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Converts workloads from text (docs/simulator.md) to binary workload files (abi/workload_file.h)."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reads and checks single values of a workload file."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -5,8 +5,6 @@
 tick length (docs/simulator.md).
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import math

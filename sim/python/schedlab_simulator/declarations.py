@@ -6,8 +6,6 @@ cffi cannot read preprocessor lines. So definitions of whole numbers become enum
 definitions are omitted.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from os import PathLike, fspath

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Opens the C library, and checks that its enumerations and structures are those of this package."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab dev bench agreement`: compares the simulator with the kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

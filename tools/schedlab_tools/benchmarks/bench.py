@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab dev bench`: measures costs. Its commands are modules of schedlab_tools.benchmarks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Compares the behaviour of schedulers with the expectations of small scenarios."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence

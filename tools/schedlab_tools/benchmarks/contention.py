@@ -8,8 +8,6 @@ turn delays the others for a whole turn. Several turn lengths are therefore meas
 are closest to parallel CPUs.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

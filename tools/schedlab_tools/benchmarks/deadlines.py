@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Compares random tasks with deadlines: theory, schedlab's simulator, and SimSo in a separate environment."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Counts the instructions of kernel operations on Spike, and measures how fast traces are read on this host."""
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab dev bench linux-agreement`: compares `eevdf` with Linux's fair class, on many workloads."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Compares CPU shares on Linux with the ideal: weights or tickets from 1 to 10 under the built-in policies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

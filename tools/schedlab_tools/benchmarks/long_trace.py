@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Compares the time for measuring a long trace of many CPUs with the time for simulating it."""
 
-from __future__ import annotations
-
 import json
 import re
 import resource

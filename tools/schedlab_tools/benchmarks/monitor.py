@@ -6,8 +6,6 @@ The second adds the records that a monitor needs. The third adds the program `st
 sched_status ten times per second. The differences are exact and repeatable.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ the model processes them and creates five frames per second of the trace's rate.
 how long it takes to explain the longest waits of a process.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import tempfile

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab dev bench questions`: measures the answers of the gallery's pages of questions."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections.abc import Sequence

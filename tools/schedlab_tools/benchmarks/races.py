@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Plants races in copies of the kernel (bench/races), and measures how soon they are found."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence

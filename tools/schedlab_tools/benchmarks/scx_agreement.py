@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab dev bench scx-agreement`: runs schedulers of sched_ext in the Linux guest, for comparison."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab dev bench shares`: measures CPU shares on the schedlab kernel and on Linux."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -5,8 +5,6 @@ Results are CPU times of one core, the least of several rounds, because other lo
 only add to them. Only ratios within one run are independent of the host.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tempfile

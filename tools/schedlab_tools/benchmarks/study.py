@@ -5,8 +5,6 @@ The list stays fixed when the studies' plan changes, so that measurements before
 cover the same work.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import resource

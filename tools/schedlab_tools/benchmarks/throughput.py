@@ -5,8 +5,6 @@ All rounds share one boot, and the policy is switched while the machine runs. Di
 boots and drift then affect all policies equally, and cancel in the ratios.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Generates the reference of the Python API, docs/api.md, from signatures and docstrings."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Generates two tables of docs/score.md: the scores of the built-in policies, and the spread of each objective."""
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections.abc import Mapping

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Writes the table of what decisions cost into docs/policies.md, and draws it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from schedlab.paths import ROOT

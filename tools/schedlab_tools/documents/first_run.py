@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Generates the excerpt of a comparison in the README."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Generates the page "What the five studies teach": ten findings with the runs that produce their numbers."""
 
-from __future__ import annotations
-
 import io
 import shlex
 import tempfile

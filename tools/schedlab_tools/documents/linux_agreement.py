@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Generates docs/linux-agreement.md: how far results about Linux may be trusted, from bench/linux-agreement."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, median
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Lists the generated parts of the documents."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

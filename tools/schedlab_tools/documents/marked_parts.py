@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Generates documents: reads and replaces parts between two comments, wraps texts, fills templates."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Generates the gallery's pages of questions, from bench/questions/results.csv."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cache
 from math import inf

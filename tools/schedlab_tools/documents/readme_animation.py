@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Generates the README's animation: three processes under round-robin, and under MLFQ with its levels and boosts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Takes screenshots of pages in a browser. They differ slightly each time, because the pages are animated."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Generates the table of agreement in docs/sched-ext.md: sched_ext in the simulator and on Linux."""
 
-from __future__ import annotations
-
 from schedlab.errors import SchedlabError
 from schedlab.paths import ROOT
 from schedlab_tools.scx_agreement import (

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Defines which policies the documents show (shown.yaml)."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ Files that the documents link to are pages too: other Markdown files as they are
 numbers. So every link of the documents works, also far from the repository.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -4,8 +4,6 @@
 cffi parses the declarations, as in other Python code that needs C definitions.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Represents abnormal turns, as Spike's driver reads and writes them (spike/holds.h)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path

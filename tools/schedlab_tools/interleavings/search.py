@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tries seeds until a run fails, and minimises that run."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence

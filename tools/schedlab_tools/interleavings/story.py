@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Describes how a run fails: where CPUs were held, what other CPUs did during that time, and the consequence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Runs the kernel once with abnormal turns, and checks the run."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass

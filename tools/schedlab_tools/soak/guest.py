@@ -4,8 +4,6 @@
 Its values are on its console (linux/guest/soak.sh).
 """
 
-from __future__ import annotations
-
 import shlex
 import sys
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Defines the loads of a soak: one or more commands each, as a user would start them."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

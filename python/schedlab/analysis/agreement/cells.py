@@ -9,8 +9,6 @@ one tick. Otherwise it is `off`, unless the difference is not significant. The c
 large a difference the seeds could have hidden.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal

@@ -7,8 +7,6 @@ of a microsecond shifts them. If other costs explain a cell (schedlab.analysis.a
 that verdict replaces the reason of its class.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence

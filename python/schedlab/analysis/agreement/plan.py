@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Plans the runs for both machines: experiments of studies 1 and 4, policies, CPUs and seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import filter as filter_names

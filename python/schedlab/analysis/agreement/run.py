@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Performs missing runs on both machines, compares them and writes the results."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Formats cells as rows of tables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

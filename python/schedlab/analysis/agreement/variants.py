@@ -10,8 +10,6 @@ changed randomly by up to `COST_SPREAD`, and the begin by up to `BEGIN_SHIFT_MAX
 variants includes the kernel's value, microseconds decide.
 """
 
-from __future__ import annotations
-
 import csv
 import random
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Finds the best policy or configuration over all seeds, and those tied for best."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar

@@ -5,8 +5,6 @@ SciPy provides them but is 36 MB, a quarter of the first installation's download
 tests/comparison/test_students_t.py compares these functions with SciPy's.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from statistics import NormalDist

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Formats means and differences with a suitable unit and the digits that their intervals justify."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection
 

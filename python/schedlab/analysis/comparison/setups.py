@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Matches the configurations of two sets of runs, and finds the dimensions where they differ."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

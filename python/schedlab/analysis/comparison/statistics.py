@@ -12,8 +12,6 @@ gives the bounds and the p-value.
 SciPy's bootstrap and permutation tests take 2 to 30 times the CPU time (docs/comparing.md).
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Sequence

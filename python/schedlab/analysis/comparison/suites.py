@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Compares policies under the same suite: values by seed, means, and the policies tied for best."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -9,8 +9,6 @@ on. The parts therefore add up to the wait exactly.
 The chain of wakers follows critical path analysis (Yang and Miller, 1988).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum

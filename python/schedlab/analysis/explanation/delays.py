@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Sums up which processes delayed which others, and checks the attribution against a changed run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Determines the activity of each CPU at each moment: a process, idle, or the scheduler."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Collects the reasons for a policy's decisions while a process waited."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Selects waits to explain."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

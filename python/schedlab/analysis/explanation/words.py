@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Describes the parts of a wait in words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol

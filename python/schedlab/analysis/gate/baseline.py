@@ -4,8 +4,6 @@
 A baseline contains no traces. It has the hash of each trace, to recognise identical runs.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Judges a comparison: which metrics are significantly worse, and which can no longer be compared."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Gives Python programs access to a run: manifest, trace, metrics and tables."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Mapping
 from functools import cached_property

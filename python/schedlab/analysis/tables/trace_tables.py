@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Builds the tables of one whole trace; `runs` contains the measured window."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

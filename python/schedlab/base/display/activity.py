@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Shows what a command is doing, so that no command is silent for more than SILENCE_SECONDS."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

@@ -5,8 +5,6 @@ GitHub finds mentions and addresses even in escaped text, but not in code. So us
 `listing` for strangers' texts in comments, which GitHub sends by mail.
 """
 
-from __future__ import annotations
-
 import re
 
 from schedlab.base.display.names import visible

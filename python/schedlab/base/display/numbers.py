@@ -4,8 +4,6 @@
 `monitor/page/words.js` does the same for the page. Both are tested with tests/numbers/cases.json.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ The same files give the same bytes. A malicious archive does no harm: the unpack
 before anything is unpacked.
 """
 
-from __future__ import annotations
-
 import errno
 import io
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Writes files atomically, hashes files, and locks folders."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

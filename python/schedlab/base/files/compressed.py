@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Opens compressed files and single-file tar archives, with a limit on the unpacked size."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

@@ -5,8 +5,6 @@ Devices and pipes could be endless, or block. Raises FileRefused with the file's
 reason.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import stat

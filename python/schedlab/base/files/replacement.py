@@ -5,8 +5,6 @@ Each folder made by schedlab contains a list of its files with their hashes, in 
 sha256sum. Files that are not in the list, or have changed, belong to the user.
 """
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from pathlib import Path

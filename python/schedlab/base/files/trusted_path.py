@@ -8,8 +8,6 @@ the current user owns them. The path is opened folder by folder, so that it cann
 check and use. linux/loader/trusted_path.c does the same for the policy server.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Checks the limit of the address space (`ulimit -v`), because some libraries abort if it is too low."""
 
-from __future__ import annotations
-
 import resource
 from typing import Any
 

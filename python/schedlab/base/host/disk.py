@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Limits the disk space that a machine uses, and keeps some space free."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from contextlib import suppress

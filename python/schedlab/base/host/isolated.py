@@ -4,8 +4,6 @@
 The request is a JSON object on standard input, and the result is JSON on standard output.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Checks the host's processor, and suggests alternatives for machines that it does not support."""
 
-from __future__ import annotations
-
 import os
 import platform
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Starts, watches and ends processes of the host, together with their child processes."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

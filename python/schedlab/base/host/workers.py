@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Pools of worker processes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

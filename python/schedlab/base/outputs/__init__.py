@@ -6,8 +6,6 @@ parse_figures("sysbench cpu --threads=8 run", console)["events_per_second"]
 Parses only values that a trace does not contain. Ignores other text on the console.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Builds the C sources with make, shows progress, and reports the compiler's errors."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

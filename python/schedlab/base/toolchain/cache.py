@@ -4,8 +4,6 @@
 Recognises them by their names, and never deletes files with other names.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

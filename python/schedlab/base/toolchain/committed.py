@@ -5,8 +5,6 @@ These are the WebAssembly in page/schedlab.html, and the catalogue of policies. 
 long as the C sources have the same hash.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

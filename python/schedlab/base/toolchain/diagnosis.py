@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Finds mistakes in a policy's source, with messages that are the same in every command."""
 
-from __future__ import annotations
-
 import re
 import secrets
 import shlex

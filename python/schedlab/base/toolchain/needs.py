@@ -6,8 +6,6 @@ installs programs. Extras go into the private environment, which needs no root p
 calls `need` just before it uses a program.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import shutil

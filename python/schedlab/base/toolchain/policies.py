@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Parses names and settings of policies, and checks them against the policies in the C sources."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

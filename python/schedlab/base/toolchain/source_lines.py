@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Translates addresses of a program to source lines."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Finds the programs of the host that schedlab uses, and their versions."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import os

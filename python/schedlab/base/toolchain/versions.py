@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Identifies this version of schedlab."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

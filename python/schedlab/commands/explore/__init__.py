@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab explore`: checks invariants by exhaustive search; one module per command."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

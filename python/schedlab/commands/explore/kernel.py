@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab explore kernel`: tests the kernel with time slices of varied length."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path

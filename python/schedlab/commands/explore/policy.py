@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`./schedlab explore policy`: searches every sequence of operations on a policy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path

@@ -5,8 +5,6 @@ The policies are untrusted, so they are compiled and run like submissions (docs/
 are written to one folder only.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import tempfile

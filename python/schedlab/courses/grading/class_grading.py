@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Grades a class: many submissions for one lab, each in a separate process, with a page for the teacher."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

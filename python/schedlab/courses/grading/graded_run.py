@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A graded run: its trace, its lazily computed metrics, and its folder."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from functools import cached_property

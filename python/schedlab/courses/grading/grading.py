@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Grades one submission: compiles it, runs it in each test, judges the runs and stores evidence."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Judges a run by a test's expectations, and finds its first difference from the solution."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 

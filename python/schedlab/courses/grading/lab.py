@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reads labs: folders with a text for students, an initial file, a solution and tests (docs/grading.md)."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

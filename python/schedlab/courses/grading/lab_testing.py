@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tests a lab: finds mutants of its solution that lose no points, and checks whether they behave differently."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import random

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Draws a moment of a run as text and as a picture, next to the solution's run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_uppercase, digits

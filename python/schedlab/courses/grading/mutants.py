@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Makes mutants: copies of a C policy, each with one small mistake."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ A hidden test has only its name and points. The solution's source is left out: i
 enough to judge an order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The verdict of a submission, for people and for course systems; independent of time and place."""
 
-from __future__ import annotations
-
 import base64
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Measures policies on a set, and caches their values as baselines until a source changes."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import cache

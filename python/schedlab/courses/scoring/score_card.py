@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Score cards: improvement factors over the reference by objective, and the policies that dominate a policy."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

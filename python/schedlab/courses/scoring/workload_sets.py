@@ -6,8 +6,6 @@ drawn: a seed and a value for each variable place, which may depend on the CPUs.
 all draws.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Compiles a submission to a WebAssembly module, or reports the compiler's errors."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import tempfile

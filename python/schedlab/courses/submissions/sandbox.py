@@ -5,8 +5,6 @@ Submissions in the simulator do not need it: they run in a WebAssembly machine
 (schedlab.courses.submissions.wasm_policy).
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

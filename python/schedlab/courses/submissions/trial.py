@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The requirements of a submission: the policy that it must define, and the runs that test it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -5,8 +5,6 @@ It has separate sources, lists and archives. apt and dpkg-deb check signatures, 
 resolve dependencies and unpack.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

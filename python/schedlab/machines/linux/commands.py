@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Checks the command line of a Linux workload before a machine starts."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from difflib import get_close_matches

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reads the shared libraries that programs need, with llvm-readelf."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from functools import cache

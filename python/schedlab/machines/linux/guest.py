@@ -6,8 +6,6 @@ results come over a virtio-serial port afterwards. QEMU's two threads take turns
 guest gets the same events at the same instructions in each run.
 """
 
-from __future__ import annotations
-
 import shutil
 import signal
 import subprocess

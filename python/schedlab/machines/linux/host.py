@@ -6,8 +6,6 @@ workload and ends the server. The script dies with this process, and the server 
 the kernel's own class takes over no matter how a run ends.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 import platform

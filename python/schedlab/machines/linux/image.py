@@ -5,8 +5,6 @@ Replaces the program cpio: it needs no root privileges for devices and ownership
 content gives the same bytes on every host.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import stat

@@ -4,8 +4,6 @@
 The policy `scx:rusty` is the program scx_rusty.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Checks whether a Linux kernel image can run policies."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import shutil

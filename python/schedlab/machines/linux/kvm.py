@@ -5,8 +5,6 @@ It is not enough to open /dev/kvm and to start QEMU. If the host is itself a vir
 guests may hang at their first instructions, without an error.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import selectors

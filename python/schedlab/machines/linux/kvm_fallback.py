@@ -7,8 +7,6 @@ inherits its folder, pipes and descriptors. This process ends with QEMU's status
 Python's standard library.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -5,8 +5,6 @@ Its trace and its commands use two ports; see linux/guest/live.sh and `steer.c`.
 different times in each run. So the guest cannot be repeatable, and does not count instructions.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field

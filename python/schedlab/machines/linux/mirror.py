@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Finds mirrors of Debian's packages: those of this host, or debootstrap's default."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ They contain the loader, the policies' BPF objects, a systemd unit, a configurat
 page. The same sources and time give the same bytes. The RPM and Arch's package are made from the tarball.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import os

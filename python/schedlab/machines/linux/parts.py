@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Builds the parts of runs on Linux: the kernel, the guest's image, schedlab's programs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Converts a machine's shape to QEMU options: sockets, cores, hardware threads and memory nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from schedlab.errors import WrongUsage, format_parameter

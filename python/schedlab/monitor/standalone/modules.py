@@ -5,8 +5,6 @@ The bundler supports only the forms of `import` and `export` that the page uses,
 An npm bundler would require Node.js for every change of the page.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -5,8 +5,6 @@ The editor (CodeMirror) and the compiler (clang as WebAssembly) come from npm, p
 page/playground/package-lock.json.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

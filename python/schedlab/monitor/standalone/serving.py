@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Serves a folder of static files to this machine's browser."""
 
-from __future__ import annotations
-
 import os
 import webbrowser
 from contextlib import suppress

@@ -1,4 +1,3 @@
 # SPDX-License-Identifier: MIT
 """Adapters of the systems that can be watched, one for each kind of machine."""
 
-from __future__ import annotations

@@ -4,8 +4,6 @@
 50 files take 0.2 s.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path

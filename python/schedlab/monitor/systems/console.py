@@ -6,8 +6,6 @@ unfinished line of another program may precede an answer on the same line. The k
 input (boot argument console-echo=0).
 """
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ The server then has a second copy of the simulation, which waits.
 It advances to the page's time when a command needs the trace.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Sequence

@@ -9,8 +9,6 @@ QEMU's time is the host's. Spike's time depends on the host's speed: Spike's tim
 than the host's time while all CPUs idle (by spinning), and slower while CPUs work.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import tempfile

@@ -9,8 +9,6 @@ The guest's time is the host's time. Counting instructions would not make runs r
 commands arrive at different times in each run.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -10,8 +10,6 @@ the server running on exit. Otherwise a monitor run by root starts a server and 
 afterwards the machine uses the fair class.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

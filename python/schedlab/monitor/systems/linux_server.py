@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Finds the policy server of this machine (`schedlab-linux serve`) and exchanges commands with it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import suppress

@@ -5,8 +5,6 @@ The machine and its children are one process group. This group is killed at the 
 also if the monitor's process dies.
 """
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Pauses and resumes QEMU, together with the guest's clock."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import socket

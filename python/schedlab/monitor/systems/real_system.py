@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Base classes of systems with their own clock: life cycle, trace and console."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from abc import ABC, abstractmethod

@@ -10,8 +10,6 @@ or `480000000 start 3 two-hogs`. The number in a `start` (here 3) is the seed fo
 random values.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -6,8 +6,6 @@ tunable's meaning contains blanks. A name may have any other character, even cha
 counts as white space or line ends. So only line feeds end lines, and only blanks end columns.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

@@ -1,4 +1,3 @@
 # SPDX-License-Identifier: MIT
 """The terminal monitor: shows frames as text, and sends commands by keys."""
 
-from __future__ import annotations

@@ -4,8 +4,6 @@
 Textual draws tables and colours, and handles keys and the mouse.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Draws CPUs, timelines, run queues and metrics with characters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The process table. It draws only visible lines, so 4,096 processes cost no more time than 40 processes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The terminal's memory of a system: its last frame and a bounded history."""
 
-from __future__ import annotations
-
 from collections import deque
 
 from schedlab.monitor.frames import Decision, Frame, Mark

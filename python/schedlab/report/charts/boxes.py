@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Box plots: minimum, quartiles and maximum of each series, with published values in words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

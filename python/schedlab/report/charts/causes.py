@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Draws the causes of waiting: a bar for each policy, divided by what ran during the waits."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Draws one number per category: measured with its interval, and published."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Empirical distribution functions, in particular of wake-up latencies."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

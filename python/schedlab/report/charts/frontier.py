@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Draws two metrics of many configurations against each other, and their Pareto frontier."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Gantt chart: which task ran on each CPU over time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

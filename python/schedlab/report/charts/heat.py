@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Heat map of a metric over two dimensions. Larger values are darker."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import altair as alt

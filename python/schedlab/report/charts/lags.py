@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Draws the lag of each task over time: the CPU time that it is owed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

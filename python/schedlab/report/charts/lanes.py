@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Draws a lane for each task: when it runs, waits for a CPU, or is blocked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

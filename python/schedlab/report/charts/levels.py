@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Draws which task ran at each moment, on its level of a multi-level queue."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Draws means over the number of CPUs or tasks with their intervals, and published values."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

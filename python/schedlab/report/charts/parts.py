@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Parts that several charts share."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

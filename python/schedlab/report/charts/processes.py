@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The tasks of a trace and the time axis, for charts of traces."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

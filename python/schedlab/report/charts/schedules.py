@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Draws published and measured schedules in one chart: which task ran over time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

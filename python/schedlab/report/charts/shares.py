@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Draws each group's share of the CPUs over time, and its ideal share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Draws the states of tasks over time, and a single wait with the tasks that caused it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -9,8 +9,6 @@ Colours with a meaning are the same on pages and paper, and are distinct on eith
 templates/theme.css defines them, for the monitor, too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

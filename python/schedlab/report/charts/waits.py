@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Finds the waits that a chart marks: starvation and priority inversion (docs/charts.md)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

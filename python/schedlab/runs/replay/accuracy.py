@@ -5,8 +5,6 @@ Only groups that have metrics in the recording are compared. In a recording of a
 kernel threads have no metrics, while their replay consists of ordinary processes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Extracts from a trace what each process did, and what it waited for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from enum import IntEnum, auto
 

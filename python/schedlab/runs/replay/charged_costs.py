@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Parses the costs that the simulator charges for kernel operations (docs/simulator.md)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from functools import cache
 

@@ -4,8 +4,6 @@
 These are arrivals of new processes, and interrupts that deliver input to waiting processes.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, replace
 

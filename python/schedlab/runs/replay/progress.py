@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Computes how much CPU time each process had used at any record of a trace."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Collects facts about the processes in a recorded trace that a replay needs beside their actions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from schedlab.metrics.lives import Lives, descendants, labels, lives, names

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Formats programs in the simulator's text format, and replaces repetitions by loops."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Converts the actions of one recorded process to the lines of a simulator program."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections.abc import Mapping
 from dataclasses import dataclass, field

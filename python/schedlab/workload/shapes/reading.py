@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reads and validates shape files: `my.json`, or a file in `shapes/` by name."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Formats a policy's code with its important lines marked, as a block of Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from schedlab.errors import SchedlabError

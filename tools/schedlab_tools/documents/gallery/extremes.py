@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Finds each policy's best and worst results compared with all others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Generates the parts of the gallery's pages between marks; handwritten text remains."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

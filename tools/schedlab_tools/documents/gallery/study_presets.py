@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Generates a page for each preset of a study: its rule in words, the code, and where they differ."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Runs the gallery's sweep: all built-in policies under the workloads of sweeps/gallery.yaml."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 from hashlib import sha256
