@@ -21,8 +21,8 @@ import pytest
 from guest_machine import TICK_NS
 from played import play, simulated
 from schedlab import metrics, trace
-from schedlab.courses.grading.lab_testing import random_workload
 from schedlab.workload import workload_files
+from schedlab.workload.random_workloads import random_workload
 from schedlab.workload.text import format_workload
 
 pytestmark = pytest.mark.spike

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Converts workloads from text (docs/simulator.md) to binary workload files (abi/workload_file.h)."""
 
+from __future__ import annotations
+
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -253,6 +255,7 @@ class Assembly:
         return True
 
     def _begin(self, number: int, name: str) -> None:
+        """Begins the program of this number and name."""
         self._end()
         if number in self._begins:
             raise WordsRefused(
@@ -275,6 +278,7 @@ class Assembly:
         self._rows = []
 
     def _next_step_index(self) -> int:
+        """Returns the index that the next step has in its program."""
         return self._piece_steps + len(self._rows) - self._begin_of_last
 
     def _begin_loop(self, rounds: int) -> None:
@@ -315,6 +319,7 @@ class Assembly:
     # --- words
 
     def _fill_template(self, template: _Template, number: int, name: str) -> Row:
+        """Returns the step with a line's number and name filled in."""
         kind, detail, _, target, value = template.row
         if template.has_program:
             target = self._number_of_name("program", name)
@@ -337,6 +342,7 @@ class Assembly:
         return template
 
     def _apply_word(self, template: _Template, place: re.Match[str], word: str) -> _Template:
+        """Returns the template with the meaning of one word."""
         name, kind, more = place.groups()
         if kind == "text":
             return replace(template, text=(name, word))

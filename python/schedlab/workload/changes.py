@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Replaces values in workload files, such as `tasks.cpu.instance=40` (docs/workload-files.md)."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterable, Mapping

@@ -5,6 +5,8 @@ The schedlab kernel waits during the operation. The simulator adds the time to t
 if it has a cost for it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from schedlab.base.toolchain.policies import describe_unknown_name

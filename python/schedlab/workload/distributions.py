@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Probability distributions of the random times and whole numbers of a workload."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

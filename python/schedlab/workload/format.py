@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Defines the layout of workload files; generated from abi/ by ./schedlab dev docs trace-format."""
 
+from __future__ import annotations
+
 import numpy as np
 
 MAGIC = "SCLDWORK"

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Reads the task groups of a workload file; gives each path, such as "/users/ann", a number."""
 
+from __future__ import annotations
+
 import re
 
 from schedlab.base.files.json_lines import JsonError, Node, Object

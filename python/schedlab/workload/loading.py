@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Puts a workload on a copy of the schedlab kernel's disk, for the program `play` (docs/workloads.md)."""
 
+from __future__ import annotations
+
 import math
 import subprocess
 from pathlib import Path

@@ -4,6 +4,8 @@
 Each is a workload file (docs/workload-files.md), so it is the same on every machine.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path

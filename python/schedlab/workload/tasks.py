@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Reads one task of a workload file: its properties, phases and events."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Times in workload files: fixed ones, and random ones in equal steps."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction

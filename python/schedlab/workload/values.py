@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Reads and checks single values of a workload file."""
 
+from __future__ import annotations
+
 import itertools
 import json
 import math

@@ -5,6 +5,8 @@
 tick length (docs/simulator.md).
 """
 
+from __future__ import annotations
+
 import hashlib
 import itertools
 import math
@@ -234,6 +236,7 @@ class _Reader:
         ).starter()
 
     def devices(self) -> tuple[Device, ...]:
+        """Returns the devices."""
         if "devices" not in self.top:
             return ()
         if "starter" in self.top:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Tests a lab: finds mutants of its solution that lose no points, and checks whether they behave differently."""
 
+from __future__ import annotations
+
 import copy
 import hashlib
 import random
@@ -23,6 +25,7 @@ from schedlab.courses.submissions import wasm_policy
 from schedlab.courses.submissions.compiling import CompiledPolicy, CompileError, compile_policy
 from schedlab.errors import FileRefused
 from schedlab.trace.divergence import first_divergence
+from schedlab.workload.random_workloads import exact_workload
 
 RANDOM_WORKLOAD_COUNT = 1000
 """Number of random workloads; an equivalent mutant has the solution's traces in all of them."""
@@ -188,10 +191,12 @@ def try_lab(
 
 
 def _read_source(source: Path) -> str:
+    """Returns the text of a source."""
     return source.read_text(_SOURCE_ENCODING)
 
 
 def _mistake_mutants(lab: Lab) -> Iterator[Mutant]:
+    """Yields the lab's common mistakes as mutants."""
     for patch in sorted((lab.folder / "wrong").glob("*.patch")):
         with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
             yield Mutant(0, "", patch.stem, _read_source(write_mistake(patch, Path(folder))))
@@ -222,6 +227,7 @@ def _first_lost_test(lab_grader: Grader, policy: CompiledPolicy) -> str:
 
 
 def _code_hash(policy: CompiledPolicy) -> str:
+    """Returns a hash of the compiled code."""
     return hashlib.sha256(b"".join(_code_sections(policy.module))).hexdigest()
 
 
@@ -339,6 +345,7 @@ def _trace_hash(test: dict[str, Any], policy: CompiledPolicy) -> str:
 
 
 def _value_paths(test: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yields the path of keys to each value."""
     for key, value in test.items():
         yield (key,)
         if isinstance(value, dict):
@@ -353,75 +360,3 @@ def _remove_value(test: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]
         inner = inner[key]
     del inner[path[-1]]
     return smaller
-
-
-def random_workload(seed: int) -> dict[str, Any]:
-    """Returns a workload of two to four tasks, with one to three processes each.
-
-    Each process computes for at most about 60 ms. No task arrives at a tick, because there the
-    microseconds of a fork would decide which process runs next.
-    """
-    generator = random.Random(f"workload {seed}")
-    return {"tasks": {f"task-{i}": _random_task(generator) for i in range(generator.randint(2, 4))}}
-
-
-def exact_workload(seed: int, tasks: int) -> dict[str, Any]:
-    """Returns a workload for a simulator without costs, where decisions at a tick are repeatable.
-
-    Its tasks also arrive at ticks, work for whole ticks, yield, hold two locks and change
-    attributes.
-    """
-    generator = random.Random(f"exact workload {seed}")
-    return {"tasks": {f"task-{i}": _random_exact_task(generator) for i in range(tasks)}}
-
-
-def _random_exact_task(generator: random.Random) -> dict[str, Any]:
-    """Returns a task for `exact_workload`: a random task that may also act exactly at ticks."""
-    task = _random_task(generator)
-    for key in [key for key in task if key.startswith("run")]:
-        if generator.random() < 0.5:
-            task[key] = f"{generator.randint(1, 6)}ticks"
-    if generator.random() < 0.5:
-        task["delay"] = generator.randint(0, 30) * 1000
-    if generator.random() < 0.3:
-        task |= {"yield": "", "run30": 300}
-    if generator.random() < 0.3:
-        task |= {"lock40": "k", "lock41": "l", "run40": "1tick", "unlock40": "l", "unlock41": "k"}
-    if generator.random() < 0.2:
-        attributes = ("priority", "tickets", "weight")
-        changed = {"loop": 1, "run": "3ticks"} | {
-            key: generator.randint(1, 9) for key in attributes
-        }
-        steps = {key: task.pop(key) for key in [*task] if key.rstrip("0123456789") in _STEPS}
-        task["phases"] = {"first": steps, "changed": changed}
-    return task
-
-
-_STEPS = frozenset(("run", "sleep", "lock", "unlock", "timer", "yield"))
-
-
-def _random_task(generator: random.Random) -> dict[str, Any]:
-    """Returns a task with random steps, which never act exactly at ticks."""
-    loops = generator.randint(1, 8)
-    task: dict[str, Any] = {
-        "instance": generator.randint(1, 3),
-        "loop": loops,
-        "delay": generator.randint(0, 30) * 1000 + 500,
-        "priority": generator.randint(0, 10),
-        "tickets": generator.randint(1, 40),
-        "weight": generator.randint(1, 10),
-    }
-    for step in range(generator.randint(1, 3)):
-        task[f"run{step}"] = generator.randint(300, 20_000 // loops)
-        if generator.random() < 0.3:
-            task |= {f"lock{step}": "l", f"run{step + 10}": 400, f"unlock{step}": "l"}
-        if generator.random() < 0.6:
-            task[f"sleep{step}"] = _random_sleep(generator)
-    if generator.random() < 0.2:
-        task["timer"] = {"ref": "unique", "period": generator.randint(5000, 20_000)}
-    return task
-
-
-def _random_sleep(generator: random.Random) -> str | int:
-    ticks = generator.random() < 0.5
-    return f"{generator.randint(1, 8)}ticks" if ticks else generator.randint(500, 9000)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Builds page/schedlab.html from the monitor's page, its session and the simulator as WebAssembly."""
 
+from __future__ import annotations
+
 import base64
 import hashlib
 import json

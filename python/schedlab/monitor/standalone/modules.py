@@ -5,6 +5,8 @@ The bundler supports only the forms of `import` and `export` that the page uses,
 An npm bundler would require Node.js for every change of the page.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -54,6 +56,7 @@ class _Bundle:
         return name
 
     def _function_body(self, path: Path) -> str:
+        """Returns the module's text as the body of a function that returns its exports."""
         exported: dict[str, str] = {}
 
         def imported(match: re.Match[str]) -> str:

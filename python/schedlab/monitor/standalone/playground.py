@@ -5,6 +5,8 @@ The editor (CodeMirror) and the compiler (clang as WebAssembly) come from npm, p
 page/playground/package-lock.json.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
@@ -222,6 +224,7 @@ def _copy_headers(archive: Path, target: Path) -> None:
 
 
 def _licences(packages: Path) -> Iterator[str]:
+    """Yields each package's name, version and licence."""
     for path in sorted((packages / "node_modules").glob("**/package.json")):
         if (
             path.parent.parent.name != "node_modules"

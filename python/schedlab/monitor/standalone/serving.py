@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Serves a folder of static files to this machine's browser."""
 
+from __future__ import annotations
+
 import os
 import webbrowser
 from contextlib import suppress

@@ -4,6 +4,8 @@
 policies/support/shape_text.h parses the text.
 """
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Reads and validates shape files: `my.json`, or a file in `shapes/` by name."""
 
+from __future__ import annotations
+
 import hashlib
 import re
 from collections.abc import Sequence
@@ -142,6 +144,7 @@ def _read_cpu_list(node: Node, cpus: int) -> list[int]:
 
 
 def _read_sets(node: Node, cpus: int) -> tuple[int, ...]:
+    """Returns, for each CPU, the number of the set that contains it."""
     if isinstance(node.value, tuple):
         return number_groups(
             _sets_by_cpu([(name, _read_cpu_list(name, cpus)) for name in node.value], cpus, node)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Reads the shape of a Linux machine from /sys."""
 
+from __future__ import annotations
+
 import subprocess
 from dataclasses import replace
 from pathlib import Path

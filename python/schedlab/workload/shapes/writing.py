@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Writes a shape as the text of a file that users can edit."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Sequence
 
