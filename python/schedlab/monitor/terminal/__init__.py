@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: MIT
 """The terminal monitor: shows frames as text, and sends commands by keys."""
-
