@@ -12,7 +12,6 @@ import click
 
 from schedlab.base.display.names import visible
 from schedlab.base.display.terminal import print_result, say
-from schedlab.base.files.atomic import file_hash
 from schedlab.commands.consent import Consent, require_consent, trust_options
 from schedlab.commands.execution import perform, print_plan, report_if_ended_by_signal
 from schedlab.commands.options import (
@@ -23,7 +22,6 @@ from schedlab.commands.options import (
 )
 from schedlab.commands.request_options import out_option
 from schedlab.errors import WrongUsage
-from schedlab.machines.folder import TRACE_FILE
 from schedlab.paths import new_runs_folder
 from schedlab.runs import branch_runs, results
 from schedlab.runs.plan import Plan
@@ -102,7 +100,7 @@ def verify(
         print_plan(list(planned.values()), as_json)
         return
     folder = _output_folder(place, out)
-    checks = _repeat_runs(planned, folder, {run: _trace_hash(run) for run in planned})
+    checks = _repeat_runs(planned, folder, {run: results.hash_trace(run) for run in planned})
     if as_json:
         echo_json({"folder": str(folder), "runs": [check.to_dict() for check in checks]})
     else:
@@ -270,7 +268,7 @@ def _compare_with_original(original: Path, trace: str | None, finished: Finished
     return Check(
         original,
         finished.folder,
-        ended_alike and trace == _trace_hash(finished.folder),
+        ended_alike and trace == results.hash_trace(finished.folder),
         finished.run.machine.repeatable,
         {
             what: f"{results.shorten_entry(key, before)}, now {results.shorten_entry(key, repeated)}"
@@ -283,12 +281,6 @@ def _compare_with_original(original: Path, trace: str | None, finished: Finished
 def _failure_message(manifest: Mapping[str, Any]) -> str:
     """Returns why a run failed. Older manifests name an option if a run reached its limit."""
     return str(manifest.get("message") or "").replace(" (--limit)", "")
-
-
-def _trace_hash(folder: Path) -> str | None:
-    """Returns the SHA-256 of a run's trace, or None without a trace."""
-    trace = folder / TRACE_FILE
-    return file_hash(trace) if trace.is_file() else None
 
 
 def _all_same(checks: Sequence[Check]) -> bool:

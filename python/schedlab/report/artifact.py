@@ -16,7 +16,6 @@ from schedlab.base.display.markdown import literal
 from schedlab.base.display.names import json_text, write_csv
 from schedlab.base.display.terminal import say
 from schedlab.base.files.archive import write_archive
-from schedlab.base.files.atomic import file_hash
 from schedlab.base.toolchain.versions import commit_facts, uncommitted_patch
 from schedlab.errors import WrongUsage, format_parameter
 from schedlab.machines.folder import (
@@ -139,7 +138,11 @@ def write_artifact(
             for figure in figures
         ],
         "runs": [
-            {"folder": name, "repeated": is_repeated(run), "trace_sha256": hash_trace(run.folder)}
+            {
+                "folder": name,
+                "repeated": is_repeated(run),
+                "trace_sha256": results.hash_trace(run.folder),
+            }
             for name, run in run_folders
         ],
     }
@@ -167,12 +170,6 @@ def write_artifact(
 def is_repeated(run: StoredRun) -> bool:
     """True if a repetition of the run gives the same outcome. For other runs, the artifact stores the trace."""
     return bool(run.manifest.get("repeatable", True)) and repeat_command(run.manifest) is not None
-
-
-def hash_trace(folder: Path) -> str | None:
-    """Returns the SHA-256 of a run's trace, or None if it has none."""
-    trace = folder / TRACE_FILE
-    return file_hash(trace) if trace.is_file() else None
 
 
 def figure_data(collection: Collection, figures: Iterable[ArtifactFigure]) -> dict[str, bytes]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from schedlab.base.display.names import json_text
 from schedlab.base.files import replacement
-from schedlab.base.files.atomic import atomic_write
+from schedlab.base.files.atomic import atomic_write, file_hash
 from schedlab.base.files.reading import check_format
 from schedlab.base.files.untrusted import (
     Field,
@@ -267,6 +267,12 @@ Conclusions must account for the number of tests (docs/comparing.md). The number
 evaluations.
 """
 _CHECKS_FIELDS: dict[str, Field] = {"looks": integer_field(1, 100, required=True)}
+
+
+def hash_trace(folder: Path) -> str | None:
+    """Returns the SHA-256 of a run's trace, or None if it has none."""
+    trace = folder / TRACE_FILE
+    return file_hash(trace) if trace.is_file() else None
 
 
 def read_sequential_checks(folder: Path) -> int:

@@ -17,7 +17,7 @@ SYMBOLS_MAX = 1 << 18
 SECTION_BYTES_MAX = 1 << 32
 """Of a section without contents in the file, such as .bss."""
 _PROGBITS, _SYMTAB, _RELA, _NOBITS, _REL = 1, 2, 4, 8, 9
-_WRITE, _ALLOC, _EXECUTE = 1, 2, 4
+_ALLOC, _EXECUTE = 2, 4
 UNDEFINED = 0
 _WEAK = 2
 FUNCTION, OBJECT = 2, 1
@@ -45,10 +45,6 @@ class Section:
     def is_data(self) -> bool:
         """Whether the section is part of a running program's memory and is not code."""
         return bool(self.flags & _ALLOC) and not self.flags & _EXECUTE
-
-    @property
-    def is_writable(self) -> bool:
-        return bool(self.flags & _WRITE)
 
 
 @dataclass(frozen=True)

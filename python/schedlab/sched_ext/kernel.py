@@ -38,9 +38,6 @@ class Function:
     first: int
     last: int
 
-    def exists_in(self, profile: int) -> bool:
-        return self.first <= profile <= self.last
-
 
 @dataclass(frozen=True)
 class Kernel:

@@ -95,11 +95,6 @@ class Trend:
     high: float
     """Bounds of the 95 % confidence interval of the slope."""
 
-    @property
-    def grows(self) -> bool:
-        """True if the interval is above zero."""
-        return self.low > 0
-
 
 def trend(seconds: Sequence[float], values: Sequence[float]) -> Trend | None:
     """Returns the slope of least squares through the means of batches, with Student's interval.

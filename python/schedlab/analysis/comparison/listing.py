@@ -83,7 +83,7 @@ def facts_table(facts: Sequence[Fact]) -> Table:
     table = new_table("What differs", "", "before", "after", fold=True)
     for fact in facts:
         if fact.differs:
-            table.add_row(fact.name, _abbreviated_list(fact.before), _abbreviated_list(fact.after))
+            table.add_row(fact.name, abbreviated_list(fact.before), abbreviated_list(fact.after))
     if not table.rows:
         table.add_row("nothing", "", "")
     return table
@@ -91,15 +91,17 @@ def facts_table(facts: Sequence[Fact]) -> Table:
 
 def common_facts_text(facts: Sequence[Fact]) -> Text:
     """Returns what is the same on both sides, as text."""
-    texts = [f"{fact.name} {_abbreviated_list(fact.before)}" for fact in facts if not fact.differs]
+    texts = [f"{fact.name} {abbreviated_list(fact.before)}" for fact in facts if not fact.differs]
     return Text(f"The same: {'; '.join(texts)}.", "dim")
 
 
-def _abbreviated_list(values: Sequence[str], separator: str = ", ") -> str:
-    """Joins the values; of many values, the first and how many more there are."""
-    if len(values) <= _VALUES_MAX:
+def abbreviated_list(
+    values: Sequence[str], values_max: int = _VALUES_MAX, separator: str = ", "
+) -> str:
+    """Joins the values; of more than `values_max` values, the first and the number of all."""
+    if len(values) <= values_max:
         return separator.join(values)
-    return f"{separator.join(values[: _VALUES_MAX - 1])} … ({len(values)})"
+    return f"{separator.join(values[: values_max - 1])} … ({len(values)})"
 
 
 def _explanations(comparison: Comparison) -> Iterator[Text]:
@@ -115,7 +117,9 @@ def _explanations(comparison: Comparison) -> Iterator[Text]:
         ("after", comparison.unmatched_after),
     ):
         if unmatched:
-            names = _abbreviated_list([_setup_name(setup, DIMENSIONS) for setup in unmatched], "; ")
+            names = abbreviated_list(
+                [_setup_name(setup, DIMENSIONS) for setup in unmatched], separator="; "
+            )
             yield Text(f"Without a partner, {side}: {names}", "yellow")
 
 
@@ -216,7 +220,7 @@ def seeds_needed_text(match: MatchedConfiguration, matters: float) -> Iterator[T
         shown = [f"{count:,} ({metric})" for count, metric in sorted(seeds_needed)]
         threshold_text = f"{matters:.3%}".rstrip("0%").rstrip(".")
         yield Text(
-            f"Seeds that would probably show a change of {threshold_text} %: {_abbreviated_list(shown)}",
+            f"Seeds that would probably show a change of {threshold_text} %: {abbreviated_list(shown)}",
             "dim",
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schedlab.analysis.comparison.compare import Comparison, MatchedConfiguration, MetricChange
-from schedlab.analysis.comparison.listing import match_title, side_mean_text
+from schedlab.analysis.comparison.listing import abbreviated_list, match_title, side_mean_text
 from schedlab.analysis.comparison.setups import configuration_key
 from schedlab.base.display.markdown import code, code_cell, listing
 from schedlab.base.display.names import visible_line
@@ -180,7 +180,7 @@ def _markdown_lines(gate: GateVerdict) -> Iterator[str]:
     yield from _bulleted_list(
         "What differs",
         (
-            f"{count.name}: {_abbreviated_list(count.before)} → {_abbreviated_list(count.after)}"
+            f"{count.name}: {abbreviated_list(count.before, 3)} → {abbreviated_list(count.after, 3)}"
             for count in differs
         ),
     )
@@ -272,8 +272,3 @@ def _bulleted_list(heading: str, items: Iterable[str]) -> Iterator[str]:
     names = list(items)
     if names:
         yield from ("", f"{heading}:", "", *(f"- {code(item)}" for item in names))
-
-
-def _abbreviated_list(values: Sequence[str]) -> str:
-    """Joins the values; of many values, the first and how many more there are."""
-    return ", ".join(values) if len(values) <= 3 else f"{', '.join(values[:2])} … ({len(values)})"

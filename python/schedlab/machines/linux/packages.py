@@ -130,12 +130,6 @@ def open_unpacked_tree(tree: Path, pins: Pins) -> Packages | None:
         return None
 
 
-def forget_pins() -> None:
-    """Makes the next start search for newer packages."""
-    lock_file().unlink(missing_ok=True)
-    packages.cache_clear()
-
-
 # --- pins -----------------------------------------------------------------------------------------
 
 
