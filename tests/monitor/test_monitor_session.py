@@ -128,7 +128,7 @@ def in_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
         ({"do": "branch", "settings": " "}, "nothing to change"),
         ({"do": "branch", "settings": "slice"}, "expected NAME=NUMBER"),
         ({"do": "branch", "settings": "slice=3 slice=4"}, "more than once"),
-        ({"do": "follow", "acts": [], "time_ns": 0}, "no page runs this system"),
+        ({"do": "follow", "acts": [], "time_ns": 0}, "this system runs on the server"),
         ({"do": "text", "workload": "hogs"}, "unknown workload 'hogs'"),
         ({"do": "text", "workload": "hog", "seed": 1, "tick_ns": 1}, "tick_ns: "),
         ({"do": "record", "on": "yes"}, "true or false"),
