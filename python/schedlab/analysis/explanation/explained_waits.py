@@ -34,7 +34,7 @@ from schedlab.trace import Trace
 
 @dataclass(frozen=True)
 class WaitQuery:
-    """Which waits to explain: of which task, which kinds, from when to when."""
+    """Which waits to explain: the task, the kinds and the times."""
 
     task: str | None = None
     """A PID, a name or a group; None: all processes."""

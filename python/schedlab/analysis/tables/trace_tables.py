@@ -202,7 +202,7 @@ class TraceTables:
 
     @cached_property
     def stays(self) -> pl.DataFrame:
-        """Intervals in which a process had a CPU."""
+        """Intervals when a process had a CPU."""
         exit_rows = nullable(self.lives.exit_row, self.lives.exit_row < 0)
         ends = pl.DataFrame({"life": np.arange(len(self.lives)), "exit_row": exit_rows})
         return (

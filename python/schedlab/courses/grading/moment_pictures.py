@@ -134,7 +134,7 @@ class StayBox:
 class LaneRow:
     """A CPU of one of the runs, `y` pixels below the top."""
 
-    title: str  # whose run, and the CPU
+    title: str  # the run and the CPU
     y: float
     boxes: list[StayBox]
 

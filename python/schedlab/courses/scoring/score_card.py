@@ -219,7 +219,7 @@ def improvement_gaps(
 ) -> dict[str, Difference]:
     """Returns, by objective, how much more a policy improves with shown than with hidden variants.
 
-    An improvement is the logarithm of the factor by which the reference's value is larger.
+    An improvement is the logarithm of the reference's value ÷ the policy's value.
     """
     return {
         name: difference(
