@@ -278,16 +278,23 @@ def test_the_address_holds_the_setup(page: Page, file: Path) -> None:
     ("link", "expected_message"),
     [
         ("#policy=nothing", "nothing: unknown policy"),
-        ("#policy=rr&cpus=0", "0 CPUs: out of range"),
-        ("#policy=rr&workload=nothing", "nothing: unknown workload"),
+        pytest.param("#policy=rr&cpus=0", "0 CPUs: out of range", marks=pytest.mark.long),
+        pytest.param(
+            "#policy=rr&workload=nothing", "nothing: unknown workload", marks=pytest.mark.long
+        ),
         ("#policy=rr&text=program+a%0A+run+3m", "own-text:2: 3m: expected a time"),
-        ("#policy=rr&tick=0", "tick of 0 ms: out of range"),
-        ("#policy=rr&tick=4&workload=mixed", "mixed needs a tick of 10 ms"),
+        pytest.param("#policy=rr&tick=0", "tick of 0 ms: out of range", marks=pytest.mark.long),
+        pytest.param(
+            "#policy=rr&tick=4&workload=mixed",
+            "mixed needs a tick of 10 ms",
+            marks=pytest.mark.long,
+        ),
         ("#policy=rr,slice=x", "slice of rr: not a whole number; choose 1 to 1000"),
     ],
 )
 def test_wrong_link_is_explained(page: Page, file: Path, link: str, expected_message: str) -> None:
     """The page shows the same content as without a link."""
+    page.set_viewport_size({"width": 1280, "height": 800})  # fewer panels are drawn
     opened(page, file, link)
     assert expected_message in page.inner_text("#notices")
     assert page.locator(".strip-policy").all_text_contents() == ["rr", "mlfq"]
@@ -307,17 +314,19 @@ TEXT = "program root\n  loop\n    run 3ms\n  end\n"
             "levels=3",
         ),
         ("[aria-label='Tunables of b']", "slize=1", "slize: unknown tunable of mlfq", "levels=3"),
-        (
+        pytest.param(
             ".setup-machine label:has-text('Tick') input",
             "0",
             "Tick, ms: out of range; choose 0.1 to 1000",
             "5",
+            marks=pytest.mark.long,
         ),
-        (
+        pytest.param(
             ".setup-machine label:has-text('CPUs') input",
             "",
             "CPUs: out of range; choose 1 to 256",
             "3",
+            marks=pytest.mark.long,
         ),
     ],
 )
