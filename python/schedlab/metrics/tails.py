@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Computes tails: high percentiles of the turnaround, response time and slowdown of processes."""
+"""Computes tails (high percentiles of processes' times and slowdown), and rates of reported events."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The description of a sweep before it is expanded to runs."""
+"""The description of a sweep before it is expanded to runs, and the conditions on its setups."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Expands a description to its runs."""
+"""Expands a description to its runs: all combinations, or a sample of them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checks each record individually: its kind, its CPU and its numbers."""
+"""Checks each record individually: its kind, its CPU, its numbers, and the CPU sets of processes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Selects and explains the waits of a run."""
+"""Selects and explains the waits of a run, with kicks and queues under sched_ext."""
 
 from __future__ import annotations
 

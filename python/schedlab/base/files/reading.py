@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads files named by the user: only regular files, and only up to a maximum size.
+"""Reads files named by the user: only regular files up to a maximum size, in a known format.
 
 Devices and pipes could be endless, or block. Raises FileRefused with the file's name and the
 reason.

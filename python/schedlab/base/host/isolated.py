@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Calls a function in a separate process.
+"""Commands of schedlab's own processes: a module, a function, or a child that ends with its parent.
 
 The request is a JSON object on standard input, and the result is JSON on standard output.
 """

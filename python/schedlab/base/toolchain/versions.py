@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Identifies this version of schedlab."""
+"""Identifies this version of schedlab, and of the code that computes metrics."""
 
 import hashlib
 import os
