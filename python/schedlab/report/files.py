@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Writes the files that accompany a report: the data of each table and
-chart, and pictures on request.
+"""Names the formats of a report, and writes the files that accompany it: the data of each table
+and chart, and pictures on request.
 """
 
 from __future__ import annotations
