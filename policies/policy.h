@@ -114,9 +114,9 @@ struct task {
     uint32_t cpu;     /* where it runs, is queued, or last ran */
     uint32_t group;   /* 0 to GROUPS_MAX - 1: scheduler->group */
     uint64_t run_time;     /* nanoseconds on a CPU, until `counted`: see run_time_now() */
-    uint64_t counted;      /* when run_time was last counted; before picked_since: not now */
-    uint64_t queued_since; /* when it was enqueued last */
-    uint64_t picked_since; /* when it was picked last */
+    uint64_t counted;      /* ns: when run_time was last counted; before picked_since: not now */
+    uint64_t queued_since; /* ns: when it was enqueued last */
+    uint64_t picked_since; /* ns: when it was picked last */
     uint64_t selections;   /* times it was picked */
     uint64_t level;        /* displayed: an effective priority, a queue; 0 at first */
     uint64_t lent;         /* lent by tasks that wait for it; 0 at first */
@@ -129,8 +129,8 @@ struct task {
      * period are not 0; its children have none. Without a period, `runtime` is the ns of work
      * that remained when it was set; 0: not known. */
     uint64_t runtime;
-    uint64_t deadline;
-    uint64_t period;
+    uint64_t deadline; /* ns; see runtime */
+    uint64_t period;   /* ns; see runtime */
     /* The wait graph, if scheduler->follows_waits: read only in waiters_changed(). */
     task_t *waits_for;    /* the task that must act before this one, which is blocked; or null */
     task_t *first_waiter; /* the last to come of the tasks that wait for this one; each has */
@@ -165,8 +165,8 @@ struct run_queue {
     uint64_t remark;  /* pick() may give its reason here (a ticket, a level); it goes into the
                        * trace */
     /* Requests of the policy, as times on the clock of `now`; 0: none. */
-    uint64_t turn_end; /* set by pick(), tick() and turn_over(): when to call turn_over() */
-    uint64_t alarm;    /* set by any locked hook: when to call alarm(); a past time means now */
+    uint64_t turn_end; /* ns; set by pick(), tick() and turn_over(): when to call turn_over() */
+    uint64_t alarm;    /* ns; set by any locked hook: when to call alarm(); a past time means now */
     uint32_t held;     /* the policy's count of queued tasks that may not run now: see pick() */
     struct said said;  /* set by SAY() in any locked hook */
     bool bound;        /* a task that may not run on every CPU has been queued here */

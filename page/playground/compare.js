@@ -3,12 +3,16 @@
 // Compares two runs of one workload by their metrics and by the work of their hooks.
 
 import { METRICS } from "../../python/schedlab/monitor/page/modules/metrics.js";
+import { duration } from "../../python/schedlab/monitor/page/words.js";
 
+const PARTS_MOST = 3; // of a wait, in words
+const PART_LEAST = 0.01; // of the wait
+const ALWAYS = "waiting_ns"; // a metric that the summary never leaves out
 const LEAST = 0.005; // as a fraction of a metric: smaller changes are not reported
 
 /**
  * @param {any} edited @param {any} original frames
- * @returns {{title: string, about: string, before: string, after: string, change: number | null, better: boolean | null}[]}
+ * @returns {{key: string, title: string, about: string, before: string, after: string, change: number | null, better: boolean | null}[]}
  * metrics of both runs; `change`: relative; null: unknown; `better`: null if neither
  */
 export function changes(edited, original) {
@@ -18,7 +22,7 @@ export function changes(edited, original) {
         const change = isKnown && before !== 0 ? after / before - 1 : null;
         const differs = isKnown && before !== after && (change === null || Math.abs(change) >= LEAST);
         const better = differs && direction ? (after < before) === (direction === "less") : null;
-        return { title, about, before: format(before), after: format(after), change: differs ? change : 0, better };
+        return { key, title, about, before: format(before), after: format(after), change: isKnown && !differs ? 0 : change, better };
     });
 }
 
@@ -28,7 +32,7 @@ export function inWords(table, most = 3) {
     const ranked = table.filter(({ better }) => better !== null).sort((one, other) => size(other) - size(one));
     const quantity = ({ title }) => title.split(",")[0]; // its median and its maximum change alike
     const different = ranked.filter((row, at) => ranked.findIndex((other) => quantity(other) === quantity(row)) === at);
-    return different.slice(0, most).map(({ title, before, after }) => `${title} ${before} → ${after}`).join("; ");
+    return different.filter(({ key }, at) => at < most || key === ALWAYS).map(({ title, before, after }) => `${title} ${before} → ${after}`).join("; ");
 }
 
 /**
@@ -47,9 +51,15 @@ export function effortOf(calls) {
     return all;
 }
 
-/** @returns {{pid: number, begin: number, end: number, ns: number}[]} the longest waits, the longest first */
-export function worstWaits(runs, monitorPids, count = 5) {
-    const waits = runs.filter(({ pid, waited }) => waited > 0 && !monitorPids.includes(pid));
-    waits.sort((one, other) => other.waited - one.waited);
-    return waits.slice(0, count).map(({ pid, begin, waited }) => ({ pid, begin: begin - waited, end: begin, ns: waited }));
+/**
+ * @param {string} name of a process @param {{begin_ns: number, end_ns: number, parts: {words: string, duration_ns: number}[]} | null} wait
+ * null: none @param {boolean} isOpen it has not ended @returns {string} why it waited, in words
+ */
+export function reasonOf(name, wait, isOpen) {
+    if (!wait) return `${name} did not wait.`;
+    const length = wait.end_ns - wait.begin_ns;
+    const long = wait.parts.filter(({ duration_ns: ns }, at) => at === 0 || (at < PARTS_MOST && ns >= PART_LEAST * length));
+    const parts = long.map(({ words, duration_ns: ns }) => `${words} for ${duration(ns)}`);
+    const causes = [parts.slice(0, -1).join(", "), parts.at(-1)].filter(Boolean).join(" and ");
+    return `${name} waited ${duration(length)}${isOpen ? " until the schedule ended" : ""} because ${causes}.`;
 }

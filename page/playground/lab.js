@@ -4,6 +4,7 @@
 
 import { announce, button, element, setText } from "../../python/schedlab/monitor/page/elements.js";
 import { elementsOf } from "./lab_text.js";
+import { placeOf } from "./faults.js";
 import { foldable } from "./lesson.js";
 import { Requests } from "./workers.js";
 
@@ -172,7 +173,10 @@ export class LabPane {
             setText(this.state, `Test ${at + 1} of ${visible.length}: ${test.name}`);
             this.progress.value = at;
             const verdict = await this.grader.ask({ test, policy: lab.policy, module, reasons: this.#reasons });
-            if (verdict.fault) verdict.fault.text = await this.#withLine(verdict.fault, module);
+            if (verdict.fault) {
+                const { line, text } = await placeOf(this.compiler, verdict.fault, module, source);
+                verdict.fault.text = `${line ? `line ${line}: ` : ""}${text}`;
+            }
             verdicts[lab.tests.indexOf(test)] = verdict;
             if (number === this.#checks) this.#list(verdicts);
         }
@@ -189,12 +193,6 @@ export class LabPane {
         if (module) return module;
         const { line, text } = diagnostics.find(({ severity }) => severity === "error") ?? diagnostics[0];
         throw new Error(`It does not compile: line ${line}: ${text}`);
-    }
-
-    async #withLine({ text, hook, offsets, isLoop }, module) {
-        const lines = offsets.length ? await this.compiler.ask({ locate: { module, offsets, isLoop } }) : [];
-        const line = lines.find(Boolean);
-        return `${line ? `line ${line}: ` : ""}${hook ? `${hook}(): ` : ""}${text}`;
     }
 
     #conclude(source, verdicts) {

@@ -26,13 +26,13 @@ const LATER_NS = "2400000000"; // NO_WRAPS_NS of trial.py
  * Submission `policy`: its name; `separate`: the simulator with one policy (page/page.mk)
  */
 
-const NO_PLACE = { hook: "", offsets: [], isLoop: false };
+const NO_PLACE = { hook: null, offsets: [], isLoop: false };
 
 class Broken extends Error {
     /** @param {string} text @param {Instance | null} [instance] */
     constructor(text, instance = null) {
         super(text);
-        const place = instance?.policy.error ? { hook: instance.text(instance.call("policy_hook")), ...instance.policy.errorPlace } : NO_PLACE;
+        const place = instance ? { hook: instance.text(instance.call("policy_hook")), ...instance.policy.errorPlace } : NO_PLACE;
         this.fault = { text, ...place };
     }
 }

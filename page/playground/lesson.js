@@ -3,6 +3,7 @@
 // A lesson: a question to predict, a task, and expectations that the edited policy must meet.
 
 import { element, setText } from "../../python/schedlab/monitor/page/elements.js";
+import { allWaits } from "../../python/schedlab/monitor/page/finished.js";
 import { METRICS } from "../../python/schedlab/monitor/page/modules/metrics.js";
 import { isNarrow } from "./panes.js";
 import { duration } from "../../python/schedlab/monitor/page/words.js";
@@ -71,11 +72,9 @@ export function judged({ process, value: field, metric, most, least }, frame, ru
     return { words: `${title} ${bounds.join(" and ")}: ${format(value)}`, value, isMet };
 }
 
-function valueOf(field, hasName, { processes }, runs) {
+function valueOf(field, hasName, frame, runs) {
     if (field === "run_ns") return runs.reduce((sum, { pid, begin, end }) => sum + (hasName(pid) ? end - begin : 0), 0);
-    // A wait that has not ended counts, too.
-    const current = [...processes.pid].flatMap((pid, at) => (hasName(pid) ? [processes.wait_now_ns[at]] : []));
-    const waits = [...runs.filter(({ pid }) => hasName(pid)).map(({ waited }) => waited), ...current];
+    const waits = allWaits(runs, frame).filter(({ pid }) => hasName(pid)).map(({ waited }) => waited);
     if (!waits.length) return null;
     return field === "waiting_ns" ? waits.reduce((sum, wait) => sum + wait, 0) : Math.max(...waits);
 }

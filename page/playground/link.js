@@ -9,17 +9,18 @@ import { PANES } from "./panes.js";
 const VERSION = "1";
 const CHARACTERS_MOST = 100_000; // of a link
 const BYTES_MOST = 400_000; // of a source or workload
-const NUMBERS = { cpus: [1, 64], seed: [0, 2 ** 31 - 1], tick_us: [100, 1_000_000], span_ms: [1, 60_000], at: [0, 6e10], why: [0, 6e10], whom: [0, 2 ** 31 - 1] };
+const NUMBERS = { cpus: [1, 64], seed: [0, 2 ** 31 - 1], tick_us: [100, 1_000_000], span_ms: [1, 60_000], at: [0, 6e10], why: [0, 6e10], whom: [0, 2 ** 31 - 1], late: [0, 1] };
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /**
  * @typedef {{base: string, source: string, against: string, settings: string, workload: string, text: string,
- *     cpus: number, seed: number, tick_us: number, span_ms: number, at: number, why: number, whom: number,
+ *     cpus: number, seed: number, tick_us: number, span_ms: number, at: number, why: number, whom: number, late: number,
  *     left: number, upper: number, lower: number, lesson: string, lab: string}} State `base`: the shipped policy
  * that the source comes from; `text`: the workload in words, if `workload` is ""; `at`: the viewed moment, ns;
- * `why` and `whom`: the opened decision, by its time and the PID of the process that it picked; 0: none;
+ * `why` and `whom`: the opened decision, by its time and the PID of the process that it picked; 0: none; `late` 1: the
+ * opened wait instead, by its begin and the PID of the process that waited;
  * `left`, `upper`, `lower`: sizes of panes;
  * `lesson`: its name, or the text of its file; `lab`: its name
  */

@@ -5,15 +5,17 @@
 
 import { setTheme, isDark } from "../../python/schedlab/monitor/page/colours.js";
 import { button, element, policySelect, setText } from "../../python/schedlab/monitor/page/elements.js";
+import { longestWaits } from "../../python/schedlab/monitor/page/finished.js";
 import { asCatalogue, sharesBy } from "../../python/schedlab/monitor/page/session/catalogue.js";
 import { duration, moment } from "../../python/schedlab/monitor/page/words.js";
 import { checksOf, wordsOf } from "./checks.js";
-import { changes, effortOf, inWords, worstWaits } from "./compare.js";
+import { changes, effortOf, inWords, reasonOf } from "./compare.js";
 import { Editor } from "./editor.js";
+import { placeOf } from "./faults.js";
 import { keptOf, LabPane, progressOf } from "./lab.js";
 import { doneLessons, LessonPane, readLesson, sourceOf } from "./lesson.js";
 import { isFile, linkOf, stateOf } from "./link.js";
-import { dividerOf, PANES, Tabs } from "./panes.js";
+import { dividerOf, isNarrow, PANES, Tabs } from "./panes.js";
 import { areEqual, firstDifference, runsOf } from "./runs.js";
 import { drawn, Schedules } from "./schedule.js";
 import { SettingsPane } from "./settings.js";
@@ -34,12 +36,14 @@ const NEAR_NS = 2000; // between a decision and the begin of its run
 const EDITED = "Yours";
 const STOPPED = "The source has changed.";
 const LAB = "lab:"; // before a lab's name in the choice of lessons
-const WORKLOAD_FAULT = /^workload:(\d+): |^program (\S+): /; // a fault of the workload's text
+const WORKLOAD_LINE = /^workload:(\d+): /;
+const WAITS_SHOWN = 5;
 const INTRODUCED = "schedlab-playground-introduced"; // in the browser's storage
 const KEYS = "Press a run, or a wait below, to see why. In the schedule: + and − zoom, arrows move, full stop and comma go from run to run, Enter says why it ran.";
 const REMARK = /\.remark\s*=\s*"([^"{}]*)"/; // without a value
 const LAB_BASE = "rr"; // a lab's policy has its costs outside the lab's tests
-const UNOPENED = { why: 0, whom: 0 };
+const OUTDATED = "The schedules are older than your last change, which has not run yet.";
+const UNOPENED = { why: 0, whom: 0, late: 0 };
 const NOWHERE = { at: 0, ...UNOPENED };
 
 /** @typedef {import("./link.js").State} State */
@@ -50,6 +54,7 @@ class Playground {
     #checkTimer = 0;
     #completeTimer = 0;
     #requestNumber = 0;
+    #openings = 0; // decisions and waits opened so far: only the last is shown
     /** The last compiled source. @type {{source: string, module: Uint8Array} | null} */
     #compiled = null;
     /** The last two runs of different sources, the latest first. @type {{source: string, frame: any}[]} */
@@ -70,10 +75,12 @@ class Playground {
         this.module = modules.module;
         this.state = element("p", { className: "state", role: "status" });
         this.steps = element("p", { className: "steps" });
+        this.because = element("p", { className: "because", role: "status" });
+        this.noTests = element("p", { textContent: "No lesson is open. Choose one above: this tab then lists what your policy must do." });
         this.pointer = element("p", { className: "under-pointer", textContent: KEYS });
         this.findings = element("div", { className: "findings" });
-        this.study = new StudyPane((line) => this.editor.goTo(line));
-        this.schedules = new Schedules((...run) => this.#attempt(() => this.#explain(...run)), (text) => setText(this.pointer, text || KEYS));
+        this.study = new StudyPane((line) => this.#goTo(line));
+        this.schedules = new Schedules((...run) => this.#press(run), (text) => setText(this.pointer, text || KEYS));
         const body = element("div", { className: "editor-body", id: "editor", role: "tabpanel" });
         this.editor = new Editor(body, data.interface, () => this.#edited(), (line) => this.#attempt(() => this.#markMoments(line)));
         this.settings = new SettingsPane(data, this.policies, () => this.#edited(0));
@@ -97,7 +104,7 @@ class Playground {
         });
         this.workload = text;
         const machine = element("div", { className: "editor-body", id: "machine", hidden: true, role: "tabpanel" }, this.settings.element);
-        const tests = element("div", { className: "editor-body", id: "tests", role: "tabpanel", tabIndex: 0, "aria-label": "Tests" }, this.lesson.verdicts, this.lab.tests);
+        const tests = element("div", { className: "editor-body", id: "tests", role: "tabpanel", tabIndex: 0, "aria-label": "Tests" }, this.noTests, this.lesson.verdicts, this.lab.tests);
         this.tabs = new Tabs({ "policy.c": body, workload: load, settings: machine, tests });
         const divider = (name, label, options) => dividerOf(name, label, {
             ...options, changed: (percent) => {
@@ -113,7 +120,7 @@ class Playground {
         const source = document.querySelector("#source");
         source.append(this.tabs.element, this.lesson.element, this.lab.element, body, load, machine, tests, this.dividers.lower, this.values.element);
         source.after(this.dividers.left);
-        document.querySelector("#result").append(element("div", { className: "status" }, this.state, this.steps), this.schedules.element, this.dividers.upper, below);
+        document.querySelector("#result").append(element("div", { className: "status" }, this.state, this.because, this.steps), this.schedules.element, this.dividers.upper, below);
         // Presets have no separate source.
         this.base = policySelect(this.policies.map((policy) => ({ ...policy, presets: {} })), "Policy to edit");
         this.against = policySelect(this.policies, "Compared with");
@@ -158,10 +165,9 @@ class Playground {
         else if (wasEdited && isReplaced) {
             notice(element("span", {}, "Another source replaced yours. ", button("", "Bring your source back", () => this.#bringBack(before), "Bring it back")));
         }
-        const { why, whom } = state;
+        const { why, whom, late } = state;
         this.#changed(0);
-        this.#markStale(true);
-        Object.assign(state, { why, whom });
+        Object.assign(state, { why, whom, late });
         if (state.at) this.schedules.goTo(state.at);
     }
 
@@ -223,6 +229,7 @@ class Playground {
     async resume({ lesson, lab }) {
         this.lesson.show(lesson ? this.#lessonOf(lesson) : null);
         this.lab.show(null);
+        this.noTests.hidden = Boolean(lesson || lab);
         this.lessons.value = lab ? LAB + lab : lesson;
         if (lab) this.lab.show(await this.#readLab(lab), this.labs.reasons);
     }
@@ -266,22 +273,29 @@ class Playground {
 
     #changed(pause_ms = PAUSE_MS) {
         Object.assign(this.settings.state, UNOPENED);
-        clearTimeout(this.#timer);
-        clearTimeout(this.#studyTimer);
-        clearTimeout(this.#checkTimer);
-        clearTimeout(this.#completeTimer);
+        for (const timer of [this.#timer, this.#studyTimer, this.#checkTimer, this.#completeTimer]) clearTimeout(timer);
         this.#requestNumber += 1; // what is compiled or simulated now is no longer awaited
-        this.checker.stop(STOPPED);
+        this.#openings += 1;
+        this.#markStale(true);
+        for (const worker of [this.runner, this.checker]) worker.cancel(STOPPED);
         this.study.clear();
         this.values.clear();
         this.lab.compare(this.editor.text);
         this.#timer = setTimeout(() => this.#update(), pause_ms);
     }
 
-    /** Marks results as older than the source. */
+    /** Marks results as older than what the user has changed: nothing in them can be opened. */
     #markStale(isStale) {
-        this.schedules.markStale(isStale);
+        this.isStale = isStale;
+        this.schedules.markStale([isStale, isStale && JSON.stringify(this.shown?.inputs) !== JSON.stringify(this.#runInputs())]);
+        this.findings.inert = isStale;
         for (const part of [this.findings, this.lesson.verdicts]) part.classList.toggle("stale", isStale);
+    }
+
+    /** What both runs depend on, except the source. */
+    #runInputs() {
+        const { cpus, seed, tick_us, span_ms, text, against } = this.settings.state;
+        return { setup: { cpus, seed, tick_ns: tick_us * 1000, span_ns: span_ms * 1e6, text }, against };
     }
 
     /**
@@ -298,10 +312,11 @@ class Playground {
         const took = () => String(Math.round(performance.now() - began_ms));
         if (!isComplete) delete this.state.dataset.took;
         delete this.state.dataset.complete;
-        if (this.shown?.source !== source) this.#say("This source has not run yet.");
+        if (this.isStale) this.#say(this.shown ? OUTDATED : "");
         const opensDecision = async () => {
-            const { why, whom } = this.settings.state;
-            if (whom) await this.#explain(why, whom, 0);
+            const { why, whom, late } = this.settings.state;
+            if (late) await this.#openWait(whom, why);
+            else if (whom) await this.#explain(why, whom, 0);
             return Boolean(whom);
         };
         await this.#attempt(async () => {
@@ -394,14 +409,16 @@ class Playground {
      */
     async #run(module, number, isQuick) {
         const { state } = this.settings;
-        const setup = {
-            cpus: state.cpus, seed: state.seed, tick_ns: state.tick_us * 1000, span_ns: state.span_ms * 1e6, text: state.text,
-        };
+        const inputs = this.#runInputs();
+        const { setup } = inputs;
         const edited = this.#system(state.base, state.settings, module === "shipped" ? undefined : module);
         const systems = [edited, this.#system(state.against, "", undefined)];
         const [editedResult, otherResult] = await this.#during("Simulating", this.runner.ask({ run: { setup, systems } }));
         if (number !== this.#requestNumber || (isQuick && editedResult.fault)) return false;
-        await this.#show(editedResult, otherResult, isQuick ? null : module, setup);
+        const { fault } = editedResult;
+        const place = fault?.of === "policy" ? await placeOf(this.compiler, fault, module, this.editor.text) : null;
+        if (number !== this.#requestNumber) return false;
+        this.#show(editedResult, otherResult, isQuick ? null : module, { inputs, systems }, place);
         return true;
     }
 
@@ -421,44 +438,50 @@ class Playground {
         return /\.name\s*=\s*"([^"]*)"/.exec(this.editor.text)?.[1] ?? this.settings.state.base;
     }
 
-    async #show(edited, other, module, setup) {
-        if (edited.fault && !edited.frame) {
-            this.#markStale(true);
-            return this.#showFault(edited.fault, module);
+    /** Shows everything at once. @param {{line: number, text: string} | null} place of the policy's fault */
+    #show(edited, other, module, { inputs, systems }, place) {
+        const { fault } = edited;
+        if (fault && (!place || !edited.frame)) {
+            if (place) this.#showFault(place);
+            else this.#showWrongInput(fault);
+            return;
         }
+        const { setup, against } = inputs;
         const [editedRuns, otherRuns] = [runsOf(edited), runsOf(other)];
         const compiled = module instanceof Uint8Array ? module : null;
-        const isShown = compiled !== null && this.#isShown(edited, editedRuns, otherRuns, setup);
+        const isShown = compiled !== null && this.#isShown(edited, editedRuns, otherRuns, inputs);
         const difference = firstDifference(editedRuns, otherRuns, setup.cpus, setup.tick_ns / 100);
-        const end = Math.max(edited.end_ns, other.end_ns);
-        const { state } = this.settings;
         const all = [
             drawn(`${EDITED}: ${this.#nameOf()}`, editedRuns, edited.frame, setup.cpus),
-            drawn(state.against, otherRuns, other.frame, setup.cpus),
+            drawn(against, otherRuns, other.frame, setup.cpus),
         ];
-        this.shown = { edited, other, all, difference, setup, source: this.editor.text, isShipped: module === "shipped", module: compiled, diagnostics: [] };
-        if (this.shown.module) {
+        this.shown = { edited, other, all, inputs, systems, source: this.editor.text, isShipped: module === "shipped", module: compiled, diagnostics: [] };
+        if (compiled) {
             this.#studyTimer = setTimeout(() => this.#study(), STUDY_PAUSE_MS);
-            if (!edited.fault) this.#checkTimer = setTimeout(() => this.#check(), CHECK_PAUSE_MS);
+            if (!fault) this.#checkTimer = setTimeout(() => this.#check(), CHECK_PAUSE_MS);
         }
-        if (isShown) return undefined;
-        this.schedules.set(all, end, difference?.time ?? null);
+        if (isShown) return;
+        this.schedules.set(all, Math.max(edited.end_ns, other.end_ns), difference?.time ?? null);
         this.#markStale(false);
-        this.#fillFindings(edited, other, editedRuns, all[0].names);
-        if (edited.fault) {
-            this.findings.replaceChildren(element("p", { textContent: `The schedule ends at ${moment(edited.end_ns, 6)}, where the policy broke a rule. Its metrics are not compared.` }));
+        const waits = this.#waits(edited, editedRuns, all[0].names);
+        if (place) {
+            Object.assign(this.settings.state, UNOPENED);
             this.lesson.clear();
-        } else if (this.lesson.check(edited.frame, editedRuns, all[0].names)) this.#offerLessons();
-        if (edited.fault) await this.#showFault(edited.fault, module);
-        else this.#showDifference(difference, all, areEqual(editedRuns, otherRuns));
-        return undefined;
+            const time_ns = fault.time_ns ?? edited.end_ns;
+            this.findings.replaceChildren(element("p", { textContent: `The policy broke a rule at ${moment(time_ns, 6)}: ${sentenceOf(place)} The metrics are not compared.` }), waits);
+            this.#showFault(place, time_ns);
+        } else {
+            this.#fillFindings(edited, other, waits);
+            if (this.lesson.check(edited.frame, editedRuns, all[0].names)) this.#offerLessons();
+            this.#showDifference(difference, all, areEqual(editedRuns, otherRuns));
+        }
     }
 
     /** @returns {boolean} true if the same schedule of the same source is shown, of its quick compilation */
-    #isShown(edited, editedRuns, otherRuns, setup) {
+    #isShown(edited, editedRuns, otherRuns, inputs) {
         const { shown } = this;
         if (!shown || shown.module || shown.isShipped || edited.fault || shown.source !== this.editor.text) return false;
-        return JSON.stringify(shown.setup) === JSON.stringify(setup)
+        return JSON.stringify(shown.inputs) === JSON.stringify(inputs)
             && areEqual(runsOf(shown.edited), editedRuns) && areEqual(runsOf(shown.other), otherRuns);
     }
 
@@ -471,7 +494,7 @@ class Playground {
             this.reference ??= await this.#during(words, this.compiler.ask({ compile: this.#inputs(this.data.policies[REFERENCE]) }));
             if (number !== this.#requestNumber) return;
             const system = { ...this.#system(REFERENCE, "", this.reference.module), policy: REFERENCE };
-            const [reference] = await this.#during(words, this.runner.ask({ run: { setup: shown.setup, systems: [system] } }));
+            const [reference] = await this.#during(words, this.runner.ask({ run: { setup: shown.inputs.setup, systems: [system] } }));
             if (number !== this.#requestNumber) return;
             this.study.showEffort(effortOf(shown.edited.calls), effortOf(reference.calls), REFERENCE);
             const { linux, support } = this.data.bpf;
@@ -507,12 +530,11 @@ class Playground {
         const checks = checksOf(this.data.checks, this.settings.tunables, system.sharesBy > 0);
         await this.#attempt(async () => {
             const { passed, failed, fault } = await this.#during(`Checking rules in ${checks.length} runs`, this.checker.ask({ check: { system, checks } }));
-            const line = fault ? await this.#lineOf(fault, shown.module) : 0;
+            const place = fault && await placeOf(this.compiler, fault, shown.module, shown.source);
             if (number !== this.#requestNumber) return;
-            const during = fault?.hook ? `${fault.hook}(): ` : "";
-            const broken = fault && { line, text: `${during}${fault.text} (${wordsOf(failed)})` };
+            const broken = place && { ...place, text: `${place.text} (${wordsOf(failed)})` };
             this.study.showCheck(passed, broken, this.#nameOf());
-            if (broken && line) this.#addDiagnostics([{ line, column: 1, severity: "error", text: broken.text, changes: [] }]);
+            if (broken?.line) this.#addDiagnostics([errorAt(broken)]);
         });
     }
 
@@ -521,25 +543,17 @@ class Playground {
         this.editor.diagnose(this.shown.diagnostics);
     }
 
-    /** @returns {Promise<number>} the line of a fault; 0: not known */
-    async #lineOf({ hook, offsets, isLoop }, module) {
-        const lines = offsets.length && module instanceof Uint8Array ? await this.compiler.ask({ locate: { module, offsets, isLoop } }) : [];
-        return lines.find(Boolean) ?? lineOfHook(this.editor.text, hook);
+    /** @param {{line: number, text: string}} place of the policy's fault @param {number | null} [time_ns] when it occurred */
+    #showFault(place, time_ns = null) {
+        this.#say(sentenceOf(place), "bad", place.line, time_ns);
+        if (place.line) this.editor.diagnose([errorAt(place)]);
     }
 
-    async #showFault(fault, module) {
-        const { hook, text } = fault;
-        const [, row, program] = WORKLOAD_FAULT.exec(text) ?? [];
-        if (row || program) {
-            this.#say(row ? text.replace(WORKLOAD_FAULT, `The workload, line ${row}: `) : `The workload: ${text}`, "bad");
-            this.state.append(button("", "Go to the workload", () => this.#goToWorkload(Number(row ?? 1)), "Go to the workload"));
-            return;
-        }
-        const line = await this.#lineOf(fault, module);
-        const place = line ? `Line ${line}: ` : "";
-        const during = hook ? `${hook}(): ` : "";
-        this.#say(`${place}${during}${text}`, "bad", line);
-        if (line) this.editor.diagnose([{ line, column: 1, severity: "error", text: `${during}${text}`, changes: [] }]);
+    /** Says what is wrong with the workload or the settings; the schedules of the last right ones stay. */
+    #showWrongInput({ text, of }) {
+        const [, row] = WORKLOAD_LINE.exec(text) ?? [];
+        this.#say(row ? text.replace(WORKLOAD_LINE, `The workload, line ${row}: `) : `The ${of}: ${text}`, "bad");
+        if (of === "workload") this.state.append(button("", "Go to the workload", () => this.#goToWorkload(Number(row ?? 1)), "Go to the workload"));
     }
 
     /** @param {number} row of the workload's text, from 1 */
@@ -551,28 +565,33 @@ class Playground {
         this.workload.setSelectionRange(begin, begin + (lines[row - 1]?.length ?? 0));
     }
 
-    #fillFindings(edited, other, runs, names) {
+    #fillFindings(edited, other, waits) {
         const table = changes(edited.frame, other.frame);
         const rows = table.map(({ title, about, before, after, change, better }) => {
             const words = change === null ? "" : change === 0 ? "same" : `${change > 0 ? "+" : "−"}${Math.abs(100 * change).toFixed(change > -0.1 && change < 0.1 ? 1 : 0)} %`;
             const kind = better === null ? "" : better ? "better" : "worse";
-            const sentence = better === null ? words : `${words}, ${kind}`;
+            const sentence = [words, kind].filter(Boolean).join(", ");
             return element("tr", { title: about },
                 element("th", { scope: "row", textContent: title }), element("td", { textContent: before }),
                 element("td", { textContent: after }), element("td", { className: kind, textContent: sentence }));
         });
         const heads = ["Metric", this.settings.state.against, EDITED, "Change"].map((text) => element("th", { scope: "col", textContent: text }));
-        const waits = worstWaits(runs, edited.own).map(({ pid, begin, ns }) => {
-            const open = button("", `${duration(ns)}: show this wait of ${names.get(pid)} ${pid}, and why another process ran`, () => this.#explainWait(pid, begin, runs), duration(ns));
-            return element("li", {}, open, ` ${names.get(pid) ?? ""} ${pid}, from ${moment(begin, 6)}`);
-        });
         this.findings.replaceChildren(
             element("section", { className: "summary" }, ...this.#summary(edited, table)),
             element("section", {}, element("h2", { textContent: "Metrics" }),
                 element("table", {}, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows))),
-            element("section", {}, element("h2", { textContent: "Longest waits under yours" }),
-                waits.length ? element("ol", {}, ...waits) : element("p", { textContent: "No process waited." })),
-        );
+            waits);
+    }
+
+    /** @returns {HTMLElement} the longest waits, to open */
+    #waits(edited, runs, names) {
+        const waits = longestWaits(runs, edited.frame, WAITS_SHOWN).map(({ pid, begin, waited, isOpen }) => {
+            const open = button("", `${duration(waited)}: show this wait of ${names.get(pid)} ${pid}, and why another process ran`,
+                () => this.#attempt(() => this.#openWait(pid, begin)), duration(waited));
+            return element("li", {}, open, ` ${names.get(pid) ?? ""} ${pid}, from ${moment(begin, 6)}${isOpen ? ", not ended" : ""}`);
+        });
+        return element("section", {}, element("h2", { textContent: "Longest waits under yours" }),
+            waits.length ? element("ol", {}, ...waits) : element("p", { textContent: "No process waited." }));
     }
 
     /** Returns the largest changes, against the other policy and against the edit before. */
@@ -583,7 +602,7 @@ class Playground {
         const before = this.#edits[1] && inWords(changes(edited.frame, this.#edits[1].frame));
         return [
             against && element("p", { textContent: `Compared with ${this.settings.state.against}: ${against}.` }),
-            before && element("p", { textContent: `Since your last edit: ${before}.` }),
+            before && before !== against && element("p", { textContent: `Since your last edit: ${before}.` }),
         ].filter(Boolean);
     }
 
@@ -599,28 +618,44 @@ class Playground {
         return this.shown.lines;
     }
 
-    /** Shows a wait, and why the process ran that took most of it. */
-    async #explainWait(pid, begin, runs) {
-        this.schedules.goTo(begin);
-        const next = runs.find((run) => run.pid === pid && run.begin > begin);
-        const during = (run) => Math.min(run.end, next.begin) - Math.max(run.begin, begin);
-        const others = runs.filter((run) => next && run.cpu === next.cpu && run.pid !== pid && during(run) > 0);
-        const [other] = others.sort((one, another) => during(another) - during(one) || one.begin - another.begin);
-        if (other) await this.#attempt(() => this.#explain(other.begin, other.pid, 0));
+    #press(run) {
+        return this.isStale ? setText(this.pointer, OUTDATED) : this.#attempt(() => this.#explain(...run));
     }
 
-    /** Shows why a process was picked, and the lines that were executed. */
-    async #explain(time, pid, system) {
-        const { edited, other, module, all, source } = this.shown;
+    /** Shows a wait, why the process waited, and why the process ran that took most of the wait. */
+    async #openWait(pid, begin) {
+        const { edited } = this.shown;
+        this.schedules.goTo(begin);
+        const runs = runsOf(edited);
+        const next = runs.find((run) => run.pid === pid && run.begin > begin);
+        const end = next?.begin ?? edited.end_ns;
+        const during = (run) => Math.min(run.end, end) - Math.max(run.begin, begin);
+        const others = runs.filter((run) => run.cpu === (next ?? run).cpu && run.pid !== pid && during(run) > 0);
+        const [other] = others.sort((one, another) => during(another) - during(one) || one.begin - another.begin);
+        await this.#explain(other?.begin ?? begin, other?.pid ?? 0, 0, { pid, begin, end, isOpen: !next });
+    }
+
+    /**
+     * Shows why a process was picked, the lines that were executed, and why a process waited.
+     * @param {number} time @param {number} pid 0: none was picked @param {number} system
+     * @param {{pid: number, begin: number, end: number, isOpen: boolean} | null} [wait] null: the wait before the decision
+     */
+    async #explain(time, pid, system, wait = null) {
+        const { edited, other, module, all, source, inputs, systems } = this.shown;
+        const opening = ++this.#openings;
+        const isOpen = () => opening === this.#openings;
+        const opened = wait ? { why: wait.begin, whom: wait.pid, late: 1 } : { why: time, whom: pid, late: 0 };
+        Object.assign(this.settings.state, system ? UNOPENED : opened);
         const near = ({ time_ns, pid: picked }) => picked === pid && Math.abs(time_ns - time) < NEAR_NS;
         const decision = (system ? other : edited).frame.decisions.findLast(near);
-        const [, remark = ""] = REMARK.exec(this.editor.text) ?? [];
-        const reason = decision?.text || (system ? "" : remark);
-        const why = decision ? `${all[system].names.get(pid) ?? decision.name} ${pid} on CPU ${decision.cpu}${reason && `: ${reason}`}` : `process ${pid}`;
+        const named = (number) => `${all[system].names.get(number) ?? "process"} ${number}`;
+        const reason = decision?.text || (system ? "" : this.#remark());
+        const why = decision ? `${named(pid)} on CPU ${decision.cpu}${reason && `: ${reason}`}` : pid ? named(pid) : "no process runs";
         this.#say(`${moment(time, 6)}: ${why}`);
-        const opened = Object.assign(this.settings.state, system ? UNOPENED : { why: time, whom: pid });
-        const isOpen = () => opened === this.settings.state && opened.why === time && opened.whom === pid;
-        if (system || source !== this.editor.text) return;
+        const waits = wait ?? { pid, end: time, isOpen: false };
+        const explained = await this.runner.ask({ explain: { setup: inputs.setup, system: systems[system], pid: waits.pid, end_ns: waits.end } });
+        if (isOpen()) setText(this.because, reasonOf(named(waits.pid), explained, waits.isOpen));
+        if (!pid || system || !isOpen() || source !== this.editor.text) return;
         if (!module && this.shown.isShipped) {
             this.state.append(button("", "Show the lines that decided; compiles the source", () => this.#compileUnchanged(), "Show the lines"));
             return;
@@ -634,10 +669,18 @@ class Playground {
         const lines = await this.#lines();
         if (!isOpen()) return;
         const executed = [...new Set(call.blocks.map((block) => lines.get(block)))].filter(Boolean).sort((one, another) => one - another);
+        if (executed.length && !isNarrow()) this.tabs.show("editor");
         this.editor.mark(executed);
         if (executed.length) this.editor.show(executed[0]);
         this.state.append(` (pick(), lines ${executed.join(", ")})`);
         await this.#showValues(call);
+    }
+
+    /** The reason that the policy gives for every decision. If an edit leaves the shipped policy's, it may be wrong now. */
+    #remark() {
+        const { base } = this.settings.state;
+        const [edited, shipped] = [this.shown.source, this.data.policies[base]].map((source) => REMARK.exec(source)?.[1] ?? "");
+        return this.shown.isShipped || edited !== shipped ? edited : "";
     }
 
     /** Shows the values that a call read: repeats the run up to the call, with a policy that reports its loads. */
@@ -649,7 +692,7 @@ class Playground {
         const { module, layouts } = shown.observed;
         const { base, settings } = this.settings.state;
         const system = this.#system(base, settings, module);
-        const observed = await this.runner.ask({ observe: { setup: shown.setup, system, layouts, hook: call.hook, number } });
+        const observed = await this.runner.ask({ observe: { setup: shown.inputs.setup, system, layouts, hook: call.hook, number } });
         const offsets = [...new Set(observed.loads.flatMap((load) => load.offsets))];
         const places = await this.compiler.ask({ locate: { module, offsets } });
         const lineAt = new Map(offsets.map((offset, at) => [offset, places[at]]));
@@ -681,8 +724,14 @@ class Playground {
     #say(text, kind = "", line = 0, time = null) {
         this.state.dataset.kind = kind;
         this.state.replaceChildren(text);
-        if (line) this.state.append(button("", `Go to line ${line}`, () => this.editor.goTo(line), `Go to line ${line}`));
+        setText(this.because, "");
+        if (line) this.state.append(button("", `Go to line ${line}`, () => this.#goTo(line), `Go to line ${line}`));
         if (time !== null) this.state.append(button("", "Show this moment", () => this.schedules.goTo(time), "Show"));
+    }
+
+    #goTo(line) {
+        this.tabs.show("editor");
+        this.editor.goTo(line);
     }
 
     #showProgress({ done, total }) {
@@ -712,12 +761,10 @@ class Playground {
     }
 }
 
-/** @returns {number} the line where a policy's hook begins or, without a hook, its definition; 0: not known */
-function lineOfHook(source, hook) {
-    const name = hook && new RegExp(`\\.${hook}\\s*=\\s*(\\w+)`).exec(source)?.[1];
-    const begin = new RegExp(name ? `^(?=\\w).*\\b${name}\\(` : "^POLICY_DEFINITION");
-    return source.split("\n").findIndex((text) => begin.test(text)) + 1;
-}
+/** @param {{line: number, text: string}} place of a fault */
+const sentenceOf = ({ line, text }) => `${line ? `Line ${line}: ` : ""}${text.replace(/\.?$/, ".")}`;
+
+const errorAt = ({ line, text }) => ({ line, column: 1, severity: "error", text, changes: [] });
 
 /** Takes texts from files that are dropped on the page. @param {(text: string) => void} take */
 function takeDrops(take) {

@@ -3,13 +3,15 @@
 // Runs one workload under several policies, each until it finishes, in this worker.
 //
 // The first message: {machine, separate}, the modules of page/page.mk. Then requests: {id, run: {setup, systems}},
-// {id, observe: {setup, system, layouts, hook, number}} or {id, check: {system, checks}}.
+// {id, observe: {setup, system, layouts, hook, number}}, {id, explain: {setup, system, pid, end_ns}} or
+// {id, check: {system, checks}}.
 
-import { PolicyMachine } from "../../python/schedlab/monitor/page/session/policy_machine.js";
+import { describePart, longestWaits } from "../../python/schedlab/monitor/page/finished.js";
+import { DESCRIPTION_BYTES, PolicyMachine } from "../../python/schedlab/monitor/page/session/policy_machine.js";
 import { Refused } from "../../python/schedlab/monitor/page/session/instance.js";
 import { SimulatedMachine } from "../../python/schedlab/monitor/page/session/machine.js";
 import { WatchedSystem } from "../../python/schedlab/monitor/page/session/system.js";
-import { workloadOf } from "../../python/schedlab/monitor/page/session/words.js";
+import { lineOfStep, workloadOf } from "../../python/schedlab/monitor/page/session/words.js";
 import { moment } from "../../python/schedlab/monitor/page/words.js";
 import { setupOf } from "./checks.js";
 import { StateReader, TASKS } from "./layout.js";
@@ -20,10 +22,13 @@ const CALLS_MOST = 200_000;
 const LOADS_MOST = 500;
 const PID = /\bpid (\d+)/g;
 const LOST = /: pid (\d+), queued since ([\d.]+) ms$/;
+const OF_STEP = /^program (\S+), step (\d+): /;
+const OF_POLICY = /^policy \S+ (?:broke a rule: )?/;
 const ROUNDED_NS = 500; // of that time
 const STACK_BYTES = 65536; // at the beginning of a policy's memory: compiler.js
 const MISPLACED = /^(\w+)\(\) (.*)$/;
 const HOOKS = /^its (?:\w+\(\)(?:, | or )?)+ /; // the fault names the called one
+const NOWHERE = { hook: "", offsets: [], isLoop: false };
 const REACHED = Symbol("the observed call has ended");
 
 /**
@@ -32,40 +37,75 @@ const REACHED = Symbol("the observed call has ended");
  * @typedef {{policy: string, settings: Record<string, number>, costs: string, sharesBy: number,
  *     module?: Uint8Array, isSilent?: boolean}} System `module`: the compiled policy, for a separate instance; `isSilent`: it
  * is not asked for a task for a CPU that no queued task may use
- * @typedef {{text: string, hook: string, offsets: number[], isLoop: boolean}} Fault the policy's, and its Place in the module
+ * @typedef {{text: string, hook: string, offsets: number[], isLoop: boolean, of?: "policy" | "workload" | "settings",
+ *     time_ns?: number}} Fault and its Place in the module; `of`: what must be corrected
  * @typedef {{time: number, cpu: number, hook: string, blocks: number[], executed: number}} Call of a hook, with the basic
  * blocks that it executed and their number, which counts each repetition
- * @typedef {{frame: any, end_ns: number, own: number[], isOver: boolean, fault: Fault | null, calls: Call[],
- *     offsets: Map<number, number>, misplaced: string}} Result `own`: PIDs of processes that are not the workload's; `isOver`: all of the
- * workload's have ended; `calls`, `offsets` (PolicyMachine) and `misplaced` (apart.h): of a separate policy
+ * @typedef {{frame: any, end_ns: number, fault: Fault | null, calls: Call[],
+ *     offsets: Map<number, number>, misplaced: string}} Result `calls`, `offsets` (PolicyMachine) and `misplaced` (apart.h): of a separate policy
  */
 
 let modules;
 
 /** @param {Setup} setup @param {System} system @returns {Promise<Result>} */
-async function run(setup, { module, sharesBy, isSilent = false, ...chosen }) {
-    const separate = await separateOf(module);
+async function run(setup, system) {
+    const separate = await separateOf(system.module);
     const calls = [];
-    const described = { ...setup, ...chosen, machine: "sim", title: "" };
+    const result = { frame: null, end_ns: 0, fault: null, calls, offsets: separate?.offsets ?? new Map(), misplaced: "" };
     let machine = null;
     let watched = null;
-    let fault = null;
+    const end = () => {
+        if (watched) Object.assign(result, { frame: watched.frame(0), end_ns: machine.now });
+    };
     try {
-        machine = new SimulatedMachine(separate ? modules.separate : modules.machine, described, separate);
-        if (separate) follow(machine.instance, calls);
-        if (isSilent) machine.instance.call("policy_silence");
-        watched = new WatchedSystem("a", described, machine, { sharesBy, windowNs: 10 * setup.span_ns });
-        watched.act(() => start(machine, setup));
+        machine = machineOf(setup, system, separate);
+        const { instance } = machine;
+        if (separate) follow(instance, calls);
+        if (system.isSilent) instance.call("policy_silence");
+        watched = watch(machine, setup, system);
         while (machine.now < setup.span_ns && !isOver(machine)) watched.advance(machine.now + STEP_NS, Infinity);
+        end();
+        if (!separate) return result;
+        result.misplaced = instance.text(instance.call("policy_misplaced"));
+        instance.policy.onHook = null;
+        drain(machine);
     } catch (error) {
         if (!(error instanceof Refused)) throw error;
-        fault = await faultOf(error, machine, { setup, module, ...chosen });
+        if (!result.frame) end();
+        result.fault = await faultOf(error, machine, { setup, ...system });
     }
-    return {
-        frame: watched?.frame(0) ?? null, end_ns: machine?.now ?? 0, own: machine?.own ?? [],
-        isOver: machine !== null && isOver(machine), fault, calls, offsets: separate?.offsets ?? new Map(),
-        misplaced: separate ? machine?.instance.text(machine.instance.call("policy_misplaced")) : "",
-    };
+    return result;
+}
+
+/** @param {Setup} setup @param {System} system @param {any} separate @returns {SimulatedMachine} */
+function machineOf(setup, { policy, settings, costs }, separate) {
+    return new SimulatedMachine(separate ? modules.separate : modules.machine, { ...setup, policy, settings, costs }, separate);
+}
+
+/** Starts the workload of a machine that is watched. @returns {WatchedSystem} */
+function watch(machine, setup, { policy, sharesBy }) {
+    const watched = new WatchedSystem("a", { ...setup, policy, machine: "sim", title: "" }, machine, { sharesBy, windowNs: 10 * setup.span_ns });
+    watched.act(() => start(machine, setup));
+    return watched;
+}
+
+/** Ends a run: the policy gives back all queued tasks. Refused: it cannot. */
+function drain(machine) {
+    // Other tasks may wait for a task that the policy has ended.
+    if (!machine.instance.call("policy_kills")) machine.instance.obey("machine_drain");
+}
+
+/**
+ * Repeats a run up to the end of a process's wait.
+ * @param {{setup: Setup, system: System, pid: number, end_ns: number}} inputs
+ * @returns {Promise<{begin_ns: number, end_ns: number, parts: any[]} | null>} what the CPU did during it; null: it did not wait
+ */
+async function explain({ setup, system, pid, end_ns }) {
+    const machine = machineOf(setup, system, await separateOf(system.module));
+    const watched = watch(machine, setup, system);
+    repeat(() => watched.advance(end_ns, Infinity));
+    const wait = watched.explain(pid).waits.at(-1);
+    return wait?.end_ns >= end_ns ? { ...wait, parts: wait.parts.map(describePart) } : null;
 }
 
 async function separateOf(module) {
@@ -90,9 +130,8 @@ function start(machine, { text, tick_ns }) {
  * `system`: with a module that reports its loads; `number`: of the call among the run's calls of this hook, from 0
  * @returns {Promise<Observed>}
  */
-async function observe({ setup, system: { module, ...chosen }, layouts, hook, number }) {
-    const described = { ...setup, ...chosen, machine: "sim", title: "" };
-    const machine = new SimulatedMachine(modules.separate, described, await separateOf(module));
+async function observe({ setup, system, layouts, hook, number }) {
+    const machine = machineOf(setup, system, await separateOf(system.module));
     const { instance } = machine;
     const { policy } = instance;
     const reader = new StateReader(layouts, policy.description);
@@ -119,13 +158,20 @@ async function observe({ setup, system: { module, ...chosen }, layouts, hook, nu
         observed.queue.changed = changes(observed.queue, reader.state(view(), "queue", observed.queue.index));
         throw REACHED;
     };
-    try {
+    repeat(() => {
         start(machine, setup);
         machine.advance(setup.span_ns);
+    });
+    return observed;
+}
+
+/** Does what a hook may end, because it has seen enough. @param {() => void} doing */
+function repeat(doing) {
+    try {
+        doing();
     } catch (error) {
         if (error !== REACHED && !(error instanceof Refused)) throw error;
     }
-    return observed;
 }
 
 /**
@@ -136,54 +182,30 @@ async function observe({ setup, system: { module, ...chosen }, layouts, hook, nu
 async function checkAll({ system: { module, ...chosen }, checks }) {
     for (const [passed, check] of checks.entries()) {
         const system = { module, ...chosen, settings: check.settings };
-        const fault = check.limit_ns ? await faultOfSharing(check, system) : await faultIn(check, system) ?? (check.isBound ? await faultOfBinding(check, system) : null);
+        const setup = setupOf(check);
+        const result = await run(setup, system);
+        const silent = check.isBound && !result.fault ? await run(setup, { ...system, isSilent: true }) : null;
+        const fault = result.fault ?? (silent ? faultOfBinding(setup, result, silent) : check.limit_ns ? faultOfSharing(check, result) : null);
         if (fault) return { passed, failed: check, fault };
     }
     return { passed: checks.length, failed: null, fault: null };
 }
 
-/** @returns {Promise<Fault | null>} of a whole run, after which the policy gives back all queued tasks */
-async function faultIn(check, { module, ...chosen }) {
-    const setup = setupOf(check);
-    let machine = null;
-    try {
-        machine = new SimulatedMachine(modules.separate, { ...setup, ...chosen }, await separateOf(module));
-        start(machine, setup);
-        machine.advance(setup.span_ns);
-        // Other tasks may wait for a task that the policy has ended.
-        if (!machine.instance.call("policy_kills")) machine.instance.obey("machine_drain");
-        return null;
-    } catch (error) {
-        if (!(error instanceof Refused)) throw error;
-        return faultOf(error, machine, { setup, module, ...chosen });
-    }
-}
-
-/** @returns {Promise<Fault | null>} the policy gives a task to a CPU where it may not run, or such a question changes its decisions */
-async function faultOfBinding(check, system) {
-    const setup = setupOf(check);
-    const asked = await run(setup, system);
-    const [, hook, words] = MISPLACED.exec(asked.misplaced) ?? [];
-    const place = { offsets: [], isLoop: false };
-    if (hook) return { text: `${words}; call task_may_run_on(), or functions of task_list.h whose names end in _on`, hook, ...place };
-    const runs = [asked, await run(setup, { ...system, isSilent: true })].map(runsOf);
-    const difference = firstDifference(...runs, setup.cpus, 0);
+/** @returns {Fault | null} the policy gives a task to a CPU where it may not run, or such a question changes its decisions */
+function faultOfBinding(setup, result, silent) {
+    const [, hook, words] = MISPLACED.exec(result.misplaced) ?? [];
+    if (hook) return { ...NOWHERE, text: `${words}; call task_may_run_on(), or functions of task_list.h whose names end in _on`, hook };
+    const difference = firstDifference(runsOf(result), runsOf(silent), setup.cpus, 0);
     const text = "for a CPU that no queued task may use, it changes later decisions";
-    return difference && { text: `${text}, first at ${moment(difference.time, 6)}; change nothing before you return null`, hook: "pick", ...place };
+    return difference && { ...NOWHERE, text: `${text}, first at ${moment(difference.time, 6)}; change nothing before you return null`, hook: "pick" };
 }
 
-/** @returns {Promise<Fault | null>} a task of equal shares that waits for too long */
-async function faultOfSharing(check, system) {
-    const { frame, fault, own } = await run(setupOf(check), system);
-    if (fault) return fault;
-    const waits = [
-        ...frame.timeline.runs.map(([, pid, , , , , waited]) => ({ pid, waited })),
-        ...[...frame.processes.pid].map((pid, at) => ({ pid, waited: frame.processes.wait_now_ns[at] })),
-    ].filter(({ pid }) => !own.includes(pid));
-    const { pid, waited } = waits.reduce((most, wait) => (wait.waited > most.waited ? wait : most), { pid: 0, waited: 0 });
-    if (waited < check.limit_ns) return null;
-    const text = `shares_by() promises each task its share, but pid ${pid} waited ${(waited / 1e6).toFixed(0)} ms of ${check.span_ns / 1e6}, one of five tasks of equal shares`;
-    return { text, hook: "", offsets: [], isLoop: false };
+/** @returns {Fault | null} a task of equal shares that waits for too long */
+function faultOfSharing({ limit_ns, span_ns }, result) {
+    const [{ pid, waited }] = longestWaits(runsOf(result), result.frame, 1);
+    if (waited < limit_ns) return null;
+    const text = `it promises each task its share, but pid ${pid} waited ${(waited / 1e6).toFixed(0)} ms of ${span_ns / 1e6}, one of five tasks of equal shares`;
+    return { ...NOWHERE, text, hook: "shares_by" };
 }
 
 /** Collects the policy's calls. @param {import("../../python/schedlab/monitor/page/session/instance.js").Instance} instance @param {Call[]} calls */
@@ -203,45 +225,68 @@ function isOver(machine) {
     return machine.status().every(({ pid }) => machine.own.includes(pid));
 }
 
-/** @param {Refused} error @param {SimulatedMachine | null} machine @param {any} repeated what the run depends on @returns {Promise<Fault>} */
+/** @param {Refused} error @param {SimulatedMachine | null} machine null: it does not exist @param {any} repeated what the run depends on @returns {Promise<Fault>} */
 async function faultOf(error, machine, repeated) {
     const instance = error.instance ?? machine?.instance;
     const policy = instance?.policy;
-    const hook = policy ? instance.text(instance.call("policy_hook")) : "";
-    const place = policy?.errorPlace ?? { offsets: [], isLoop: false };
-    const [, pid, since_ms] = LOST.exec(error.message) ?? [];
-    const names = new Map(machine?.status().map(({ pid: number, name }) => [String(number), name]));
-    const named = (text) => text.replace(PID, (words, number) => (names.has(number) ? `${names.get(number)} ${number}` : words));
-    if (policy && pid && await isLostAtOnce(Number(pid), since_ms * 1e6, repeated)) {
-        return { text: named(`it loses pid ${pid} at ${since_ms} ms: nothing refers to this task any more, so pick() cannot return it`), hook: "enqueue", ...place };
-    }
     const text = policy ? instance.trouble : "";
-    return { text: named(text || error.message.replace(/^policy \S+ broke a rule: /, "").replace(HOOKS, "it ")), hook, ...place };
+    const names = new Map(machine?.status().map(({ pid: number, name }) => [String(number), name]));
+    const named = (words) => words.replace(PID, (same, number) => (names.has(number) ? `${names.get(number)} ${number}` : same));
+    // Without an instance, the policy has no valid description.
+    if (!text && (machine || error.instance) && !OF_POLICY.test(error.message)) {
+        const { text: load, tick_ns } = repeated.setup;
+        const inLine = error.message.replace(OF_STEP, (_, program, step) => `workload:${lineOfStep(load, tick_ns, program, Number(step))}: `);
+        return { text: named(inLine), of: machine ? "workload" : "settings", ...NOWHERE };
+    }
+    const [, pid, since_ms] = LOST.exec(error.message) ?? [];
+    const loss = policy && pid ? await lossOf(Number(pid), since_ms * 1e6, repeated) : null;
+    if (loss) return { ...loss, text: named(`it loses pid ${pid}: nothing in the policy refers to this task any more, so pick() cannot return it`) };
+    const place = policy ? { hook: instance.text(instance.call("policy_hook")), ...policy.errorPlace } : NOWHERE;
+    return { text: named(text || error.message.replace(OF_POLICY, "").replace(HOOKS, "it ")), of: "policy", ...place };
 }
 
-/** Repeats a run up to the enqueue() of a task. @returns {Promise<boolean>} true if the policy then has no pointer to the task */
-async function isLostAtOnce(pid, since_ns, { setup, module, ...chosen }) {
-    const machine = new SimulatedMachine(modules.separate, { ...setup, ...chosen }, await separateOf(module));
-    const { instance } = machine;
-    const { tasks } = instance.policy.description;
-    let isQueued = false;
-    instance.policy.beforeHook = () => {
-        if (isQueued) throw REACHED;
-        isQueued = instance.text(instance.call("policy_hook")) === "enqueue" && instance.call("policy_task_pid") === pid
-            && Math.abs(machine.now - since_ns) <= ROUNDED_NS;
+/** Repeats a run up to the call of a hook after which the policy has no pointer to a queued task. @returns {Promise<Partial<Fault> | null>} null: there is none */
+async function lossOf(pid, since_ns, { setup, ...system }) {
+    const separate = await separateOf(system.module);
+    const seen = new Map(); // blocks of each hook's calls
+    let address = 0; // of the task, while it is queued
+    let loss = null;
+    const onHook = (instance) => {
+        const { policy } = instance;
+        const hook = instance.text(instance.call("policy_hook"));
+        const time_ns = Number(instance.call("machine_now"));
+        const blocks = [...policy.path];
+        const before = seen.get(hook) ?? seen.set(hook, new Set()).get(hook);
+        const isThen = since_ns === 0 || Math.abs(time_ns - since_ns) <= ROUNDED_NS; // at first, there is no machine with a time
+        if (hook === "enqueue" && instance.call("policy_task_pid") === pid && isThen) {
+            const { place, bytes } = policy.description.tasks;
+            address = place + bytes * Array.from({ length: TASKS }, (_, slot) => slot).findIndex((slot) => new Uint32Array(policy.buffer, place + slot * bytes, 1)[0] === pid);
+        }
+        if (address && !hasPointerTo(policy, address)) {
+            // What no earlier call executed, or else what was executed last.
+            const rare = blocks.filter((block) => !before.has(block));
+            const shown = rare.length && before.size ? rare : blocks.toReversed();
+            loss = { ...NOWHERE, hook, time_ns, offsets: shown.map((block) => separate.offsets.get(block)), of: "policy" };
+            throw REACHED;
+        }
+        for (const block of blocks) before.add(block);
     };
-    try {
+    repeat(() => {
+        const machine = machineOf(setup, system, { ...separate, onHook });
         start(machine, setup);
         machine.advance(setup.span_ns);
-    } catch (error) {
-        if (error !== REACHED) return false;
-        const words = new Uint32Array(instance.policy.buffer);
-        const slot = Array.from({ length: TASKS }, (_, at) => words[(tasks.place + at * tasks.bytes) / 4]).indexOf(pid); // its first member
-        const address = tasks.place + slot * tasks.bytes;
-        const isOther = (at) => at >= STACK_BYTES && (at < address || at >= address + tasks.bytes);
-        return !words.some((word, at) => word === address && isOther(4 * at));
-    }
-    return false;
+        drain(machine);
+    });
+    return loss;
+}
+
+/** @param {PolicyMachine} policy @returns {boolean} true if the policy has a pointer to a task, outside the stack and the task itself */
+function hasPointerTo({ buffer, place, description: { tasks } }, address) {
+    const words = new Uint32Array(buffer);
+    const isOther = (at) => (at < address || at >= address + tasks.bytes) && (at < place || at >= place + DESCRIPTION_BYTES);
+    let at = words.indexOf(address, STACK_BYTES / 4);
+    while (at >= 0 && !isOther(4 * at)) at = words.indexOf(address, at + 1);
+    return at >= 0;
 }
 
 async function runAll({ setup, systems }) {
@@ -258,7 +303,7 @@ addEventListener("message", async ({ data }) => {
     const { id, ...request } = data;
     try {
         const [[name, inputs]] = Object.entries(request);
-        postMessage({ id, result: await { run: runAll, observe, check: checkAll }[name](inputs) });
+        postMessage({ id, result: await { run: runAll, observe, explain, check: checkAll }[name](inputs) });
     } catch (error) {
         postMessage({ id, error: error.message });
     }

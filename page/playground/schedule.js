@@ -91,9 +91,9 @@ export class Schedules {
         this.surface.invalidate();
     }
 
-    /** Greys the edited schedule: the source has changed since, and gave no other schedule. */
-    markStale(isStale) {
-        if (this.#all[0]) this.#all[0].isStale = isStale;
+    /** Greys schedules that are older than the source. @param {boolean[]} areStale each */
+    markStale(areStale) {
+        this.#all.forEach((drawn, at) => Object.assign(drawn, { isStale: areStale[at] }));
         this.surface.invalidate();
     }
 

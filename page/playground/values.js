@@ -12,7 +12,7 @@ const NUMBER = /^-?\d+$/;
 const MEMBER = /\bu?int64_t ([\w, ]+);(?:[ \t]*\/\*([^*]*)\*\/)?/g;
 const TIME_NAME = /(?:^|_)(?:ns|time|runtime|at|now|since|until|deadline|end)$/;
 const TIME_COMMENT = /^\s*when\b|\b(?:ns|nanoseconds|time|run_time|runtime)\b/;
-const LEAST_NS = 1000; // smaller numbers are not shown as times
+const SHORT_NS = 1000; // shown in this unit
 
 /** @param {string[]} sources in C @returns {Set<string>} the members of structures that are times in ns, by their names or comments */
 export function timesIn(sources) {
@@ -24,7 +24,8 @@ export function timesIn(sources) {
 /** @param {string} value of the member @param {string} path @param {Set<string>} times @returns {string} with a unit, if it is a time */
 function withUnit(value, path, times) {
     const ns = Number(value);
-    return times.has(lastName(path)) && Math.abs(ns) >= LEAST_NS ? milliseconds(ns) : value;
+    if (!times.has(lastName(path)) || ns === 0) return value;
+    return Math.abs(ns) < SHORT_NS ? `${value} ns` : milliseconds(ns);
 }
 
 const lastName = (path) => path.split(/\.|->/).at(-1);

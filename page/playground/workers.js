@@ -34,6 +34,11 @@ export class Requests {
         });
     }
 
+    /** Stops the worker if it has a request. @param {string} why */
+    cancel(why) {
+        if (this.#waiting.size) this.stop(why);
+    }
+
     /** Stops the worker; its requests fail. @param {string} why */
     stop(why) {
         this.#worker?.terminate();

@@ -170,6 +170,28 @@ def both(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     return dict(zip(("rr", "mlfq"), folders, strict=True))
 
 
+def test_a_wait_that_has_not_ended_is_marked(tmp_path: Path) -> None:
+    """Two processes compute until the run is stopped: one of them waits then."""
+    options = ("--policy", "fcfs", "--cpus", "1", "--costs", "none", "--limit", str(50 * MS))
+    simulate_text(tmp_path, ENDLESS, *options, "--trace", str(tmp_path / "trace.bin"))
+    tables = TraceTables(read(tmp_path / "trace.bin"))
+    waits = rows_to_waits(select_waits(tables, None, WAIT_KINDS, 0, 50 * MS))
+    (last,) = (wait for wait in waits if not wait.ended and wait.kind != "blocked")
+    assert last == waits[0]
+    assert (last.life, last.end_ns) == (tables.lives_of("root")[-1], 50 * MS)
+    assert sum(wait.ended for wait in waits) == len(waits) - 1
+
+
+ENDLESS = """
+program root
+  fork hog
+  fork hog
+  run 1s
+program hog
+  run 1s
+"""
+
+
 @pytest.fixture
 def recorded(both: dict[str, Path]) -> Path:
     return both["rr"]

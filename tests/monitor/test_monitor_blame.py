@@ -127,7 +127,7 @@ def test_the_figures_are_those_of_explain(
             parts = [(part["words"], part["duration_ns"]) for part in wait["parts"]]
             assert parts == [(part["words"], part["duration_ns"]) for part in other["parts"]]
             assert sum(length for _, length in parts) == wait["duration_ns"]
-            for name in ("kind", "begin_ns", "end_ns", "duration_ns"):
+            for name in ("kind", "begin_ns", "end_ns", "duration_ns", "ended"):
                 assert wait[name] == other[name]
             idle = {str(cpu["cpu"]): cpu["duration_ns"] for cpu in wait["idle_elsewhere"]}
             assert idle == other["idle_elsewhere_ns"]

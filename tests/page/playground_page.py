@@ -22,6 +22,7 @@ FIRST_COMPILE_MS = 180_000
 """The browser prepares 75 MB of the compiler, on a host of any speed."""
 RR: str = (ROOT / "policies" / "rr.c").read_text()
 TICK = RR[RR.index("POLICY_FUNCTION enum tick_verdict") : RR.index("    state->ticks++;")].rstrip()
+TAKE = "    return task_list_take_first_on(&STATE_OF(queue, struct rr_queue)->tasks, cpu);"
 PICK = "    if (queue->scheduler->tunable[RR_TABLE_SCAN])\n        return rr_pick_from_table"
 TWO_HOGS = urlencode(
     {"v": 1, "base": "rr", "against": "rr", "workload": "two-hogs", "cpus": 1, "span_ms": 300}

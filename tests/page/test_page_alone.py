@@ -163,6 +163,7 @@ def test_steps_back_show_the_earlier_state(page: Page, file: Path) -> None:
         assert page.inner_text("#processes-b-body .rows") == processes
 
 
+LIMIT_REACHED = 3
 GROUPED = """program root
   group roots
   fork hog
@@ -177,12 +178,15 @@ program hog
 
 def test_a_recording_opens_full_and_is_sought(page: Page, file: Path, tmp_path: Path) -> None:
     """It stands at its end, all of it is seen, and its last frame has the recording's figures. Its
-    longest waits are those of `./schedlab explain`, in the same words.
+    longest waits are those of `./schedlab explain`, in the same words. One wait has not ended.
     """
     trace = tmp_path / "trace.bin"
-    played = write_workload(tmp_path, GROUPED, 10_000_000)
+    starving = GROUPED.replace("80ms", "800ms").replace("  fork hog\n", "  fork hog\n  fork hog\n")
+    played = write_workload(tmp_path, starving, 10_000_000)
     words = ["--policy", "mlfq", "--tick", "10000000", "--trace", str(trace), "--trace-queues"]
-    subprocess.run([SIMULATOR_PROGRAM, *words, played], check=True, capture_output=True)
+    words += ["--limit", "700000000"]
+    ended = subprocess.run([SIMULATOR_PROGRAM, *words, played], check=False, capture_output=True)
+    assert ended.returncode == LIMIT_REACHED
     read = schedlab.trace.read(trace)
     opened(page, file)
     page.click("text=Setup")
@@ -200,10 +204,11 @@ def test_a_recording_opens_full_and_is_sought(page: Page, file: Path, tmp_path: 
     explained = explain(read, WaitQuery(worst=8), known_policies())
     expected = [
         f"{entry.name}, {entry.wait.kind}, at {milliseconds(entry.wait.begin_ns, 4)}: "
-        f"{duration(entry.wait.duration_ns)}"
+        f"{duration(entry.wait.duration_ns)}{'' if entry.wait.ended else ', not ended'}"
         for entry in explained.longest
         if entry.wait.duration_ns
     ]
+    assert [entry.wait.ended for entry in explained.longest].count(False) == 1
     assert page.locator("#waits-a .waits-choice button").all_inner_texts() == expected
     page.locator("#waits-a .waits-choice button").first.click()
     page.wait_for_selector("#waits-a >> text=Its last waits")

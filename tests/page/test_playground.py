@@ -56,7 +56,13 @@ def test_an_unchanged_policy_needs_no_compiler(browser: Browser, address: str) -
     assert fetched
     assert all(url.startswith(address) for url in fetched)
     assert not [url for url in fetched if "compiler" in url]
-    assert page.locator(".summary").inner_text().count("Wake-up, ") == 1
+    summary = page.locator(".summary").inner_text()
+    assert summary.count("Wake-up, ") == 1
+    assert summary.count("Waiting ") == 1
+    rows = [row.split("\t") for row in page.locator(".findings tbody tr").all_inner_texts()]
+    assert {change for _, before, after, change in rows if "–" in (before, after)} == {""}
+    page.get_by_role("tab", name="tests").click()
+    expect(page.locator("#tests")).to_have_text(re.compile("^No lesson is open. Choose one above"))
     introduction = page.get_by_role("region", name="Change a scheduler")
     expect(introduction).to_be_visible()
     page.reload()
@@ -83,7 +89,10 @@ def test_a_change_shows_the_first_decision_that_differs(page: Page) -> None:
     assert "−" in row.inner_text()
     summary = page.locator(".summary").inner_text()
     assert re.search(r"^Compared with rr: .*Response .+ → ", summary)
-    assert re.search(r"^Since your last edit: .*Response .+ → ", summary, re.MULTILINE)
+    assert "Since your last edit" not in summary  # which was the same as rr
+    write(page, source.replace("3 * queue->scheduler", "5 * queue->scheduler"))
+    since = re.compile(r"Since your last edit: .*Response .+ → ")
+    expect(page.locator(".summary")).to_contain_text(since)
 
 
 def test_the_first_schedule_comes_from_a_quick_compilation(browser: Browser, address: str) -> None:
@@ -123,10 +132,61 @@ def test_an_unchanged_copy_has_the_schedule_of_the_shipped_policy(page: Page) ->
     expect(state(page)).to_contain_text("Both schedules are the same")
 
 
-def test_a_wait_explains_why_another_process_ran(page: Page) -> None:
-    write_and_run(page, RR + "\n/* waits */\n")
-    page.locator(".findings ol button").first.click()
-    expect(state(page)).to_contain_text(re.compile(r"on CPU 0: next in turn \(pick\(\), lines \d+"))
+def test_a_task_that_starves_is_the_longest_wait(page: Page, address: str) -> None:
+    """Its wait has no end. It is opened at the lines that decided, with its reason, also by a link; while
+    there is no schedule of the present source, nothing is opened.
+    """
+    source, _ = edited("goes_on ? state->tasks", "task->pid != 5 ? state->tasks")
+    write_and_run(page, source)
+    waits = page.locator(".findings ol li")
+    expect(waits.first).to_have_text(re.compile(r"^290 ms root 5, from 0\.010\d+ s, not ended$"))
+    expect(waits.nth(1)).not_to_contain_text("not ended")
+    page.get_by_role("tab", name="settings").click()
+    waits.first.get_by_role("button").click()
+    decision = re.compile(r"^0\.010\d+ s: hog 4 on CPU 0 \(pick\(\), lines \d+")
+    because = page.locator(".because")
+    reason = "root 5 waited 290 ms until the schedule ended because hog 4 ran on CPU 0 for 290 ms."
+    for _ in ("here", "by a link"):
+        expect(state(page)).to_have_text(decision)
+        expect(because).to_have_text(reason)
+        expect(page.get_by_role("tab", name="policy.c")).to_have_attribute("aria-selected", "true")
+        page.get_by_role("button", name="Copy link to what you see").click()
+        expect(page).to_have_url(re.compile("whom=5&late=1"))
+        link = page.url
+        page.goto(f"{address}#{TWO_HOGS}")
+        expect(state(page)).to_contain_text("Both schedules are the same")
+        expect(because).to_have_text("")
+        page.goto(link)
+    expect(because).to_have_text(reason)
+    button = waits.first.get_by_role("button").bounding_box()
+    assert button
+    write(page, source.replace("state->ticks++;", "state->ticks++"))
+    expect(state(page)).to_contain_text("expected ';'")
+    page.mouse.click(button["x"] + 5, button["y"] + 5)
+    canvas = page.locator(".schedule-canvas")
+    canvas.press(".")
+    canvas.press("Enter")
+    expect(page.locator(".under-pointer")).to_contain_text(
+        "The schedules are older than your last change"
+    )
+    expect(state(page)).to_contain_text("expected ';'")
+    page.get_by_role("button", name="Copy link to what you see").click()
+    expect(page).not_to_have_url(re.compile("whom="))
+
+
+def test_the_reason_of_a_shipped_policy_is_not_that_of_an_edit(page: Page) -> None:
+    """After an edit, the shipped policy's reason may be wrong, but not the edit's own."""
+    for source, reason in (
+        (RR, "on CPU 0: next in turn"),
+        (RR.replace('"next in turn"', '"mine"'), r"on CPU 0: mine \(pick\(\), lines \d+"),
+    ):
+        write(page, source)
+        expect(state(page)).to_contain_text("Both schedules are the same", timeout=FIRST_COMPILE_MS)
+        page.locator(".findings ol button").first.click()
+        expect(state(page)).to_contain_text(re.compile(reason))
+        expect(page.locator(".because")).to_have_text(
+            "hog 4 waited 10.0 ms because hog 5 ran on CPU 0 for 10.0 ms."
+        )
 
 
 def test_a_wait_explains_what_took_most_of_it(page: Page) -> None:
@@ -137,7 +197,7 @@ def test_a_wait_explains_what_took_most_of_it(page: Page) -> None:
     write_and_run(page, source)
     wait = page.locator(".findings ol li", has_text="hog 5, from 0.0100")
     wait.get_by_role("button").click()
-    expect(state(page)).to_contain_text(re.compile(r"^0\.010\d+ s: hog 4 on CPU 0: next in turn"))
+    expect(state(page)).to_contain_text(re.compile(r"^0\.010\d+ s: hog 4 on CPU 0"))
 
 
 def test_completion_offers_members_of_the_structure(page: Page) -> None:
@@ -181,6 +241,7 @@ def test_types_and_functions_of_hooks_are_explained(page: Page) -> None:
 def test_a_fault_of_the_workload_is_shown_in_the_workload(browser: Browser, address: str) -> None:
     page = browser.new_page()
     page.goto(f"{address}#{TWO_HOGS}")
+    expect(state(page)).to_contain_text("Both schedules are the same")
     page.get_by_role("tab", name="workload").click()
     expect(page.get_by_label("Workload", exact=True)).to_have_value("two-hogs")
     page.get_by_label("The workload, in words").fill("program root\n  no-such-word\nend\n")
@@ -189,6 +250,24 @@ def test_a_fault_of_the_workload_is_shown_in_the_workload(browser: Browser, addr
     page.get_by_role("button", name="Go to the workload").click()
     chosen = "[document.activeElement.selectionStart, document.activeElement.selectionEnd]"
     assert page.evaluate(chosen) == [13, 27]
+    hog = "program root\n  fork hog\nprogram hog\n  run 10ms\n"
+    for text, message in (
+        (
+            f"{hog}  tickets 99999999999\n",
+            "line 5: unknown attribute, or its value is out of range",
+        ),
+        (f"{hog}  loop\n    tickets 5\n  end\n", ": hog 4 repeats steps that take no time"),
+        ('{"programs": [}', "line 1: "),
+    ):
+        page.get_by_label("The workload, in words").fill(text)
+        expect(state(page)).to_contain_text(re.compile(f"^The workload[:,] ?{message}"))
+        expect(page.locator(".findings").first).to_have_class("findings stale")
+        expect(page.locator(".findings ol li")).to_have_count(5)  # of the last right workload
+    page.get_by_label("The workload, in words").fill(hog)
+    expect(state(page)).to_contain_text("Both schedules are the same")
+    page.goto(f"{address}#{TWO_HOGS}&settings=slice%3D99999")
+    expect(state(page)).to_contain_text("The settings: tunable slice=99999 of policy rr: ")
+    expect(page.locator(".findings").first).to_have_class("findings stale")
     page.close()
 
 
@@ -566,6 +645,14 @@ def test_completion_knows_the_policy_interface() -> None:
     assert infos["policy", "preempts"].startswith("Locked. Returns true if `task`, just enqueued")
     assert infos["policy", "preempts"].endswith("that the others would preempt.")
     assert infos["policy", "rounds"].startswith("A task that may run waits for at most this many")
+    times = [
+        (name, info)
+        for (of, name), info in infos.items()
+        if of in {"task", "run_queue"}
+        and re.search("time|since|now|alarm|end$|counted|line|period|slice", name)
+    ]
+    assert len(times) >= 11
+    assert [name for name, info in times if not re.search(r"\bns\b|nanoseconds", info)] == []
     assert infos["run_queue", "remark"].endswith("it goes into the trace")
     assert infos["task", "runtime"].startswith("Of a task with deadlines: it needs `runtime` ns")
     assert infos["", "TICK_PREEMPT"] == "the task's turn ends"

@@ -37,7 +37,7 @@ SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    labs = page_data(["round-robin"])
+    labs = page_data(["round-robin", "aging"])
     with served_playground(tmp_path_factory.mktemp("playground"), labs) as address:
         yield address
 
@@ -109,6 +109,19 @@ def test_the_shown_test_sets_workload_and_tunables(page: Page) -> None:
     assert [slider.input_value() for slider in sliders.all()] == ["3"]  # none of rr's
 
 
+def test_an_expectation_of_the_kernel_is_not_judged(page: Page) -> None:
+    lesson, title = page.get_by_label("Lesson", exact=True), page.locator(".lab-pane h2")
+    lesson.select_option("lab:aging")
+    expect(title).to_have_text("Priorities with aging")
+    write(page, (ROOT / "labs/aging/solution.c").read_text())
+    expect(check(page)).to_contain_text("more cannot be judged here", timeout=FIRST_COMPILE_MS)
+    preempts = page.locator(".lab-tests > li", has_text="preempts")
+    expect(preempts.locator("li", has_text="Not judged here: ")).to_have_count(1)
+    assert preempts.inner_text().startswith("preempts: passed")
+    lesson.select_option("lab:round-robin")
+    expect(title).to_have_text("Round-robin")
+
+
 def test_a_compile_error_is_shown_with_its_line(page: Page) -> None:
     old = page.locator(".lab-grade > .stale")
     expect(old).to_have_count(0)
@@ -138,6 +151,11 @@ def test_a_fault_has_its_line(page: Page) -> None:
     expect(check(page)).to_contain_text("0 of 14 points", timeout=FIRST_COMPILE_MS)
     expect(page.locator(".lab-tests")).to_contain_text(
         f"Failed: line {head.count(chr(10)) + 1}: pick()"
+    )
+    write(page, f"{head}    return NULL;\n{SOLUTION[match.end() :]}")
+    expect(check(page)).to_contain_text("0 of 14 points", timeout=FIRST_COMPILE_MS)
+    expect(page.locator(".lab-tests")).to_contain_text(
+        f"Failed: line {head.count(chr(10)) - 1}: pick(): policy turns broke a rule: its pick() returned"
     )
 
 

@@ -14,6 +14,7 @@ from playground_page import (
     FIRST_COMPILE_MS,
     PICK,
     RR,
+    TAKE,
     TICK,
     TWO_HOGS,
     edited,
@@ -115,6 +116,18 @@ MISTAKES = {
         PICK,
         PICK.replace("    if", "    if (queue->now > 50000000)\n        return NULL;\n    if", 1),
     ),
+    "a task lost in enqueue()": edited(
+        "    bool goes_on = reason",
+        "    if (reason == ENQUEUE_EXPIRED)\n        return;\n    bool goes_on = reason",
+    ),
+    "an enqueue() without effect": edited(
+        "        task_list_insert_before(&state->tasks, task, goes_on ? state->tasks.first : NULL);",
+        "        goes_on = true;",
+    ),
+    "a task lost in pick()": edited(
+        TAKE,
+        f"    if (queue->now > 50000000)\n    {TAKE.replace('return ', '')}\n{TAKE}",
+    ),
     "a field of the host": edited(
         "    state->ticks++;", "    task->tickets = 5;\n    state->ticks++;"
     ),
@@ -143,6 +156,9 @@ MESSAGES = {
     "the end of a state's last array": r"tick\(\): it accesses an array beyond its end",
     "an array's end": r"tick\(\): it accesses an array beyond its end",
     "a lost task": r"pick\(\): .*returned null .*: hog \d, queued since \d+\.\d{3} ms",
+    "a task lost in enqueue()": r"enqueue\(\): it loses hog 4: nothing in the policy refers to this",
+    "an enqueue() without effect": r"enqueue\(\): it loses pid 1: nothing in the policy refers to",
+    "a task lost in pick()": r"pick\(\): it loses hog \d: nothing in the policy refers to this task",
     "a field of the host": r"tick\(\): it wrote to task->tickets",
     "an unknown task": r"pick\(\): it returned an address that is not a task",
     "no tick hook": "a required hook is missing",
@@ -153,11 +169,14 @@ MESSAGES = {
 WITHOUT_A_PLACE = {
     "a static variable": "static uint32_t count;",
     "a lost task": "task_t *rr_pick(",
+    "a task lost in enqueue()": "if (reason == ENQUEUE_EXPIRED)",
+    "an enqueue() without effect": "if (queue->scheduler->tunable[RR_TABLE_SCAN])",
+    "a task lost in pick()": TAKE.replace("return ", ""),
     "a field of the host": "tick_verdict rr_tick(",
     "an unknown task": "task_t *rr_pick(",
     "no tick hook": "POLICY_DEFINITION",
 }
-"""Rules that are checked after a hook: the place is the hook's."""
+"""Rules that are checked after a hook: the place is the hook's, or the last or a rare line of its call."""
 
 
 LIKE_ANOTHER = (
@@ -243,13 +262,33 @@ def test_a_wrong_cpu_is_shown_at_its_hook(page: Page, mistake: str) -> None:
     page.get_by_label("Workload", exact=True).select_option("two-hogs")
 
 
-def test_a_run_that_ends_early_is_not_compared(page: Page) -> None:
-    source, _ = MISTAKES["a null pointer"]
+SHOWN_TOGETHER = """() => {
+    const parts = ["#result .state", ".findings"].map((name) => document.querySelector(name));
+    window.shown = [];
+    const note = () => window.shown.push(parts.map(({ textContent }) => textContent));
+    const watch = { childList: true, characterData: true, subtree: true };
+    for (const part of parts) new MutationObserver(note).observe(part, watch);
+}"""
+BROKE = "The policy broke a rule at 0."
+
+
+def test_a_broken_rule_is_shown_everywhere_at_once(page: Page) -> None:
+    """The quick compilation does not find it. Its metrics are not compared, but its waits can be opened."""
+    source, line = MISTAKES["a null pointer"]
+    write(page, RR + "/* not broken */\n")
+    expect(state(page)).to_contain_text("Both schedules are the same", timeout=FIRST_COMPILE_MS)
+    page.evaluate(SHOWN_TOGETHER)
     write(page, source)
-    expect(page.locator(".findings").first).to_contain_text(
-        re.compile(r"The schedule ends at 0\.\d+ s, where the policy broke a rule"),
-        timeout=FIRST_COMPILE_MS,
-    )
+    findings = page.locator(".findings").first
+    expect(findings).to_contain_text(BROKE, timeout=FIRST_COMPILE_MS)
+    expect(findings).to_contain_text(f"s: Line {line}: tick(): it uses a null pointer")
+    shown: list[tuple[str, str]] = page.evaluate("window.shown")
+    assert any(header.startswith("Both schedules are the same") for header, _ in shown)
+    assert {header.startswith(f"Line {line}: ") for header, below in shown if BROKE in below} == {
+        True
+    }
+    expect(findings.locator("table")).to_have_count(0)
+    expect(findings.locator("ol li").first).to_contain_text("not ended")
 
 
 def function_before_tick(definition: str, statement: str) -> str:

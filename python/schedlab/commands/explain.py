@@ -417,7 +417,8 @@ def _print_wait(number: int, explained: ExplainedWait, names: ProcessNames) -> N
     """Prints one wait with its causes and the policy's decisions."""
     wait = explained.wait
     title = f"{number}. {explained.name}, {wait.kind}, at {milliseconds(wait.begin_ns, 4)}:"
-    print_result(f"{title} {duration(wait.duration_ns)}")
+    not_ended = "" if wait.ended else ", not ended"
+    print_result(f"{title} {duration(wait.duration_ns)}{not_ended}")
     _print_shares(explained.shares, wait.duration_ns)
     for cpu, spent in explained.idle_elsewhere_ns.items():
         print_result(f"        meanwhile CPU {cpu} idled for {duration(spent)}")

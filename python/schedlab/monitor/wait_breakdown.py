@@ -71,7 +71,10 @@ def break_down_waits(path: Path, question: WaitQuestion, known: Catalogue) -> di
         "wakeups_untold": content["wakeups_untold"],
         "longest": [
             {
-                **{name: wait[name] for name in ("kind", "begin_ns", "end_ns", "duration_ns")},
+                **{
+                    name: wait[name]
+                    for name in ("kind", "begin_ns", "end_ns", "duration_ns", "ended")
+                },
                 "parts": _parts(wait["parts"]),
                 "idle_elsewhere": _longest_idle(entry.idle_elsewhere_ns),
                 "choices": [

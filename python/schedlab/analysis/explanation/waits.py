@@ -27,6 +27,8 @@ class Wait:
     kind: str
     begin_ns: int
     end_ns: int
+    ended: bool = True
+    """False if the process still waits at the end of the trace."""
 
     @property
     def duration_ns(self) -> int:
@@ -43,8 +45,8 @@ def select_waits(
 ) -> pl.DataFrame:
     """Returns the waits that begin within an interval, the longest first.
 
-    Columns: life, kind, begin_ns, end_ns, duration_ns, and `at`, the row in the table `waits` (null
-    for `blocks`). `lives`: only waits of these processes; None: of all.
+    Columns: life, kind, begin_ns, end_ns, duration_ns, ended, and `at`, the row in the table `waits`
+    (null for `blocks`). `lives`: only waits of these processes; None: of all.
     """
     parts = []
     if set(kinds) & set(QUEUED_KINDS):
@@ -54,7 +56,8 @@ def select_waits(
         blocked = tables.blocks.filter(~pl.col("reason").is_in(_SLEEP_REASONS))
         parts.append(blocked.with_columns(kind=pl.lit("blocked"), at=pl.lit(None, pl.UInt32)))
     columns = ("life", "kind", "begin_ns", "end_ns", "duration_ns", "at")
-    selected = pl.concat([part.select(columns) for part in parts])
+    ended = pl.col("end_row").is_not_null().alias("ended")
+    selected = pl.concat([part.select(*columns, ended) for part in parts])
     selected = selected.filter(pl.col("begin_ns").is_between(begin_ns, end_ns))
     if lives is not None:
         selected = selected.filter(pl.col("life").is_in(list(lives)))
@@ -64,7 +67,7 @@ def select_waits(
 def rows_to_waits(table: pl.DataFrame) -> list[Wait]:
     """Returns the rows of select_waits as objects."""
     return [
-        Wait(row["life"], row["at"], row["kind"], row["begin_ns"], row["end_ns"])
+        Wait(row["life"], row["at"], row["kind"], row["begin_ns"], row["end_ns"], row["ended"])
         for row in table.iter_rows(named=True)
     ]
 

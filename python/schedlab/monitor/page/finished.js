@@ -4,6 +4,7 @@
 
 const ENDED = new Set(["ended", "killed"]);
 const MACHINES = new Set(["sim", "recorded"]); // on others the monitor's own processes end, too
+const RUNNABLE = 0; // in a frame
 const KINDS = { 1: "wake-up", 2: "turn", 3: "turn" }; // of waits, by the end of the run before
 
 /**
@@ -40,46 +41,52 @@ export function finishedLives(state) {
 function addRuns(state, lives) {
     const byPid = new Map();
     for (const life of lives) byPid.set(life.pid, [...(byPid.get(life.pid) ?? []), life]);
-    forRuns(state, ({ pid, begin, end, waited }) => {
+    for (const { pid, begin, end, waited } of runsIn(state.runs)) {
         const life = byPid.get(pid)?.find((other) => begin >= other.begin && begin <= other.end);
-        if (!life) return;
+        if (!life) continue;
         life.run += end - begin;
         life.waited += waited;
-    });
-}
-
-/**
- * @typedef {{pid: number, cpu: number, begin: number, waited: number, kind: string}} Wait it ended when the
- *     process ran on `cpu`; `kind` as ./schedlab explain calls it
- */
-
-/**
- * Returns the longest waits of the kept runs, the longest first.
- * @param {import("./store.js").SystemState} state @param {number} most @returns {Wait[]}
- */
-export function longestWaits(state, most) {
-    const waits = [];
-    const monitorPids = new Set(state.frame.processes.pid.filter((_, row) => state.frame.processes.own[row]));
-    forRuns(state, ({ pid, cpu, begin, waited }) => {
-        if (waited > 0 && !monitorPids.has(pid)) waits.push({ pid, cpu, begin: begin - waited, waited });
-    });
-    waits.sort((one, other) => other.waited - one.waited || one.begin - other.begin);
-    return waits.slice(0, most).map((wait) => ({ ...wait, kind: kindOf(state, wait) }));
-}
-
-function kindOf(state, { pid, begin }) {
-    let last = { end: -1, how: 0 };
-    forRuns(state, (run) => {
-        if (run.pid === pid && run.end <= begin && run.end > last.end) last = run;
-    });
-    return last.end < 0 ? "response" : KINDS[last.how] ?? "turn";
-}
-
-function forRuns({ runs }, take) {
-    for (const [cpu, track] of runs.entries()) {
-        for (let at = 0; at < track.length; at++) {
-            const { begin, end, pid, how, waited } = track;
-            take({ cpu, begin: begin[at], end: end[at], pid: pid[at], how: how[at], waited: waited[at] });
-        }
     }
+}
+
+/**
+ * @typedef {{cpu: number, pid: number, begin: number, end: number, how: number, waited: number}} Run
+ * @typedef {{pid: number, cpu: number, begin: number, waited: number, kind: string, isOpen: boolean}} Wait at `cpu`;
+ *     `kind` as ./schedlab explain calls it; `isOpen`: it has not ended
+ */
+
+/** @param {Run[]} runs @param {any} frame the last; waits that have not ended are in it @returns {Omit<Wait, "kind">[]} */
+export function allWaits(runs, { now_ns: now, processes }) {
+    const { pid: pids, state, cpu: cpus, wait_now_ns: waitedNow, own: isMonitor } = processes;
+    const rows = [...pids.keys()];
+    const monitorPids = new Set(rows.filter((row) => isMonitor[row]).map((row) => pids[row]));
+    const ended = runs.map(({ pid, cpu, begin, waited }) => ({ pid, cpu, begin: begin - waited, waited, isOpen: false }));
+    const open = rows.filter((row) => state[row] === RUNNABLE)
+        .map((row) => ({ pid: pids[row], cpu: cpus[row], begin: now - waitedNow[row], waited: waitedNow[row], isOpen: true }));
+    return [...ended, ...open].filter(({ pid }) => !monitorPids.has(pid));
+}
+
+/** @returns {Wait[]} the longest waits, the longest first; see allWaits() */
+export function longestWaits(runs, frame, most) {
+    const waits = allWaits(runs, frame).filter(({ waited }) => waited > 0);
+    waits.sort((one, other) => other.waited - one.waited || one.begin - other.begin);
+    return waits.slice(0, most).map((wait) => ({ ...wait, kind: kindOf(runs, wait) }));
+}
+
+function kindOf(runs, { pid, begin }) {
+    const before = runs.filter((run) => run.pid === pid && run.end <= begin);
+    if (!before.length) return "response";
+    return KINDS[before.reduce((last, run) => (run.end > last.end ? run : last)).how] ?? "turn";
+}
+
+/** @param {import("./store.js").Track[]} tracks by CPU @returns {Run[]} */
+export function runsIn(tracks) {
+    return tracks.flatMap(({ length, begin, end, pid, how, waited }, cpu) =>
+        Array.from({ length }, (_, at) => ({ cpu, begin: begin[at], end: end[at], pid: pid[at], how: how[at], waited: waited[at] })));
+}
+
+/** Returns a part of a wait in the words of `./schedlab explain`. */
+export function describePart({ pid, name, cpu, ...part }) {
+    const others = { "(idle)": `CPU ${cpu} idled`, "(scheduler)": `CPU ${cpu} was in the scheduler`, "(unknown)": `CPU ${cpu}: unknown, not in the trace` };
+    return { ...part, pid, words: pid ? `${name} ${pid} ran on CPU ${cpu}` : others[name], cause: name.slice(1, -1) };
 }

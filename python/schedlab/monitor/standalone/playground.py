@@ -298,7 +298,7 @@ def interface(headers: Mapping[str, str]) -> list[dict[str, str]]:
             match["name"].strip("(*)"),
             "property" if kind == "struct" else "constant",
             f"{match['type'] or ''}{match['rest'].removeprefix(')')}",
-            match["before"] or match["after"] or "",
+            "\n".join(filter(None, (match["before"], match["after"]))),
             structure if kind == "struct" else "",
         )
         for kind, structure, body in (

@@ -85,8 +85,8 @@ export class Blame {
     }
 
     #wait(wait, open) {
-        const { kind, begin_ns: begin, duration_ns: length, parts } = wait;
-        const title = `${moment(begin, 6)}, ${AFTER[kind] ?? kind}: ${duration(length)}`;
+        const { kind, begin_ns: begin, duration_ns: length, ended: isOver, parts } = wait;
+        const title = `${moment(begin, 6)}, ${AFTER[kind] ?? kind}: ${duration(length)}${isOver ? "" : ", not ended"}`;
         return element("details", { className: "blame-wait", open },
             element("summary", {}, title, bar(parts, length, "small")), partList(parts, length), ...idleWords(wait), ...choiceList(wait), this.#seekTo(begin));
     }

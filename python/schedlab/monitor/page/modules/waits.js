@@ -7,7 +7,7 @@ import { ask } from "../connection.js";
 import { button, duration, element, moment, percent, setLabel, setText } from "../elements.js";
 import { select, stateOf } from "../store.js";
 import { dress, swatch } from "../swatch.js";
-import { longestWaits, workloadEnd } from "../finished.js";
+import { describePart, longestWaits, runsIn, workloadEnd } from "../finished.js";
 import { view } from "../drawing/view.js";
 import { bar, Blame, partList } from "./blame.js";
 import { named } from "../drawing/run_finder.js";
@@ -132,14 +132,14 @@ class Waits {
         const key = `longest ${epoch} ${generation} ${marks.total} ${frame.now_ns}`;
         if (this.content.dataset.key === key) return;
         this.content.dataset.key = key;
-        const longest = longestWaits(this.state, LONGEST_SEEN);
+        const longest = longestWaits(runsIn(this.state.runs), frame, LONGEST_SEEN);
         setText(this.head, longest.length ? LONGEST : NONE_WAITS);
         this.content.replaceChildren(element("div", { className: "waits-choice" }, ...longest.map((wait) => this.#longest(wait))));
     }
 
     /** In the words of ./schedlab explain. */
-    #longest({ pid, begin, waited, kind }) {
-        const title = `${this.state.groupOf(pid)}, ${kind}, at ${(begin / 1e6).toFixed(4)} ms: ${duration(waited)}`;
+    #longest({ pid, begin, waited, kind, isOpen }) {
+        const title = `${this.state.groupOf(pid)}, ${kind}, at ${(begin / 1e6).toFixed(4)} ms: ${duration(waited)}${isOpen ? ", not ended" : ""}`;
         const mark = swatch();
         dress(mark, pid);
         const made = button("", title, () => {
@@ -173,7 +173,7 @@ class Waits {
         const warning = `${isBad ? "⚠ " : ""}A CPU idled for ${duration(idle_ns)} of this time.`;
         idle.textContent = idle_ns ? warning : "No CPU idled in this time.";
         this.content.replaceChildren(
-            ...(total ? [bar(parts.map(describe), total), partList(parts.map(describe), total), idle] : []),
+            ...(total ? [bar(parts.map(describePart), total), partList(parts.map(describePart), total), idle] : []),
             ...(waits.length ? [element("h4", { textContent: "Its last waits" }), this.#waitList(waits)] : []),
         );
         const list = this.content.querySelector(".waits-list");
@@ -184,7 +184,7 @@ class Waits {
         const longest = Math.max(...waits.map(({ begin_ns: begin, end_ns: end }) => end - begin), 1);
         const rows = waits.slice(-WAITS_SEEN).reverse().map((wait) => {
             const length = wait.end_ns - wait.begin_ns;
-            const drawn = bar(wait.parts.map(describe), length, "small");
+            const drawn = bar(wait.parts.map(describePart), length, "small");
             drawn.style.width = `${Math.max(1, (100 * length) / longest)}%`;
             return element("li", {},
                 this.#moment(wait), cell("why", wait.why), cell("cpu", `CPU ${wait.cpu}`),
@@ -212,10 +212,4 @@ function cell(name, text) {
 
 function ofWindow(total, window) {
     return window ? `, ${percent(Math.min(1, total / window), 0)} of that time` : "";
-}
-
-/** Returns a part in the words of `./schedlab explain`. */
-function describe({ pid, name, cpu, ...part }) {
-    const others = { "(idle)": `CPU ${cpu} idled`, "(scheduler)": `CPU ${cpu} was in the scheduler`, "(unknown)": `CPU ${cpu}: unknown, not in the trace` };
-    return { ...part, pid, words: pid ? `${name} ${pid} ran on CPU ${cpu}` : others[name], cause: name.slice(1, -1) };
 }

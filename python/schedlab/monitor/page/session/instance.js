@@ -36,8 +36,8 @@ export async function about(part, doing) {
 /**
  * @typedef {Map<number, Uint8Array>} Pages of a memory, by their addresses; without all-zero pages except the last
  * @typedef {{memory: Pages, policy: Pages | null}} Snapshot
- * @typedef {{module: WebAssembly.Module, offsets?: Map<number, number>}} Separate a policy that runs in a separate
- * instance; see PolicyMachine
+ * @typedef {{module: WebAssembly.Module, offsets?: Map<number, number>, onHook?: (instance: Instance) => void}} Separate a
+ * policy that runs in a separate instance; see PolicyMachine. `onHook`: called after each hook
  */
 
 /** @param {Snapshot} snapshot @returns {number} */
@@ -92,6 +92,7 @@ export class Instance {
         this.#exports = new WebAssembly.Instance(module, imports).exports;
         this.#exports._initialize();
         if (!this.policy) return;
+        if (separate.onHook) this.policy.onHook = () => separate.onHook(this);
         const { place, memory } = this.policy;
         if (!this.#exports.policy_begin(place, memory.length)) throw new Refused(this.trouble);
     }

@@ -14,6 +14,9 @@ const NAME_BYTES = 32; // of a policy or a tunable
 const TUNABLES_AT = NAME_AT + NAME_BYTES + 8;
 const TUNABLE_BYTES = NAME_BYTES + 24;
 const TUNABLES_MOST = 32; // POLICY_TUNABLES_MAX
+const QUEUES_AT = TUNABLES_AT + TUNABLES_MOST * TUNABLE_BYTES;
+/** Of the description, where the message begins: it has addresses of tasks, too. */
+export const DESCRIPTION_BYTES = QUEUES_AT + 32;
 
 const decoder = new TextDecoder();
 
@@ -83,7 +86,7 @@ export class PolicyMachine {
             const [minimum, standard, maximum] = [0, 8, 16].map((offset) => number(at + NAME_BYTES + offset));
             return { name: text(at), minimum, default: standard, maximum };
         });
-        const [queues, queueBytes, tasks, taskBytes] = [0, 8, 16, 24].map((offset) => number(TUNABLES_AT + TUNABLES_MOST * TUNABLE_BYTES + offset));
+        const [queues, queueBytes, tasks, taskBytes] = [0, 8, 16, 24].map((offset) => number(QUEUES_AT + offset));
         return { name: text(NAME_AT), tunables, queues: { place: queues, bytes: queueBytes }, tasks: { place: tasks, bytes: taskBytes } };
     }
 

@@ -41,7 +41,7 @@ for (const [words, step] of WORKLOAD_FORMS) {
 const [LOOP, EXIT, MARK] = ["loop", "exit", "mark"].map((first) => FORMS.get(first)[0].step[0]);
 
 /** @param {string} text @param {number} tickNs @param {string} name of the text, for errors @returns {Uint8Array} */
-export function workloadOf(text, tickNs, name) {
+export function workloadOf(text, tickNs, name, make = (assembly) => assembly.bytes()) {
     const assembly = new Assembly(BigInt(tickNs));
     try {
         for (const line of text.split("\n")) {
@@ -50,10 +50,15 @@ export function workloadOf(text, tickNs, name) {
             const words = line.split("#")[0].split(/\s+/).filter(Boolean);
             if (words.length) assembly.add(words);
         }
-        return assembly.bytes();
+        return make(assembly);
     } catch (error) {
         throw error instanceof Refused ? new Refused(`${name}:${assembly.line}: ${error.message}`) : error;
     }
+}
+
+/** @param {string} text of a workload @param {number} tickNs @param {string} program @param {number} step @returns {number} its line */
+export function lineOfStep(text, tickNs, program, step) {
+    return workloadOf(text, tickNs, "", (assembly) => assembly.lineOf(program, step));
 }
 
 function refuse(word, expected) {
@@ -95,6 +100,7 @@ class Assembly {
     #programs = new Map();
     /** @type {bigint[][]} */
     #steps = [];
+    #lines = new Map(); // of steps
     #loops = [];
     #channels = [];
     #texts = [];
@@ -127,13 +133,23 @@ class Assembly {
             this.line = this.#loops.at(-1).line;
             refuse(undefined, "an `end` for the loop that begins here");
         }
-        if (this.#programs.size && this.#steps.at(-1)?.[0] !== EXIT) this.#steps.push([EXIT, 0n, 0n, 0n]);
+        if (this.#programs.size && this.#steps.at(-1)?.[0] !== EXIT) this.#push(EXIT, 0n, 0n, 0n);
     }
 
     #endLoop() {
         const loop = this.#loops.pop() ?? refuse("end", "a loop that this ends");
         if (loop.first === this.#steps.length) refuse("end", "a step within the loop");
-        this.#steps.push([LOOP, BigInt(this.#loops.length), BigInt(loop.first), loop.rounds]);
+        this.#push(LOOP, BigInt(this.#loops.length), BigInt(loop.first), loop.rounds);
+    }
+
+    /** @param {...bigint} step */
+    #push(...step) {
+        this.#lines.set(step, this.line);
+        this.#steps.push(step);
+    }
+
+    lineOf(program, step) {
+        return this.#lines.get(this.#programs.get(Number(this.#names.program.get(program)))[step]);
     }
 
     #step(words) {
@@ -143,9 +159,9 @@ class Assembly {
             const [field, kind, more] = placeOf(expected) ?? [];
             if (field) fields[field] = this.#read(kind, words[at]) + BigInt(more ?? 0);
         });
-        if (words[0] === "window") this.#steps.push([MARK, BigInt(WORKLOAD_MARK_NAME), 0n, this.#read("label", "window")]);
+        if (words[0] === "window") this.#push(MARK, BigInt(WORKLOAD_MARK_NAME), 0n, this.#read("label", "window"));
         if (step[0] !== LOOP) {
-            this.#steps.push([step[0], fields.detail, fields.target, fields.value]);
+            this.#push(step[0], fields.detail, fields.target, fields.value);
             return;
         }
         if (this.#loops.length === WORKLOAD_LOOPS_MAX) refuse("loop", `at most ${WORKLOAD_LOOPS_MAX} nested loops`);
