@@ -256,7 +256,7 @@ def test_a_fault_of_the_workload_is_shown_in_the_workload(browser: Browser, addr
             f"{hog}  tickets 99999999999\n",
             "line 5: unknown attribute, or its value is out of range",
         ),
-        (f"{hog}  loop\n    tickets 5\n  end\n", ": hog 4 repeats steps that take no time"),
+        ("program root\n  loop\n    fork root\n  end\n", "too many processes: the machine has"),
         ('{"programs": [}', "line 1: "),
     ):
         page.get_by_label("The workload, in words").fill(text)
