@@ -26,10 +26,17 @@ from schedlab.analysis.explanation import (
     critical_path,
     sum_delays,
 )
-from schedlab.analysis.explanation.waits import WAIT_KINDS, rows_to_waits, select_waits
+from schedlab.analysis.explanation.explained_waits import WaitQuery, explain
+from schedlab.analysis.explanation.waits import (
+    QUEUED_KINDS,
+    WAIT_KINDS,
+    rows_to_waits,
+    select_waits,
+)
 from schedlab.analysis.explanation.words import ProcessNames, sum_equal_parts
 from schedlab.analysis.tables import TraceTables
 from schedlab.commands.cli import cli
+from schedlab.commands.explain import _print_explanation
 from schedlab.trace import read
 from simulator_command import simulate as simulate_text
 from trace_simulator import PATIENT, RANDOMS, Script, load, simulate
@@ -170,18 +177,24 @@ def both(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     return dict(zip(("rr", "mlfq"), folders, strict=True))
 
 
-def test_a_wait_that_has_not_ended_is_marked(tmp_path: Path) -> None:
-    """Two processes compute until the run is stopped: one of them waits then."""
-    options = ("--policy", "fcfs", "--cpus", "1", "--costs", "none", "--limit", str(50 * MS))
-    simulate_text(tmp_path, ENDLESS, *options, "--trace", str(tmp_path / "trace.bin"))
+def test_a_wait_that_has_not_ended_is_marked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The root computes until the run is stopped, and its children wait."""
+    options = ("--policy", "rr", "--set", "slice=1000", "--cpus", "1", "--costs", "none")
+    place = ("--trace", str(tmp_path / "trace.bin"), "--limit", str(50 * MS))
+    assert simulate_text(tmp_path, ENDLESS, *options, *place).returncode == LIMIT_REACHED
     tables = TraceTables(read(tmp_path / "trace.bin"))
-    waits = rows_to_waits(select_waits(tables, None, WAIT_KINDS, 0, 50 * MS))
-    (last,) = (wait for wait in waits if not wait.ended and wait.kind != "blocked")
-    assert last == waits[0]
-    assert (last.life, last.end_ns) == (tables.lives_of("root")[-1], 50 * MS)
-    assert sum(wait.ended for wait in waits) == len(waits) - 1
+    waits = rows_to_waits(select_waits(tables, None, QUEUED_KINDS, 0, 50 * MS))
+    assert [wait.end_ns for wait in waits if not wait.ended] == 2 * [50 * MS]
+    assert [wait.ended for wait in waits[:3]] == [False, False, True]
+    answer = explain(tables.trace, WaitQuery(), {})
+    _print_explanation(answer, "group")
+    assert capsys.readouterr().out.count("50.0 ms, not ended\n") == 2
+    assert [wait["ended"] for wait in answer.to_dict()["longest"][:3]] == [False, False, True]
 
 
+LIMIT_REACHED = 3
 ENDLESS = """
 program root
   fork hog
