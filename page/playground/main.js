@@ -410,10 +410,9 @@ class Playground {
     async #run(module, number, isQuick) {
         const { state } = this.settings;
         const inputs = this.#runInputs();
-        const { setup } = inputs;
         const edited = this.#system(state.base, state.settings, module === "shipped" ? undefined : module);
         const systems = [edited, this.#system(state.against, "", undefined)];
-        const [editedResult, otherResult] = await this.#during("Simulating", this.runner.ask({ run: { setup, systems } }));
+        const [editedResult, otherResult] = await this.#during("Simulating", this.runner.ask({ run: { setup: inputs.setup, systems } }));
         if (number !== this.#requestNumber || (isQuick && editedResult.fault)) return false;
         const { fault } = editedResult;
         const place = fault?.of === "policy" ? await placeOf(this.compiler, fault, module, this.editor.text) : null;
@@ -761,9 +760,7 @@ class Playground {
     }
 }
 
-/** @param {{line: number, text: string}} place of a fault */
 const sentenceOf = ({ line, text }) => `${line ? `Line ${line}: ` : ""}${text.replace(/\.?$/, ".")}`;
-
 const errorAt = ({ line, text }) => ({ line, column: 1, severity: "error", text, changes: [] });
 
 /** Takes texts from files that are dropped on the page. @param {(text: string) => void} take */
