@@ -226,63 +226,6 @@ def test_starts_side_by_side_fetch_once_and_clear_up_after_a_killed_one(
     assert not list(cache.glob("fetch-*"))
 
 
-# --- the mirror -----------------------------------------------------------------------------------
-
-LINES = """
-# deb http://commented.test/debian bookworm main
-deb-src http://source.test/debian bookworm main
-deb [arch=amd64 signed-by=/x.gpg] http://one.test/debian/ bookworm main contrib # and more
-deb http://one.test/debian bookworm-updates main
-deb http://security.test/debian-security bookworm-security main
-deb http://third.test/apt bookworm stable
-deb cdrom:[Debian]/ bookworm main
-deb http://ubuntu.test/ubuntu noble main
-"""
-STANZAS = """\
-# a comment
-Types: deb deb-src
-URIs: http://two.test/debian
-# inside
-Suites: trixie
- trixie-updates
-Components: main
-Signed-By:
- -----BEGIN PGP PUBLIC KEY BLOCK-----
- .
- aaaa: bbbb
-
-Types: deb
-Enabled: no
-URIs: http://disabled.test/debian
-Suites: trixie
-Components: main
-
-Types: deb
-URIs: mirror+file:/etc/apt/mirrors/debian.list http://three.test/debian
-Suites: sid
-Components: main
-"""
-
-
-@pytest.fixture
-def etc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv(mirror.MIRROR_VARIABLE, raising=False)
-    (tmp_path / "sources.list.d").mkdir()
-    return tmp_path
-
-
-def test_host_sources_in_both_forms(etc: Path) -> None:
-    (etc / "sources.list").write_text(LINES)
-    (etc / "sources.list.d" / "b.sources").write_text(STANZAS)
-    (etc / "sources.list.d" / "c.list.save").write_text(LINES.replace("one.test", "old.test"))
-    assert mirror.list_mirrors(etc, ()) == [
-        "http://one.test/debian",
-        "http://two.test/debian",
-        "mirror+file:/etc/apt/mirrors/debian.list",
-        "http://three.test/debian",
-    ]
-
-
 # --- a kernel that the user names -----------------------------------------------------------------
 
 

@@ -76,21 +76,6 @@ def test_it_ends_in_order(tmp_path: Path, number: signal.Signals) -> None:
         assert process.wait(10) == (0 if number is signal.SIGINT else 128 + number)
 
 
-def test_a_port_that_is_taken_is_refused(tmp_path: Path) -> None:
-    with started(tmp_path, "--no-browser") as (_, address):
-        port = str(urlsplit(address).port)
-        result = subprocess.run(
-            [*COMMAND, "--no-browser", "--port", port],
-            env=bare(tmp_path),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert result.returncode == 2
-    assert result.stderr.startswith(f"schedlab: --port {port}: ")
-    assert "choose another" in result.stderr
-
-
 @contextmanager
 def served(folder: Path, script: str, installs: bool) -> Iterator[tuple[demo._Demo, str]]:
     """Returns the demo and its address, with a stand-in for the launcher."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -310,26 +309,6 @@ RIGHT = "workloads: MIXED\npolicies: rr\n"
 )  # fmt: skip
 def test_errors_name_their_position(tmp_path: Path, text: str, message: str) -> None:
     assert message in complaint(tmp_path, text)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (([], [], [], ["boost=1"], [], None), "--set: applies to a policy"),
-        (([], [], [], [], ["a < 1"], None), "--where: applies to a policy"),
-        (([], [], [], [], [], "sobol:4"), "--sample: applies to a policy"),
-        (([], ["a=1"], [], [], [], None), "--with: changes a workload file"),
-        (([], [], ["rr"], ["slice"], [], None), "--set slice: expected NAME=VALUES"),
-        (([], [], ["rr"], ["slice="], [], None), "--set slice=: expected NAME=VALUES"),
-        (([], [], ["rr"], ["slice=1", "slice=2"], [], None), "--set slice: given twice"),
-        (([], [], ["rr"], ["mlfq.boost=1"], [], None), "mlfq is not among the policies"),
-        (([], [], ["rr"], ["slice=1"], [], "sobol"), "expected METHOD:COUNT"),
-    ],
-)
-def test_options_that_do_not_fit_together(given: tuple[Any, ...], message: str) -> None:
-    with pytest.raises(WrongUsage) as error:
-        options.nodes_of_options(*(*given, {}))
-    assert message in str(error.value)
 
 
 def test_a_tunable_is_set_of_one_policy_or_of_all() -> None:
