@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Counts how many published figures of a study agree with the measured ones, table by table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 

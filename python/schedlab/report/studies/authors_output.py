@@ -4,8 +4,6 @@
 The output has the task that ran at each tick, and the turnaround of each task. Times are in ticks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from types import SimpleNamespace

@@ -3,8 +3,6 @@
 what runs while the reader waits.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Queries about study 1's six lottery tests: tables 3 to 8."""
 
-from __future__ import annotations
-
 import math
 from itertools import groupby
 from statistics import fmean

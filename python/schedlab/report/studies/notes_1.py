@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Footnotes of study 1's tables, and texts that its page shares with them. Each is one line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 

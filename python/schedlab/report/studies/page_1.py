@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The page of study 1: priorities and a lottery in xv6."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The page of study 3: three schedulers under six metrics."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The page of study 4: from round-robin to a feedback queue."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from schedlab.report.charts import schedules

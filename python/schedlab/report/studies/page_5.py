@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The page of study 5: weighted round-robin and a lottery in Linux."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from schedlab.report.model import Page

@@ -3,8 +3,6 @@
 that two papers print as numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Literal

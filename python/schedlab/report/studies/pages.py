@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Returns a study's page, with a notice if its runs were simulated."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec

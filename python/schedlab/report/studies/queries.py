@@ -6,8 +6,6 @@ that returns Measured is a number. A method that returns a bool is a predicate. 
 returns blocks is a table or picture.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Queries of study 1's page: priorities, a lottery, and the study's proposals."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import fmean
 from types import SimpleNamespace

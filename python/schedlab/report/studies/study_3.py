@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Queries of study 3's page: six metrics of three workloads."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Queries of study 4's page: traces by tick, the mixed benchmark and the sleeper."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import ClassVar

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Queries of study 5's page: events of its benchmark, runs on Linux, and both kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import combinations

@@ -5,8 +5,6 @@
 Times are in seconds since the start of the machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

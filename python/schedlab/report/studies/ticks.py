@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reads the running task of each tick of a CPU and its level, as study 4's kernel prints them."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -3,8 +3,6 @@
 `timingtests` and `prioritytest`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
