@@ -40,8 +40,8 @@ for file; do
         exit 2
         ;;
     esac
-    case $file in
-    studies/*.c | */studies/*.c) studies="$studies $name" ;;
+    case $(basename "$(dirname "$file")") in
+    studies) studies="$studies $name" ;;
     esac
     names="$names $name"
     files="$files $name=$(basename "$file" .c)"

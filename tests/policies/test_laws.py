@@ -38,6 +38,12 @@ def test_table_has_the_studies_policies_first_and_the_others_by_name() -> None:
     assert make_table("rr.c", "abc.c", "my-own.c", "lottery.c", "x/wrr.c").stdout == result.stdout
 
 
+def test_only_the_folder_of_a_file_makes_it_a_study_s_source() -> None:
+    result = make_table("studies/policies/rr.c", "studies/policies/studies/abc.c")
+    assert result.stdout.count("&policy_rr,") == 1
+    assert "policies_count = 1;" in result.stdout
+
+
 @pytest.mark.parametrize(
     "files", [[], ["a.h"], ["a.c", "x/a.c"], ["a-b.c", "a_b.c"], ["3.c"], ["a b.c"]]
 )
