@@ -13,7 +13,7 @@ const BAD_FILE = 8; // WASI's EBADF: there are no files
 
 /** The machine refused a request; it continues unchanged. */
 export class Refused extends Error {
-    /** @type {Instance | null} the one that refused it */
+    /** @type {Instance | null} the instance that refused it */
     instance = null;
 
     /** @param {string} message @param {string} [part] of a setup that it is about, such as "text"; "": none */

@@ -29,7 +29,7 @@ const decoder = new TextDecoder();
 export class PolicyMachine {
     /** @type {Record<string, any>} */
     #exports;
-    /** Of blocks that the module has told again. @type {Frame[]} */
+    /** Of blocks that the module has reported again. @type {Frame[]} */
     #repeated = [];
     /** The error that stopped it; null: none. @type {Error | null} */
     error = null;
