@@ -5,8 +5,8 @@
  * for a given time. An event finds the primes up to a limit by trial division. The results are
  * events per second, and the duration of an event from start to end, including interruptions.
  *
- * One event is done before. A machine on which every event takes the same time may let the time of
- * the others pass without executing their instructions.
+ * One event is done first. Where all events take the same time, a machine may let the time of the
+ * others pass without executing their instructions.
  */
 
 #include "workloads/api/workload.h"
