@@ -14,7 +14,7 @@
  * time. Times are nanoseconds of the trace.
  *
  * Functions with a result return a message, or null if there is none. A message is valid until the
- * next call for the same model. Messages describe themselves; model_message.js and message.py read
+ * next call for the same model. Messages describe themselves; model_message.js and model.py read
  * any message.
  */
 
