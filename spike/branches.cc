@@ -2,10 +2,8 @@
 
 #include "branches.h"
 
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -18,11 +16,7 @@
 #include <unistd.h>
 
 #include "abi/machine_commands.h"
-
-static std::runtime_error failure(const std::string &what)
-{
-    return std::runtime_error(what + ": " + strerror(errno));
-}
+#include "failure.h"
 
 static int make_file(const std::string &path)
 {

@@ -2,19 +2,14 @@
 
 #include "memory.h"
 
-#include <cerrno>
 #include <cstring>
-#include <stdexcept>
 
 #include <sys/mman.h>
 #include <unistd.h>
 
-static constexpr reg_t HOST_PAGE = 4096;
+#include "failure.h"
 
-static std::runtime_error failure(const std::string &what)
-{
-    return std::runtime_error(what + ": " + strerror(errno));
-}
+static constexpr reg_t HOST_PAGE = 4096;
 
 flat_memory::flat_memory(reg_t bytes) : bytes(bytes)
 {

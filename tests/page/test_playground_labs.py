@@ -123,6 +123,7 @@ def test_an_expectation_of_the_kernel_is_not_judged(page: Page) -> None:
 
 
 def test_a_compile_error_is_shown_with_its_line(page: Page) -> None:
+    expect(check(page)).to_contain_text("points", timeout=FIRST_COMPILE_MS)
     old = page.locator(".lab-grade > .stale")
     expect(old).to_have_count(0)
     write(page, SOLUTION.replace("task_list.h", "task_heap.h"))

@@ -72,14 +72,14 @@ class Case:
     cpus: int
 
     @property
-    def file(self) -> Path:
+    def workload_file(self) -> Path:
         return FOLDER / f"{self.workload}.json"
 
     @property
     def inputs(self) -> str:
         """Hash of what the guest's run depends on."""
         source = OBJECTS / f"{self.scheduler}.bpf.c"
-        files = (source, *SHARED_SOURCES, self.file)
+        files = (source, *SHARED_SOURCES, self.workload_file)
         return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
@@ -159,7 +159,9 @@ def simulate(case: Case) -> list[TaskRun]:
         image.write_bytes(load_object(file, machine, {}).image)
         steps = folder / "workload.steps"
         steps.write_bytes(
-            encode_workload(workload_files.read_workload_file(case.file), SEED, TICK_NS, case.cpus)
+            encode_workload(
+                workload_files.read_workload_file(case.workload_file), SEED, TICK_NS, case.cpus
+            )
         )
         command: list[str | Path] = [ROOT / SIMULATOR, "--policy", f"scx:{image}", "--cpus"]
         command += [str(case.cpus), "--tick", str(TICK_NS), "--limit", str(LIMIT_NS)]

@@ -84,9 +84,11 @@ class KernelMachine(Machine):
         length = len(self.arguments(run))
         if run.shape and length > BOOT_ARGUMENTS_MAX:
             raise WrongUsage(
-                f"{length - BOOT_ARGUMENTS_MAX} characters too long for the kernel",
+                f"with this shape, the boot arguments have {length - BOOT_ARGUMENTS_MAX} characters too"
+                " many",
                 what=format_parameter("shape", run.shape.name),
-                fix="number the CPUs of a core, a cache and a node consecutively",
+                fix="number the CPUs of each core, cache, node and kind consecutively, or shorten "
+                "the workload's command",
             )
         if run.file:
             check_capacity(run.workload, run.file, run.memory_mib)

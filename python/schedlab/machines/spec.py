@@ -504,7 +504,7 @@ def _parse_replay(manifest: Mapping[str, Any], files: Mapping[str, str]) -> Repl
         )
     if "workload_sha256" not in manifest:
         raise WrongUsage(
-            "workload_sha256: the hash of the replayed workload is missing; repeat the replay"
+            f"workload_sha256: the hash of the replayed workload is missing; {_COPY_FIX}, or repeat the replay"
         )
     processes = manifest.get("processes") or _simulator_option(manifest, "processes")
     # manifests may come from strangers

@@ -30,7 +30,7 @@ _OPTIONAL_TABLES = {"values": VALUES_SCHEMA, "said": ANNOTATION_SCHEMA}
 RUN = "run"
 """Column with the number of the run that a row belongs to."""
 _PATH = "path"
-_MEASURE_AGAIN = "measure again with `from_traces=`"
+_MEASURE_AGAIN = "run or import it again; a report can measure it again with `from_traces=`"
 _TABLES_FIELDS = {
     name: mapping_field("columns", lambda values: isinstance(values, list)) for name in TABLES
 }

@@ -387,9 +387,9 @@ def _opening_records(tape: Tape) -> Records:
     opening = tape.recent.opening()
     if opening is None:
         return np.empty(0, RECORD)
-    labels = np.zeros(len(opening.groups), RECORD)
+    labels = np.zeros(len(opening.group_by_pid), RECORD)
     labels["time"], labels["kind"], labels["first"] = opening.time_ns, Kind.MARK, MarkKind.GROUP
-    labels["process"] = list(opening.groups)
-    labels["second"] = list(opening.groups.values())
+    labels["process"] = list(opening.group_by_pid)
+    labels["second"] = list(opening.group_by_pid.values())
     opening_records: Records = np.concatenate([opening.records, labels])
     return opening_records

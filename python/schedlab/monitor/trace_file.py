@@ -52,7 +52,7 @@ class TraceFile:
         self._earliest = 0
         self._groups: dict[int, int] = {}
         if opening:
-            self._groups = dict(opening.groups)
+            self._groups = dict(opening.group_by_pid)
             self._write_numbered(opening.records)
             self._earliest = opening.time_ns
 

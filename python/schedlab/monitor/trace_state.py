@@ -72,7 +72,7 @@ class Opening(NamedTuple):
     """The records, whose sequence numbers are not set yet."""
     time_ns: int
     """Time of the records; later records are not earlier."""
-    groups: dict[int, int]
+    group_by_pid: dict[int, int]
     """Group labels by PID of processes that do not run; only a running process can record its label."""
 
 
@@ -289,12 +289,12 @@ class _OpeningWriter:
         self._write_queues()
         for cpu in range(self.state.cpus):
             self._write_unfinished_events(cpu)
-        groups = {
+        group_by_pid = {
             pid: process.group
             for pid, process in self.state.processes.items()
             if process.group and pid not in self.running
         }
-        return Opening(np.array(self.rows, RECORD), self.time, groups)
+        return Opening(np.array(self.rows, RECORD), self.time, group_by_pid)
 
     def _add(self, cpu: int, kind: int, process: int = 0, first: int = 0, second: int = 0) -> None:
         self.rows.append((self.time, 0, process, kind, cpu, first, second))

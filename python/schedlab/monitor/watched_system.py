@@ -105,8 +105,8 @@ class WatchedSystem(FollowedSystem):
     def _able_system(self, *abilities: Ability) -> System:
         """Returns the system if it accepts commands. Raises Refused with the reason otherwise."""
         if self.system is None or not self.is_ready:
-            if self.life in (Life.RUNNING, Life.PAUSED):
-                raise Refused("it has just started; try again")
+            if self.life in (Life.STARTING, Life.RUNNING, Life.PAUSED):
+                raise Refused("it is still starting; try again in a moment")
             raise Refused(f"it is not running: {self.message or self.life.value}", fix="restart it")
         for ability in abilities:
             if ability not in self.system.abilities:

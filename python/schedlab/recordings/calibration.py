@@ -263,7 +263,7 @@ class _Observer:
         self.last_cpu: dict[int, int] = {}
         """By thread: the CPU that it left last."""
         self.fresh: dict[int, bool] = {}
-        """Threads that run for the first time since a wake-up: whether they have migrated."""
+        """Threads in their first stay since a wake-up: whether they are on another CPU than before."""
 
     def forget(self) -> None:
         """Forgets all states, since events were lost."""

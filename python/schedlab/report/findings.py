@@ -280,13 +280,13 @@ def settled_text(rankable: Sequence[Suite]) -> str:
             if 2 * _count_within(known_seeds, seeds) >= len(known_seeds)
         )
         sufficient_seeds = next(sufficient_counts, known_seeds[-1])
-        ties = str(_count_within(known_seeds, sufficient_seeds))
+        settled_ties = str(_count_within(known_seeds, sufficient_seeds))
         sentences.append(
             read_prose(
                 "seeds",
                 about=rarely,
                 seeds=f"{sufficient_seeds:,}",
-                ties=ties,
+                settled_ties=settled_ties,
                 command=COMMAND_NAME,
             )
         )

@@ -444,6 +444,7 @@ def _study_5_experiments() -> Iterable[Experiment]:
         quick=(PolicyGroup((*policies, "mlfq"), two_cpus),),
         full=(PolicyGroup((*policies, *DEFAULT_POLICIES), RunGrid((2,), 5)),),
         scales_with_tick=False,
+        quick_options=" -t 250",
     )
     yield from linux_experiments(DEFAULT_POLICIES)
 

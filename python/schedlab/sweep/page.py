@@ -50,12 +50,17 @@ def make_page(folder: Path) -> Page:
         for objective in map(parse_objective, REPORTED_METRICS)
         if (blocks := list(_blocks(folder, objective)))
     ]
+    failed = len(runs.filter(pl.col("status") != "success"))
+    if not sections and failed > len(runs) - 2:
+        raise WrongUsage(
+            f"{folder}: {failed} of {len(runs)} runs failed, so that there is nothing to compare; "
+            "correct the cause, and repeat the sweep with `retry_failed=`"
+        )
     if not sections:
         raise WrongUsage(
-            f"{folder}: no two runs of the sweep succeeded with different results; "
+            f"{folder}: all runs of the sweep have the same results; "
             "add policies or values to the sweep"
         )
-    failed = len(runs.filter(pl.col("status") != "success"))
     setups = runs.select("policy", "settings").n_unique()
     title = f"{literal(manifest['title'])} " if manifest.get("title") else ""
     of_them = f", of which {failed} failed" if failed else ""

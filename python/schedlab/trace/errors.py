@@ -14,7 +14,7 @@ from schedlab.trace.format import Kind, ProcessState
 
 
 class RecordSource(Protocol):
-    """A trace whose records can be described in error messages."""
+    """What error messages need of a trace: its records by row, and their sequence numbers."""
 
     def piece(self, begin: int, end: int) -> npt.NDArray[np.void]:
         """Returns the records in the rows from `begin` to before `end`."""

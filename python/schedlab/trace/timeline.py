@@ -87,14 +87,16 @@ def life_at(
     # steps may precede the first fork of its PID.
     span = int(start_rows[-1] - start_rows[0]) + 1
     if span <= _TABLE_SPAN_MAX + 2 * len(pid) and (start_rows[1:] > start_rows[:-1]).all():
-        lives = np.take(
+        candidates = np.take(
             _life_index_table(start_rows, span),
             pid.astype(np.int64) - (start_rows[0] - 1),
             mode="clip",
         )
-        return np.where(row >= begin_row[lives], lives, -1)
-    lives = np.searchsorted(sort_key(start_rows, begin_row), sort_key(pid, row), side="right") - 1
-    return np.where((lives >= 0) & (start_rows[lives] == pid), lives, -1)
+        return np.where(row >= begin_row[candidates], candidates, -1)
+    candidates = (
+        np.searchsorted(sort_key(start_rows, begin_row), sort_key(pid, row), side="right") - 1
+    )
+    return np.where((candidates >= 0) & (start_rows[candidates] == pid), candidates, -1)
 
 
 def _life_index_table(start_rows: Integers, span: int) -> Integers:

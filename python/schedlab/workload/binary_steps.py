@@ -468,11 +468,11 @@ def checksum(contents: bytes | memoryview, total: int = _HASH_START) -> int:
         mixed = np.zeros(len(chunk), np.uint8)
         for bit in range(8):
             carried = mixed * np.uint8(_PRIME & 0xFF) >> bit & 1
-            polynomial = chunk >> bit & 1
-            low = np.concatenate(([np.uint8(total >> bit & 1)], polynomial[:-1] ^ carried[:-1]))
+            chunk_bit = chunk >> bit & 1
+            hash_bit = np.concatenate(([np.uint8(total >> bit & 1)], chunk_bit[:-1] ^ carried[:-1]))
             for step in _POWERS_OF_TWO:  # running exclusive or
-                low[step:] ^= low[:-step]
-            mixed |= (low ^ polynomial) << bit
+                hash_bit[step:] ^= hash_bit[:-step]
+            mixed |= (hash_bit ^ chunk_bit) << bit
         differences = mixed.astype(np.int64) - (mixed ^ chunk)
         sums = differences.astype(np.uint64) * powers[: len(chunk)][::-1]
         total = (total * int(powers[len(chunk) - 1]) + int(sums.sum())) & _WORD_MAX

@@ -53,7 +53,7 @@ class MonitoringCost(JudgedRow):
     reads: int
     """Number of queries answered during the run."""
     record_instructions: float
-    """Instructions per record, as measured by `steer`."""
+    """The kernel's instructions to write one record, as measured by `steer`."""
 
     @property
     def tracing(self) -> float:

@@ -74,7 +74,7 @@ def run_on_linux(case: Case) -> list[TaskRun]:
         program.chmod(0o755)
         os.environ["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
         runs = schedlab.run(
-            str(case.file),
+            str(case.workload_file),
             f"scx:{case.scheduler}",
             cpus=case.cpus,
             machine="linux",

@@ -51,6 +51,7 @@ class RunningPart:
     """A started part, and its result."""
 
     load: Load
+    """The load that the part belongs to."""
     part: Part
     folder: Path
     process: subprocess.Popen[bytes]

@@ -33,7 +33,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Load:
-    """A load to run for hours."""
+    """A load to run for hours: programs (parts) that run at the same time."""
 
     name: str
     summary: str

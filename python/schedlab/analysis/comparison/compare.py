@@ -21,7 +21,7 @@ from schedlab.analysis.comparison.measures import (
 )
 from schedlab.analysis.comparison.setups import (
     DIMENSIONS,
-    Fact,
+    ComparedProperty,
     are_partners,
     compare_facts,
     configuration_key,
@@ -165,7 +165,7 @@ class MatchedConfiguration:
 class Comparison:
     """The result of comparing two sets of runs."""
 
-    facts: tuple[Fact, ...]
+    facts: tuple[ComparedProperty, ...]
     across: tuple[str, ...]
     """Dimensions that differ between the sides."""
     matches: tuple[MatchedConfiguration, ...]

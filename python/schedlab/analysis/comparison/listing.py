@@ -25,7 +25,7 @@ from schedlab.analysis.comparison.measures import (
     Measure,
     reported_value_measure,
 )
-from schedlab.analysis.comparison.setups import DIMENSIONS, Fact, configuration_key
+from schedlab.analysis.comparison.setups import DIMENSIONS, ComparedProperty, configuration_key
 from schedlab.analysis.comparison.statistics import T_TEST_COUNT_MAX
 from schedlab.base.display.numbers import number_as_text, percent, percent_change
 from schedlab.base.display.terminal import full_width, new_table, result_console
@@ -78,7 +78,7 @@ def comparison_listing(comparison: Comparison, show_all: bool) -> Iterator[Rende
     yield from _notes(comparison)
 
 
-def facts_table(facts: Sequence[Fact]) -> Table:
+def facts_table(facts: Sequence[ComparedProperty]) -> Table:
     """Returns a table of what differs between the sides."""
     table = new_table("What differs", "", "before", "after", fold=True)
     for fact in facts:
@@ -89,7 +89,7 @@ def facts_table(facts: Sequence[Fact]) -> Table:
     return table
 
 
-def common_facts_text(facts: Sequence[Fact]) -> Text:
+def common_facts_text(facts: Sequence[ComparedProperty]) -> Text:
     """Returns what is the same on both sides, as text."""
     texts = [f"{fact.name} {abbreviated_list(fact.before)}" for fact in facts if not fact.differs]
     return Text(f"The same: {'; '.join(texts)}.", "dim")
@@ -107,9 +107,9 @@ def abbreviated_list(
 def _explanations(comparison: Comparison) -> Iterator[Text]:
     """Yields the explanations of terms that the tables use."""
     if len(comparison.across) > 1:
-        names = ", ".join(comparison.across)
+        differing_text = ", ".join(comparison.across)
         yield Text(
-            f"Several properties differ at once ({names}), so none of them alone explains a change.",
+            f"Several properties differ at once ({differing_text}), so none of them alone explains a change.",
             "yellow",
         )
     for side, unmatched in (
@@ -117,10 +117,10 @@ def _explanations(comparison: Comparison) -> Iterator[Text]:
         ("after", comparison.unmatched_after),
     ):
         if unmatched:
-            names = abbreviated_list(
+            unmatched_text = abbreviated_list(
                 [_setup_name(setup, DIMENSIONS) for setup in unmatched], separator="; "
             )
-            yield Text(f"Without a partner, {side}: {names}", "yellow")
+            yield Text(f"Without a partner, {side}: {unmatched_text}", "yellow")
 
 
 def _setup_name(setup: ConfigurationRuns, dimensions: Sequence[str]) -> str:
@@ -196,7 +196,7 @@ def _narrow_table(heading: Text, rows: Sequence[MetricChange]) -> Table:
             metric,
             _INTERVAL.sub("", str(before)),
             f"{_INTERVAL.sub('', str(after))}\n{relative}",
-            _interval_below(str(difference)),
+            _interval_on_next_line(str(difference)),
             Text.assemble(verdict, f"\n{p_value}" if p_value else ""),
         )
     for column in table.columns[1:4]:
@@ -204,7 +204,7 @@ def _narrow_table(heading: Text, rows: Sequence[MetricChange]) -> Table:
     return table
 
 
-def _interval_below(number: str) -> str:
+def _interval_on_next_line(number: str) -> str:
     interval = _INTERVAL.search(number)
     return f"{_INTERVAL.sub('', number)}\n{interval[1]}" if interval else number
 

@@ -17,8 +17,8 @@ ConfigurationKey = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Fact:
-    """A property of the runs of both sides: its distinct values, in the order of the runs."""
+class ComparedProperty:
+    """A property of the runs of both sides: its distinct values on the first side and on the second."""
 
     name: str
     before: tuple[str, ...]
@@ -148,7 +148,7 @@ def _commit_text(manifest: Mapping[str, Any]) -> str:
     return f"{manifest.get('schedlab')}, commit {commit}{changed}"
 
 
-def compare_facts(before: Collection, after: Collection) -> Iterable[Fact]:
+def compare_facts(before: Collection, after: Collection) -> Iterable[ComparedProperty]:
     """Yields the dimensions and other facts that may explain a difference."""
     all_keys = [
         [configuration_key(repeated) for repeated in side.repeated.values()]
@@ -156,9 +156,9 @@ def compare_facts(before: Collection, after: Collection) -> Iterable[Fact]:
     ]
     for number, name in enumerate(DIMENSIONS):
         both = [tuple(dict.fromkeys(key[number] for key in side)) for side in all_keys]
-        yield Fact(name, *both)
+        yield ComparedProperty(name, *both)
     for name, read in _FACT_READERS.items():
         all_values_by_side = [dict.fromkeys(read(run) for run in side) for side in (before, after)]
         both = [tuple(value for value in side if value) for side in all_values_by_side]
         if all(both) if name in _FACTS_NOT_IN_BASELINES else any(both):
-            yield Fact(name, *both)
+            yield ComparedProperty(name, *both)

@@ -25,8 +25,8 @@ def check_address_limit() -> None:
     limit = address_limit()
     if limit is not None and limit < ADDRESS_SPACE_MIN:
         raise WrongUsage(
-            f"ulimit -v: {limit >> 20} MiB of address space are too little; allow "
-            f"{ADDRESS_SPACE_MIN >> 20} MiB, or limit memory with a control group"
+            f"ulimit -v: {limit >> 20} MiB of address space are too little; set it to at least "
+            f"{ADDRESS_SPACE_MIN >> 10} in a new shell, or {_ADVICE}"
         )
 
 

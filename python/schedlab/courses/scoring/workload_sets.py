@@ -76,6 +76,7 @@ class WorkloadSet:
     reference: PolicyChoice
     """The policy whose factors are all 1."""
     levels: Mapping[str, Level]
+    """How thoroughly policies are measured, by name."""
     workloads: Mapping[str, Mapping[str, Sequence[Any]]]
     """Variable places of each workload, with their values."""
     objectives: tuple[Objective, ...]

@@ -63,8 +63,8 @@ _SILENCE_MAX_S = 2.0
 """If the trace is silent for this many seconds, the machine is considered stopped or hung."""
 _LONG_TEXT_CHARACTERS = 20_000
 """Texts with more characters take milliseconds to parse, so a thread parses them."""
-_NAME_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,63}")
-_INTEGER_RANGE = range(-(2**63), 2**63)
+_TUNABLE_NAME_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,63}")
+_TUNABLE_RANGE = range(-(2**63), 2**63)
 """Signed 64-bit integers."""
 
 
@@ -214,7 +214,7 @@ class KernelSystem(GuestSystem):
     async def set_tunable(self, name: str, value: int) -> None:
         self._check_alive()
         action = f"{name}={value}"
-        if not _NAME_PATTERN.fullmatch(name) or value not in _INTEGER_RANGE:
+        if not _TUNABLE_NAME_PATTERN.fullmatch(name) or value not in _TUNABLE_RANGE:
             raise Refused(f"{action}: expected a tunable and a 64-bit number, such as slice=3")
         try:
             await self._started_steering().execute(f"write sched_tunables {name} {value}", action)

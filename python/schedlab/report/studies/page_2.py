@@ -161,21 +161,21 @@ def _compare_first_runs(q: Queries, exchanged: bool) -> FigureComparison:
     )
 
 
-def _compare_test(q: Queries, when: str, test: str, count: int) -> FigureComparison:
-    """Returns the comparison of a test's published and measured time."""
-    ideal = q.ideal(when, test, count)
-    printed = q.printed(when, test, count)
+def _compare_test(q: Queries, when: str, test: str, cpus: int) -> FigureComparison:
+    """Returns the comparison of a test's published and measured time, `when`: before or after."""
+    ideal = q.ideal(when, test, cpus)
+    printed = q.printed(when, test, cpus)
     determined_cost = q.determined_a_cost(printed)
     cause = cause_of(printed) if determined_cost and printed else None
     explanation = cause.text if cause else _CONSTANT_NOTE if q.is_constant(when, test) else ""
     return FigureComparison(
         printed,
-        q.reported_time(when, test, count),
-        q.reported_time(when, test, count, False, True),
+        q.reported_time(when, test, cpus),
+        q.reported_time(when, test, cpus, False, True),
         costs_run=q.experiment(when, test, True),
         ideal=ideal,
         near_distance=q.near(ideal),
-        is_counted=q.is_counted(when, test, count),
+        is_counted=q.is_counted(when, test, cpus),
         differs="percent",
         notes={
             "measured": explanation,
@@ -211,11 +211,11 @@ class Queries(TimingQueries):
     exchanged = MIXED_SWAPPED
     lists: ClassVar = {"before": "before (section 3), ticks", "after": "after (section 5), ticks"}
 
-    def printed(self, suite: str, test: str, count: int = cpus) -> Figure | None:
+    def printed(self, suite: str, test: str, cpus: int = cpus) -> Figure | None:
         """Returns the published figure on the assumed number of CPUs; None on others."""
         place = self.suites[suite].place
         figure = self.figure(place, self.rows[test], "average", quantity="completion")
-        return figure if count == self.cpus else None
+        return figure if cpus == self.cpus else None
 
     def first_runs_of_mixed(self) -> Figure | None:
         """Returns the time of mixed load's first runs under

@@ -423,7 +423,7 @@ def _write_one_thread(page: Writer, q: Queries) -> None:
     the study's thread always runs, and a scheduler has no other thread to choose.""")
     _write_threads_table(page, q, ONE, "study-5-one-thread", "One thread")
     with page.if_measured():
-        ends = q.slowest_and_fastest()
+        ends = q.slowest_and_fastest_policy()
         page.text(f"""
         The slowest (`{ends.slow}`) and the fastest (`{ends.fast}`) differ by {ends.spread:.2f} %""")
         if ends.work < ends.spread / 2:

@@ -355,7 +355,7 @@ class Queries(LinuxQueries, EventQueries):
 
     # --- one thread
 
-    def slowest_and_fastest(self) -> SimpleNamespace:
+    def slowest_and_fastest_policy(self) -> SimpleNamespace:
         """Returns the slowest and the fastest policy by throughput,
         and their difference in percent.
 
@@ -385,7 +385,7 @@ class Queries(LinuxQueries, EventQueries):
 
         Raises NotMeasured.
         """
-        extremes = self.slowest_and_fastest()
+        extremes = self.slowest_and_fastest_policy()
         trace_pairs = [
             traces(self.setup(ONE, policy), runs_max=1) for policy in (extremes.slow, extremes.fast)
         ]

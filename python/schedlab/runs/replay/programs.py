@@ -160,7 +160,7 @@ class _Programs:
             for line in lines
             if "@" in line
         }
-        self.program: dict[int, int] = {}
+        self.program_number: dict[int, int] = {}
         """For each life, the first life with the same behaviour."""
         number_by_program: dict[tuple[str, ...], int] = {}
         self.lines: dict[int, list[str]] = {}
@@ -169,8 +169,8 @@ class _Programs:
             key = (self.name(life), str(self.of.label[life]), *program_lines)
             if life in targets:
                 key = (*key, str(life))
-            self.program[life] = number_by_program.setdefault(key, life)
-            self.lines.setdefault(self.program[life], program_lines)
+            self.program_number[life] = number_by_program.setdefault(key, life)
+            self.lines.setdefault(self.program_number[life], program_lines)
         self.names = self._names()
 
     def _with_program(self, line: str) -> str:
@@ -178,7 +178,9 @@ class _Programs:
         word, _, rest = line.partition(" ")
         life, _, time = rest.partition(" ")
         return (
-            f"{word} {self.program[int(life)]} {time}".rstrip() if word in _STARTING_STEPS else line
+            f"{word} {self.program_number[int(life)]} {time}".rstrip()
+            if word in _STARTING_STEPS
+            else line
         )
 
     def with_name(self, line: str) -> str:
@@ -199,8 +201,10 @@ class _Programs:
         """
         names: dict[int, str] = {}
         used = {STARTER}
-        for life in sorted(self.program, key=lambda life: int(self.of.life_table.fork_row[life])):
-            if self.program[life] in names:
+        for life in sorted(
+            self.program_number, key=lambda life: int(self.of.life_table.fork_row[life])
+        ):
+            if self.program_number[life] in names:
                 continue
             name = safe_name(self.name(life))
             for end in (
@@ -212,20 +216,20 @@ class _Programs:
                 if base_name not in used:
                     break
             used.add(base_name)
-            names[self.program[life]] = base_name
+            names[self.program_number[life]] = base_name
         return names
 
     def name_of(self, life: int) -> str:
-        return self.names[self.program[life]]
+        return self.names[self.program_number[life]]
 
     def in_order(self, order: Sequence[int]) -> Iterator[tuple[str, list[str]]]:
         """Yields the name and the lines of each program, in the order of its first process."""
         done: set[int] = set()
         for life in order:
-            program = self.program[life]
-            if program not in done:
-                done.add(program)
-                yield self.names[program], [*self._group(program), *self._named(program)]
+            number = self.program_number[life]
+            if number not in done:
+                done.add(number)
+                yield self.names[number], [*self._group(number), *self._named(number)]
 
     def _group(self, program: int) -> list[str]:
         """Returns the line that sets the group of a program's processes; [] if none is needed.

@@ -387,9 +387,10 @@ class ProgramWriter:
             self.program.lines.append("take never")
 
 
-def _mark_line(detail: int, number: int) -> str:
-    if detail == MarkKind.BEGIN:
+def _mark_line(mark_kind: int, number: int) -> str:
+    """Returns the line that repeats a recorded mark."""
+    if mark_kind == MarkKind.BEGIN:
         return "mark begin"
-    if detail == MarkKind.GROUP:
+    if mark_kind == MarkKind.GROUP:
         return f"group {safe_name(mark_text(number), GROUP_MAX)}"
     return f"mark note {number}"

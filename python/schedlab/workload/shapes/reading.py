@@ -197,7 +197,9 @@ def _read_kinds(node: Node, cpus: int) -> tuple[tuple[int, ...], tuple[tuple[int
         levels.append(_read_levels(fields))
     if max(max(level) for level in levels) != CAPACITY_FULL:
         raise JsonError(
-            node.line, f"{node.path}: expected capacity {CAPACITY_FULL} in the fastest kind"
+            node.line,
+            f"{node.path}: the fastest kind has another capacity than {CAPACITY_FULL}; multiply the"
+            " capacities of all kinds by the same factor",
         )
     return tuple(_sets_by_cpu(sets, cpus, node)), tuple(levels)
 
