@@ -189,7 +189,7 @@ def test_server_moves_to_the_page(runs: Path) -> None:
         for _ in range(12):
             await table.step("tick")
         await agrees()
-        with pytest.raises(WrongUsage, match="acts: expected texts such as"):
+        with pytest.raises(WrongUsage, match="acts: expected TIME_NS ACTION"):
             await perform_command(table.session, {"do": "follow", "acts": ["5 fly"], "time_ns": 5})
 
     watched([SIMULATED], test, speed=1)
