@@ -71,13 +71,13 @@ class Measurement:
 
     @property
     def value(self) -> float:
-        """Returns the mean. Raises NotMeasured if there is none."""
+        """Returns the mean. Raises NoMeasurement if there is none."""
         if self.estimate is None:
             raise NoMeasurement("no such value" if self.missing == NO_VALUE else self.missing)
         return self.estimate.mean
 
     def __format__(self, spec: str) -> str:
-        """Returns the mean, for texts: `f"{measured:.1f}"`. Raises NotMeasured if there is none."""
+        """Returns the mean, for texts: `f"{measured:.1f}"`. Raises NoMeasurement if there is none."""
         return format(self.value, spec)
 
     def table_record(self) -> dict[str, float | int | str | None]:

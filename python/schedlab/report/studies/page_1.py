@@ -523,7 +523,7 @@ def _draw_completion(page: Writer, q: Queries, test: str) -> None:
 
 
 def _picks_text(q: Queries, habit: str, suite: str, test: str) -> str:
-    """Returns the picks with and without a habit, by number of CPUs. Raises NotMeasured."""
+    """Returns the picks with and without a habit, by number of CPUs. Raises NoMeasurement."""
     return listed(
         [
             f"{q.picks(suite, test, count, True):.0f} instead of {q.picks_without(habit, suite, test, count):.0f}"

@@ -693,7 +693,8 @@ def _write_fifo(page: Writer, q: Queries) -> None:
             )
             for metric, falling in (("turnaround", False), ("fairness", True))
         )
-        page.item(f"**{workload}**, best first: turnaround {turnaround}; fairness {fairness}.")
+        with page.if_measured(page.item):
+            page.item(f"**{workload}**, best first: turnaround {turnaround}; fairness {fairness}.")
 
 
 def _write_inversion(page: Writer, q: Queries) -> None:
@@ -756,7 +757,7 @@ _INVERSION_TITLES = {
 
 
 def _inversion_text(q: Queries, policy: str) -> str:
-    """Returns the findings of a policy's traces. Raises NotMeasured."""
+    """Returns the findings of a policy's traces. Raises NoMeasurement."""
     if policy == "priority":
         return f"""in the first wait of {q.wait(policy, "first"):.1f} ticks, hogs have the CPU for
         {q.hogs_in_first(policy):.1f}: all the rest of their work, which no process of a higher rank needs. The policy

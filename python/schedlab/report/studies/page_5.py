@@ -53,7 +53,7 @@ def make_page(q: Queries) -> Page:
 
 
 def _sorted_means(measured_values: dict[str, Measurement]) -> dict[str, float]:
-    """Returns the means in ascending order. Raises NotMeasured if one is missing."""
+    """Returns the means in ascending order. Raises NoMeasurement if one is missing."""
     values = {name: measured.value for name, measured in measured_values.items()}
     return dict(sorted(values.items(), key=lambda item: item[1]))
 
@@ -197,7 +197,7 @@ def _write_published_tables(page: Writer, q: Queries) -> None:
 
 
 def _order_text(q: Queries, experiment: str, quantity: str, falling: bool) -> str:
-    """Returns the order of the schedulers as text. Raises NotMeasured."""
+    """Returns the order of the schedulers as text. Raises NoMeasurement."""
     order = q.linux_order(experiment, quantity, falling)
     return order if isinstance(order, str) else f"{order.value}"
 

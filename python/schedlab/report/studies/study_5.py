@@ -359,7 +359,7 @@ class Queries(LinuxQueries, EventQueries):
         """Returns the slowest and the fastest policy by throughput,
         and their difference in percent.
 
-        `work`: the scheduler's part of it. Raises NotMeasured.
+        `work`: the scheduler's part of it. Raises NoMeasurement.
         """
         rates = {policy: self.throughput(ONE, policy) for policy in self.policies_shown(ONE)}
         shares = {policy: self.overhead(ONE, policy) for policy in rates}
@@ -383,7 +383,7 @@ class Queries(LinuxQueries, EventQueries):
         """Returns the lost clock steps per tick under the slowest and the
         fastest policy; [] without traces.
 
-        Raises NotMeasured.
+        Raises NoMeasurement.
         """
         extremes = self.slowest_and_fastest_policy()
         trace_pairs = [
