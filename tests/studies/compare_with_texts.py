@@ -60,6 +60,11 @@ def section(study: int, number: str) -> str:
     return sections(study)[number]
 
 
+def appendix(study: int, number: str) -> str:
+    """Returns a study's text from an appendix on."""
+    return study_text(study).partition(f"APPENDIX {number}\n")[2]
+
+
 def paragraphs(text: str) -> list[str]:
     """Returns the text between empty lines as one line each. The items of a list are separate
     paragraphs.
@@ -156,7 +161,8 @@ def is_supported(study: int, statement: Statement) -> bool:
             figure for figure in published(study, int(number)) if statement.row in ("", figure.row)
         ]
         return set(statement.numbers) <= {cell.text for cell in cells}
+    place = appendix(study, number) if kind == "appendix" else section(study, number)
     return any(
         set(statement.numbers) <= numbers(text) and all(word in text for word in statement.words)
-        for text in paragraphs(section(study, number))
+        for text in paragraphs(place)
     )

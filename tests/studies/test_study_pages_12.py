@@ -20,7 +20,8 @@ from schedlab.report.studies import page_2, study_1
 from schedlab.report.study_tables import EXPLAINED_BY_COSTS
 from schedlab.runs.collection import Collection, read_collection
 from schedlab.studies import published, select
-from schedlab.studies.experiment import name_with_study_costs
+from schedlab.studies.costs import costs_of
+from schedlab.studies.experiment import name_with_study_costs, name_without_cost
 from schedlab.studies.experiments import ALL_CPUS, PRIORITY_AS_CODED, STARVE_ENDLESS, TIMING_TESTS
 from schedlab.studies.lottery_tests import LOTTERY_TESTS
 from schedlab.studies.study import find_study
@@ -52,16 +53,20 @@ def keep_timing(
     ticks: float | None = None,
     prefix: str = "s1",
     with_study_costs: bool = False,
+    without: str = "",
+    picks: int = 0,
     **manifest: Any,
 ) -> None:
     """Writes a run with the times of tick_numbers, varied a little by the seed."""
     name = f"{prefix}-{suite}-{test}"
+    name = name_with_study_costs(name) if with_study_costs else name
+    name = name_without_cost(name, without) if without else name
     printed_ticks, completion = tick_numbers(suite, test, cpus) if not ticks else (100.0, ticks)
     completion = ticks or completion + seed - 2
     number = {"pid": 2, "group": "root", "time_ns": 0}
     values = [
-        {**number, "name": name, "value": int(value)}
-        for name, value in (
+        {**number, "name": reported, "value": int(value)}
+        for reported, value in (
             ("test", 1),
             ("ticks", printed_ticks + seed - 2),
             ("complete", completion),
@@ -78,11 +83,11 @@ def keep_timing(
     }
     processes = [
         {"pid": 2, "role": "root", "selections": 10},
-        {"pid": 3, "role": "workload", "selections": int(printed_ticks) - 10},
+        {"pid": 3, "role": "workload", "selections": (picks or int(printed_ticks)) - 10},
     ]
     keep_run(
         path / f"{suite}-{cpus}",
-        name_with_study_costs(name) if with_study_costs else name,
+        name,
         policy,
         seed,
         cpus=cpus,
@@ -290,6 +295,26 @@ def test_runs_with_study_costs_show_the_effect_of_slow_forks(tmp_path: Path) -> 
     assert {"1", "4"} <= numbers(opening_of(page))
 
 
+def test_a_footnote_gives_the_effect_that_the_pages_own_runs_measure(tmp_path: Path) -> None:
+    """The stored effect of this cause is 256 → 1157."""
+    for seed in SEEDS:
+        keep_timing(tmp_path, *SUITES[1], "io-bound", 1, seed, picks=200)
+        for without, picks in (("", 1170 + seed), ("recheck", 298 + seed)):
+            keep_timing(
+                tmp_path, *SUITES[1], "io-bound", 1, seed,
+                with_study_costs=True, without=without, picks=picks,
+            )  # fmt: skip
+    page = made(page_maker(1)(read_collection([tmp_path])))
+    key = ("I/O-bound", "1", "context switches")
+    cells = cells_under(page, "study-1-table-1")
+    assert cells[(*key, "study costs")].text.startswith("1,172")
+    assert cells[(*key, "measured")].why.endswith(": 1 CPU: 300 → 1,172.")
+    (row,) = tables_of(page)["study-1-table-1"].data.filter(
+        pl.col("test") == "I/O-bound", pl.col("CPUs") == "1", pl.col("quantity") == "context switches"
+    ).to_dicts()  # fmt: skip
+    assert (row["cause_without"], row["cause_with"]) == (300, 1172)
+
+
 # --- tables 3 to 8
 
 
@@ -383,6 +408,25 @@ def test_figures_of_study_2_are_next_to_their_cells(tmp_path: Path) -> None:
         assert cells[figure.row, "2", part, "measured"].text.startswith(f"{ours:.1f}")
     shown = [cell.text for (*_, title), cell in cells.items() if title == "published"]
     assert sorted(shown) == sorted(figure.text for figure in figures)
+
+
+def test_the_length_of_a_sleep_is_not_counted_as_agreement(tmp_path: Path) -> None:
+    keep_study_2(tmp_path)
+    data = tables_of(made(page_maker(2)(read_collection([tmp_path]))))["study-2-agreement"].data
+    (row,) = data.filter(pl.col("place") == "section 5").to_dicts()
+    assert (row["published"], row["calibrated"], row["compared"]) == (7, 1, 6)
+
+
+@pytest.mark.parametrize("study", [1, 2])
+def test_the_page_names_each_habit_of_runs_with_study_costs(
+    tmp_path: Path, study_page: Page, study: int
+) -> None:
+    keep_study_2(tmp_path)
+    page = study_page if study == 1 else made(page_maker(2)(read_collection([tmp_path])))
+    habits = costs_of(study).habits
+    assert habits
+    for habit, meaning in habits.items():
+        assert f"`{habit}`: {meaning}" in texts_of(page).replace("\\", "")
 
 
 # --- causes need their control

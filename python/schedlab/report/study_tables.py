@@ -22,7 +22,7 @@ from schedlab.analysis.comparison.statistics import Estimate, ValueRange, estima
 from schedlab.base.display.numbers import NO_VALUE
 from schedlab.report.model import Cell, Column, Row, Table, Tone
 from schedlab.studies.agreement import is_near, tolerance
-from schedlab.studies.causes import Cause, cause_of
+from schedlab.studies.causes import Cause, Effects, cause_of
 
 if TYPE_CHECKING:
     from schedlab.runs.collection import ConfigurationRuns, StoredRun
@@ -164,6 +164,8 @@ class FigureComparison:
     """The measurement with the study costs."""
     costs_run: str = ""
     """The experiment that measured with the study costs."""
+    effects: Effects = field(default_factory=dict)
+    """The measured effects of the cause of a difference."""
     ideal: float | None = None
     expected: Figure | None = None
     """The value that the study considers fair."""
@@ -216,15 +218,20 @@ class FigureComparison:
             return ""
         if kind != "measured" or not self.study_costs or self.study_costs.mean is None:
             return NOT_EXPLAINED
-        cause = self.cause
+        footnote = self.cause_footnote
         if self._is_off(self.study_costs):
-            return f"{cause.text} {REST_NOT_EXPLAINED}" if cause else NOT_EXPLAINED
-        return cause.text if cause else EXPLAINED_BY_COSTS
+            return f"{footnote} {REST_NOT_EXPLAINED}" if footnote else NOT_EXPLAINED
+        return footnote or EXPLAINED_BY_COSTS
 
     @property
     def cause(self) -> Cause | None:
         """Returns the cause that explains the published value, if a run shows one."""
         return cause_of(self.published) if self.published else None
+
+    @property
+    def cause_footnote(self) -> str:
+        """Returns the cause and its measured effects in words, or "" without a cause."""
+        return self.cause.footnote(self.effects, self.decimals) if self.cause else ""
 
     def _is_off(self, measured: Measurement | None) -> bool:
         """Returns True if a value was measured that is not near the published one."""
@@ -300,7 +307,7 @@ class FigureComparison:
         if not self._is_off(self.measured) or published is None:
             return dict.fromkeys(("cause", "cause_run", "cause_without", "cause_with"))
         if cause:
-            before, after = cause.effects[published.column]
+            before, after = self.effects.get(published.column, (None, None))
             return {
                 "cause": cause.name,
                 "cause_run": cause.experiment,

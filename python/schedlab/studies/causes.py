@@ -19,6 +19,8 @@ CAUSES_FILE = "causes.yaml"
 """The name of the optional file in each study's folder."""
 
 
+Effects = Mapping[str, tuple[float, float]]
+"""The values without and with a cause, by column of the published figures."""
 _FIELD_BY_KEY = {
     "says": "statement",
     "run": "experiment",
@@ -42,8 +44,11 @@ class Cause:
     """The corresponding experiment without the cause."""
     metric: str
     """The metric of the effects: `context switches`."""
-    effects: Mapping[str, tuple[float, float]]
-    """The values without and with the cause, by column of the published figures."""
+    effects: Effects
+    """The values of a quick run without and with the cause, by column of the published figures.
+
+    Pages show the values of their own runs. A test compares these with the runs.
+    """
     places: tuple[str, ...] = ()
     """Tables or sections whose differences this text explains; empty if a page has its own text."""
     rows: tuple[str, ...] = ()
@@ -59,11 +64,16 @@ class Cause:
             and figure.column in self.effects
         )
 
-    @property
-    def text(self) -> str:
-        """Returns the footnote of the figures that it covers: the cause, and the effect in the two runs."""
+    def footnote(self, measured: Effects, decimals: int) -> str:
+        """Returns the footnote of the figures that it covers: the cause, and its effect in a report's runs.
+
+        `measured`: as `effects`; empty if the report has not both runs.
+        """
+        if not measured:
+            return self.statement
         effects = "; ".join(
-            f"{column}: {before:g} → {after:g}" for column, (before, after) in self.effects.items()
+            f"{column}: {before:,.{decimals}f} → {after:,.{decimals}f}"
+            for column, (before, after) in measured.items()
         )
         runs = f"without it ({code(self.counterpart)}) and with it ({code(self.experiment)})"
         return f"{self.statement} {self.metric.capitalize()} {runs}: {effects}."

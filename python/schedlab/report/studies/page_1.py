@@ -149,7 +149,8 @@ def _write_reading_guide(page: Writer, q: Queries) -> None:
     page.item("""**published**: the figures of the study. **rerun**: figures of the study's programs, run again for
     schedlab on an emulator on a host of two CPUs. **measured**: schedlab's figures, the mean over seeds with its 95
     % interval in brackets. **study costs**: measured as the study ran the tests, with forks as slow as on its
-    machine (below). **ideal**: a bound for any scheduler, if only the processes' own work and sleeps take time.
+    machine, and with its kernel's behaviour (below).
+    **ideal**: a bound for any scheduler, if only the processes' own work and sleeps take time.
     **expected**: the shares that the study considers fair.""")
     page.item(
         f"**Ticks.** Study 1 gives no length of a tick; in study 2 (section 2) it is {q.tick_ms():.0f} ms."
@@ -178,6 +179,14 @@ def _write_reading_guide(page: Writer, q: Queries) -> None:
     these values, Switch Overhead, 200 forks in a row, agrees on one CPU and on five. These four cells, and the cell
     that gives the unit of work, agree by definition and are not counted. It is not known why the study's forks take
     longer on more CPUs.""")
+    page.more(
+        f"""These runs also have the habits of the study's kernel, as boot arguments. {q.habits_text()}."""
+    )
+    forks = q.printed("timing", "switch", 1)
+    rerun = q.printed("timing", "switch", 1, source="rerun")
+    page.item(f"""**Machine.** The study ran xv6 for x86 in the emulator QEMU (appendix I); schedlab runs its kernel for
+    RISC-V on Spike. The study's machine took {forks} ticks for the 200 forks of Switch Overhead on one CPU, and the
+    rerun {rerun} on another host. So the tests that mainly fork also measure the emulator and its host.""")
     page.item(f"""**Colours.** A measured figure is marked good if it is near the ideal: a
     time within {q.near_percent:.0f} % or a tick; a share within 3.5 standard errors, as if each tick of each CPU were
     a draw. With study costs, a figure is marked good if it is near the published one.""")
@@ -224,6 +233,7 @@ def _write_times(page: Writer, q: Queries, suite: str, caption: str) -> None:
             q.picks(suite, test, count),
             q.picks(suite, test, count, True),
             costs_run=q.costs_run(suite, test),
+            effects=q.effects_on(printed()),
             rerun=printed("rerun"),
             decimals=0,
         )
@@ -810,8 +820,8 @@ def _write_lottery_policies(page: Writer, q: Queries) -> None:
 def _write_proposals(page: Writer, q: Queries) -> None:
     page.section("What the study proposes (section 8)")
     page.text(f"""
-    Section 8 of the study proposes improvements. schedlab has all of them except finer locks, or none, as tunables
-    that can be set while the system runs.
+    Section 8 of the study proposes improvements. schedlab has all of them except finer locks: as tunables that can be
+    set while the system runs, as the policy `hybrid`, and as system calls.
 
     - **Section 8.1**: measured together, `priority:proposed` against `priority`.
         - Age faster while a process waits for over 100 ticks: tunables `stalled_after` and `stalled_interval`.
@@ -843,8 +853,12 @@ def _write_proposals(page: Writer, q: Queries) -> None:
           In schedlab each run queue has a lock, each process has one, and the tree of processes has one. CPUs wait for
           the locks of run queues for at most 0.43 % of their time if all CPUs share one queue (1.4 % on an emulator
           with caches), and for at most 0.01 % under the study's schedulers, which have a queue for each CPU. For the
-          locks of processes they wait for at most 0.03 % (`./schedlab dev bench contention`). Finer locks could gain no
-          more.""")
+          locks of processes they wait for at most 0.03 % (`./schedlab dev bench contention`), or 5.2 % if Spike runs
+          each CPU for turns of 5,000 instructions. Finer locks could gain no more.""")
+    if changes := q.selection_overhead():
+        page.item(f"""**Selection overhead**, which fewer levels and a bitmap potentially halve (section 8.1): compared
+        with eleven lists that are scanned, a decision of the schedlab kernel takes fewer instructions, by
+        {listed([f"{percent:.1f} % ({test})" for test, percent in changes.items()])}.""")
     for count in (1, 2):
         with page.if_measured():
             fairness = {name: q.fairness_with(name, count) for name in q.generators}

@@ -10,6 +10,7 @@ import polars as pl
 
 from schedlab.analysis.comparison.statistics import UNBOUNDED
 from schedlab.base.display.numbers import NO_VALUE
+from schedlab.report.proposals import find_outcomes
 from schedlab.report.studies.lottery import SHIPPED, THESIS, LotteryQueries
 from schedlab.report.studies.queries import in_ticks
 from schedlab.report.studies.timing import NEAR, SLEEPERS, Suite, TimingQueries, Why
@@ -96,6 +97,20 @@ class Queries(TimingQueries, LotteryQueries):
         policy = self.generators[generator]
         return self.of("proposal-critical", policy, pl.col("fairness_share").first(), cpus=count)
 
+    def selection_overhead(self) -> dict[str, float]:
+        """Returns by how many percent each test of fewer levels makes a decision cheaper; empty without runs."""
+        outcomes = (
+            outcome
+            for outcome in find_outcomes(self.collection)
+            if (outcome.proposal.study, outcome.proposal.name)
+            == (self.study.number, "fewer-queues")
+        )
+        return {
+            _difference_of_test(outcome.test.shows): -100 * change.change / change.before.mean
+            for outcome in outcomes
+            if (change := outcome.change)
+        }
+
     def of_group(self, name: str) -> pl.DataFrame:
         """Returns the rows of a group of tasks, of all runs."""
         return self._group(name)
@@ -149,6 +164,15 @@ class Queries(TimingQueries, LotteryQueries):
         name = name_without_cost(self.experiment(suite, test, True), habit)
         value, rows = pl.col("selections").sum(), self.collection.processes
         return self.of(name, self.policies[suite], value, rows, cpus=count)
+
+    def _effect_value(
+        self, metric: str, experiment: str, policy: str, test: str, count: int
+    ) -> Measurement:
+        """Returns a metric of an experiment. The sequence of all tests reports it for each test."""
+        if experiment.startswith(_SEQUENCE_EXPERIMENT):
+            name = "complete" if metric == "completion" else "switches"
+            return self.in_sequence(test, count, name, policy, experiment=experiment)
+        return super()._effect_value(metric, experiment, policy, test, count)
 
     def _parents_picks(self, suite: str, test: str) -> Measurement:
         """Returns the picks of the program that starts the tasks."""
@@ -519,3 +543,11 @@ class Queries(TimingQueries, LotteryQueries):
             return None
         old, new = (fmean(column) for column in zip(*known, strict=True))
         return SimpleNamespace(old=old, new=new, tables=len(known))
+
+
+def _difference_of_test(shows: str) -> str:
+    """Returns in which way a test of a proposal differs from its first test, which has all of the proposal."""
+    for prefix in ("the same: ", "the same, "):
+        if shows.startswith(prefix):
+            return shows.removeprefix(prefix)
+    return "both"

@@ -5,15 +5,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Literal
 
 import polars as pl
 
+from schedlab.base.display.markdown import code
 from schedlab.report.studies import queries
 from schedlab.report.studies.queries import first, in_ticks
 from schedlab.report.study_tables import Measurement
 from schedlab.studies import select
 from schedlab.studies.agreement import is_near
+from schedlab.studies.causes import Cause, Effects, cause_of
 from schedlab.studies.experiment import name_with_study_costs
 from schedlab.studies.experiments import TIMING_TESTS
 from schedlab.studies.figures import Figure
@@ -148,6 +151,61 @@ class TimingQueries(queries.Queries):
         """Returns the running time of the CPU that ran tasks longest."""
         largest = in_ticks(pl.col("running_ns").max())
         return self._of(largest, suite, test, count, rows=self.collection.cpus)
+
+    # --- causes
+
+    def effects_on(self, figure: Figure | None) -> Effects:
+        """Returns the measured effects of the cause that explains a published figure.
+
+        Columns without both runs are left out.
+        """
+        cause = cause_of(figure) if figure else None
+        if cause is None:
+            return {}
+        if cause.name not in self._effects:
+            self._effects[cause.name] = self._measure_effects(cause)
+        return self._effects[cause.name]
+
+    @cached_property
+    def _effects(self) -> dict[str, Effects]:
+        """A cache of effects by cause, since several figures have the same cause."""
+        return {}
+
+    def _measure_effects(self, cause: Cause) -> Effects:
+        (row,) = cause.rows
+        (test,) = (test for test, title in self.rows.items() if title == row)
+        effects = {}
+        for column in cause.effects:
+            first_word = column.partition(" ")[0]
+            count = int(first_word) if first_word.isdecimal() else self.cpus
+            before, after = (
+                self._of_cause(cause, run, test, count).mean
+                for run in (cause.counterpart, cause.experiment)
+            )
+            if before is not None and after is not None:
+                effects[column] = before, after
+        return effects
+
+    def _of_cause(self, cause: Cause, run: str, test: str, count: int) -> Measurement:
+        """Returns what one of a cause's two runs measured, an experiment and possibly a policy."""
+        experiment, _, policy = run.partition(" ")
+        (suite,) = (suite for suite in self.suites.values() if suite.place in cause.places)
+        return self._effect_value(cause.metric, experiment, policy or suite.policy, test, count)
+
+    def _effect_value(
+        self, metric: str, experiment: str, policy: str, test: str, count: int
+    ) -> Measurement:
+        """Returns a metric of an experiment that runs only this test."""
+        if metric == "completion":
+            return self.ticks(experiment, policy, "completion_ns", count)
+        value, rows = pl.col("selections").sum(), self.collection.processes
+        return self.of(experiment, policy, value, rows, cpus=count)
+
+    # --- study costs
+
+    def habits_text(self) -> str:
+        """Returns what else differs in runs with study costs, as items for a sentence."""
+        return "; ".join(f"{code(name)}: {text}" for name, text in self._costs.habits.items())
 
     # --- comparison
 
