@@ -355,7 +355,8 @@ def benchmark_summary() -> dict[str, Any]:
     return {
         "elapsed_ns": 1000,
         "running_ns": 990,
-        "selections": 7,
+        "selections": 4,
+        "scheduler_entries": 7,
         "context_switches": 5,
         "overhead_share": 0.001,
         "clock_step_ns": 5000,
@@ -404,7 +405,33 @@ def test_study_5_has_measured_figures_next_to_published_ones(tmp_path: Path) -> 
         mean_key = (names[figure.column], headings[figure.quantity])
         assert at(means, *mean_key, "published").text == figure.text
         if figure.quantity == "maximum latency":
-            assert at(means, *mean_key, "measured").text.startswith("3.000 [")
+            assert at(means, *mean_key, "measured").text.startswith("3.0000 [")
+
+
+def test_decisions_count_the_same_processes_as_switches(tmp_path: Path) -> None:
+    """Checks that the table of study 5 counts the parent's decisions, whose switches it counts."""
+    keep_study_5(tmp_path)
+    tables = tables_of(made(page_maker(5)(read_collection([tmp_path]))))
+    cells = cells_of(tables["study-5-one-thread"])
+    assert cells["cfs", "scheduler", "decisions"].text == "7"
+    assert cells["cfs", "scheduler", "switches to another process"].text == "5"
+
+
+def test_cells_that_gave_a_size_are_not_counted(tmp_path: Path) -> None:
+    """Checks the cells of study 3 that determined the work and the sleep of its workloads."""
+    keep_study_3(tmp_path)
+    cells = cells_of(
+        tables_of(made(page_maker(3)(read_collection([tmp_path]))))["study-3-agreement"]
+    )
+    assert [cells[f"table {table}", "", "calibrated"].text for table in (3, 4)] == ["4", "1"]
+
+
+def test_bounds_of_the_boosts_are_settings(tmp_path: Path) -> None:
+    keep_study_4(tmp_path)
+    cells = cells_of(
+        tables_of(made(page_maker(4)(read_collection([tmp_path]))))["study-4-agreement"]
+    )
+    assert cells["section 4.1", "", "published"].text == "1"
 
 
 @pytest.mark.parametrize("study", [3, 4, 5])

@@ -343,7 +343,10 @@ def _study_4_experiments() -> Iterable[Experiment]:
             quick_options=" -i 20",
         )
         yield experiment
-        yield experiment.with_study_costs(RunGrid((1,), 3), RunGrid((1,), 5))
+        with_study_costs = experiment.with_study_costs(RunGrid((1,), 3), RunGrid((1,), 5))
+        yield with_study_costs
+        if not options:
+            yield with_study_costs.without_cost_of("recheck", RunGrid((1,), 3), RunGrid((1,), 5))
 
 
 def _mixed_benchmark_in_one_boot(policies: tuple[str, ...]) -> Iterable[Experiment]:

@@ -15,7 +15,7 @@ from schedlab.report.studies.page_writer import (
     value_of,
 )
 from schedlab.report.studies.study_3 import METRICS, Queries
-from schedlab.report.study_tables import FigureComparison, Measurement
+from schedlab.report.study_tables import COSTS_DERIVED_FROM_CELL, FigureComparison, Measurement
 from schedlab.report.wording import listed
 from schedlab.studies.experiment import TICK_NS
 from schedlab.studies.figures import Figure
@@ -127,8 +127,10 @@ def _write_method(page: Writer, q: Queries) -> None:
     page.text(f"""
     - **Workloads.** *CPU-bound*: 40 processes that compute; the study's also print a line at their end. *IO-bound*: 40
       processes that create and write a file. *Mixed*: 50 processes, two thirds of which compute; they are forked in
-      groups of five, with a sleep after each group. The study gives only the numbers of processes. Their work was
-      derived from its tables.
+      groups of five, with a sleep after each group. The study gives only the numbers of processes. The rest was derived
+      from its tables: {q.work} ticks of work from the throughput and overhead of round-robin, CPU-bound, in tables 3
+      and 4; the sleep, which is at most 3 ticks, from the throughput of MLFQ, Mixed; and the files from the range of
+      the throughputs of IO-bound in table 3. Within these limits, 2 ticks and 32 KiB are our assumptions.
     - **Units.** *We assume that a million cycles are a tick.* The study's cycles are counts of a clock; xv6 for RISC-V
       sets its timer to a million of them, 100 ms in QEMU. If the study set its timer to the 10 ms that it names, a
       million cycles are ten ticks, and its processes compute 29 ticks instead of 2.9.
@@ -137,6 +139,8 @@ def _write_method(page: Writer, q: Queries) -> None:
       lowest level, and no boost (`mlfq:four-quanta`).
     - **CPUs.** Three, the default of xv6's makefile. This is our assumption: the study does not say how many it had.
       It ran in QEMU inside a Docker container (section 4).
+    - **Overhead.** Section 4.2.5 divides by the cycles since boot. This would include the idle time before the
+      workload. This page divides by the time of the workload.
     - **Time slices.** Section 4.1.3 checks the quantum when a process returns to the scheduler. This page assumes
       that it returns at each tick, as in xv6. [Readings](#readings-of-the-time-slice) shows two others.
     - **Study costs.** *Study costs* has forks that take longer, as on the machines of studies 1 and 4: by
@@ -225,12 +229,19 @@ def _compare_metric(q: Queries, name: str, workload: str, scheduler: str) -> Fig
         decimals=METRICS[name].digits,
         is_counted=not q.determined_a_cost(q.printed(name, workload, scheduler)),
         notes={
-            "study_costs": "The costs are derived from this cell, so it agrees by definition."
-            if q.determined_a_cost(q.printed(name, workload, scheduler))
-            else "",
+            "study_costs": _calibration_text(q, name, workload, scheduler),
             "ideal": _ideal_text(q, name) if workload == "CPU-bound" else "",
         },
     )
+
+
+def _calibration_text(q: Queries, name: str, workload: str, scheduler: str) -> str:
+    """Returns the note of a cell that determined a cost or a size of the workload; otherwise ""."""
+    if not q.determined_a_cost(q.printed(name, workload, scheduler)):
+        return ""
+    if (name, workload) == ("throughput", "CPU-bound"):
+        return COSTS_DERIVED_FROM_CELL
+    return "Not counted: a size of the workload is derived from this cell."
 
 
 def _ideal_text(q: Queries, name: str) -> str:
@@ -399,6 +410,8 @@ def _write_claims(page: Writer, q: Queries) -> None:
     Section 5 of the study derives these statements from its tables. The column *published tables* computes the same
     statement from the printed figures; *measured* computes it from the runs of this report, seed by seed. ≈ marks a
     difference that is not significant (95 %, seed by seed).""")
+    page.text("""
+    Section 2 lists schedulers of Windows, Linux and macOS. This is background, which schedlab does not repeat.""")
     page.statements(
         "study-3-claims",
         "Statements of section 5",

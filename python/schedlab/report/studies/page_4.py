@@ -9,6 +9,7 @@ from schedlab.report.studies.page_writer import Curve, MeasuredCell, Quantity, W
 from schedlab.report.studies.study_4 import Queries
 from schedlab.report.study_tables import FigureComparison, Measurement
 from schedlab.report.wording import listed
+from schedlab.studies.experiment import name_without_cost
 
 _CPU_BOUND_MAX = 40
 _FIGURE_OF_SCHEDULER = {"RR": 9, "MLFQ": 10}
@@ -156,6 +157,14 @@ def _write_correctness(page: Writer, q: Queries) -> None:
     if q.has_trace("RR"):
         _draw_schedule(page, q, "RR", 8, _DRAWN_TICKS)
         turn, same = q.usual_slice("RR"), q.ticks_until_first_end("RR")
+        page.compared(
+            "study-4-turn",
+            "The commonest time slice, ticks",
+            ["scheduler"],
+            ["RR"],
+            {"time slice": partial(_compare_turn, q)},
+            q.how(q.trace_experiment, [q.schedulers["RR"]]),
+        )
         page.text(f"""
         In the study, each of the three processes runs for {q.figure("section 4.1", "RR", "turn")} tick at a time. In
         the measurements, {100 * turn.part:.0f} % of the time slices last {turn.length}. Until the first process ends
@@ -190,6 +199,15 @@ def _write_correctness(page: Writer, q: Queries) -> None:
     else:
         page.text(f"Figure 7: {q.missing_trace_text('MLFQ')}.", "note")
     page.contradictions_named("rising-by-waking")
+
+
+def _compare_turn(q: Queries, scheduler: str) -> FigureComparison:
+    """Compares the commonest time slice with the published one."""
+    return FigureComparison(
+        q.figure("section 4.1", scheduler, "turn"),
+        Measurement((q.usual_slice(scheduler).length,)),
+        decimals=0,
+    )
 
 
 def _draw_schedule(
@@ -381,7 +399,8 @@ def _write_reasons(page: Writer, q: Queries) -> None:
             )
     page.item("**CPU-bound**:")
     with page.if_measured(page.more):
-        page.more(f"""{_CPU_BOUND_MAX} of them take {q.turnaround("CPU-bound", "RR", _CPU_BOUND_MAX):,.0f} ticks under
+        page.more(f"""{_CPU_BOUND_MAX} of them take
+        {q.compared_turnaround("CPU-bound", "RR", _CPU_BOUND_MAX):,.0f} ticks under
         RR, and the ideal
         is {_CPU_BOUND_MAX * q.work:,.0f}. In the ideal, all begin together; in the measurements, the last is forked
         {q.fork_distance(_CPU_BOUND_MAX):.0f} ticks after the first, and the time of each counts from its fork.""")
@@ -411,16 +430,18 @@ def _write_moments_and_forks(page: Writer, q: Queries) -> None:
     **Slow forks.** A fork may have taken longer on the study's machine, relative to a tick, than in schedlab. With
     {q.extra_ticks("fork", "RR"):.2f} ticks more under round-robin and {q.extra_ticks("fork", "MLFQ"):.2f} under MLFQ,
     {_CPU_BOUND_MAX} CPU-bound processes take the study's time. These two cells agree by definition, and no other
-    figure shows slow forks.""")
+    figure shows slow forks. *Study costs* also has xv6's `sleep()`: all sleeping processes are woken at each tick, and
+    each checks its time.""")
     with page.if_measured(page.more):
-        page.more(f"""With such forks {size} CPU-bound ones take
+        page.more(f"""With study costs, {size} CPU-bound ones take
         {measured("CPU-bound", "RR", size, True):,.0f} ticks under
         RR instead of {measured("CPU-bound", "RR", size):,.0f} (authors: {theirs("RR")}), and
         {measured("CPU-bound", "MLFQ", size, True):,.0f} under MLFQ instead of
         {measured("CPU-bound", "MLFQ", size):,.0f}
-        ({theirs("MLFQ")}): the time of each counts from its fork, and the forks are further apart. They hardly change
-        the time of interactive processes under round-robin, {measured("interactive", "RR", 2, True):.0f} ticks next
-        to 2 instead of {measured("interactive", "RR", 2):.0f}. The authors' {q.authors("interactive", "RR", 2)} ticks
+        ({theirs("MLFQ")}): the time of each counts from its fork, and the forks are further apart. Study costs hardly
+        change the time of interactive processes under round-robin,
+        {measured("interactive", "RR", 2, True):.0f} ticks next to 2 instead of
+        {measured("interactive", "RR", 2):.0f}. The authors' {q.authors("interactive", "RR", 2)} ticks
         are not explained.""")
 
 
@@ -472,7 +493,8 @@ def _write_scan(page: Writer, q: Queries) -> None:
     )
     page.text("""
     Section 4.3 names two causes of the shorter sleep: a scheduler that looks at all 64 processes wakes a process on
-    time, and the level of the process is high.""")
+    time, and the level of the process is high. In xv6, a sleeping process checks its time when it runs, and a scan of
+    the table runs none.""")
     with page.if_measured(page.more):
         listed_, scanned = (
             q.waited("s4-scan-sleeper", policy) for policy in q.implementations.values()
@@ -620,6 +642,15 @@ def _write_sleeper(page: Writer, q: Queries) -> None:
             after the others have been demoted. The scheduler charges a whole tick to the
             process that runs when the tick ends. The parent starts just before a tick. So its allotment of 8 ticks is
             used up before it has run for 8 ticks.""")
+    without = name_without_cost(slow, "recheck")
+    if q.ran(without):
+        page.text("""
+        **Wake-ups at each tick.** Section 4.3 says that a sleeping process checks its time only when the scheduler
+        reaches it. That is xv6's `sleep()`, which study costs have.""")
+        with page.if_measured(page.more):
+            page.more(f"""With it, the sleeper sleeps {q.slept(slow, "RR"):.1f} ticks under round-robin and
+            {q.slept(slow, "MLFQ"):.1f} under MLFQ. If a timer wakes it once, at its time, it sleeps
+            {q.slept(without, "RR"):.1f} and {q.slept(without, "MLFQ"):.1f}.""")
     forks = [fork for fork in q.forks if q.ran(fork)]
     if forks:
         page.measured(
@@ -681,6 +712,9 @@ def _write_claims(page: Writer, q: Queries) -> None:
         )
         return MeasuredCell(q.ratio(mlfq, rr), 2)
 
+    page.text("""
+    Sections 3.1 and 6 name systems with a feedback queue, and BFS and CFS as schedulers used on Linux. This is
+    background, which schedlab does not repeat. BFS was a patch that Linux itself never included.""")
     page.statements(
         "study-4-claims",
         "Statements of the study",

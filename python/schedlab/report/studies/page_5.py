@@ -365,7 +365,7 @@ def _write_schedlab_kernel(page: Writer, q: Queries) -> None:
     _write_tables(page, q, ONE, "study-5", ", one thread")
     with page.if_measured():
         page.text(f"""
-        An event takes {q.latency(ONE, "wrr:linux", "mean"):.3f} ms (published:
+        An event takes {q.latency(ONE, "wrr:linux", "mean"):.4f} ms (published:
         {q.published_figure("mean latency", "WRR")} ms), under all three schedulers. The study does not say how fast
         its CPU was, so the difference is not explained.""")
     longest = q.longest_printed()
@@ -375,7 +375,7 @@ def _write_schedlab_kernel(page: Writer, q: Queries) -> None:
     {listed([f"{ms:.2f} ms ({name})" for name, ms in longest.medians.items()])}.""")
     with page.if_measured(page.more):
         against = {
-            name: f"{q.latency(ONE, policy, 'longest'):.3f} against {q.latency(ONE, policy, 'mean'):.3f}"
+            name: f"{q.latency(ONE, policy, 'longest'):.4f} against {q.latency(ONE, policy, 'mean'):.4f}"
             for name, policy in q.on_schedlab_kernel.items()
         }
         page.more(f"""On the schedlab kernel nothing else runs, and the longest latency is hardly above the mean:
@@ -393,6 +393,7 @@ def _write_threads_table(page: Writer, q: Queries, experiment: str, name: str, t
     def summed_up(column: str, policy: str) -> Measurement:
         return q.summary(experiment, policy, column)
 
+    digits = 4 if experiment == ONE else 3
     page.measured(
         name,
         f"{title} under schedlab's policies",
@@ -400,16 +401,16 @@ def _write_threads_table(page: Writer, q: Queries, experiment: str, name: str, t
         q.policies_shown(experiment),
         [
             Quantity("events a second", partial(q.throughput, experiment), digits=1),
-            Quantity("mean", partial(latency, "mean"), "latency, ms", 3),
-            Quantity("longest", partial(latency, "longest"), "latency, ms", 3),
+            Quantity("mean", partial(latency, "mean"), "latency, ms", digits),
+            Quantity("longest", partial(latency, "longest"), "latency, ms", digits),
             Quantity("of the CPU's time, %", partial(q.running, experiment), "the threads run", 2),
-            Quantity("decisions", partial(summed_up, "selections"), "scheduler"),
+            Quantity("decisions", partial(summed_up, "scheduler_entries"), "scheduler"),
             Quantity(
                 "switches to another process", partial(summed_up, "context_switches"), "scheduler"
             ),
             Quantity("of the CPU's time, %", partial(q.overhead, experiment), "scheduler", 3),
         ],
-        q.how(experiment),
+        f"""Decisions and switches count the threads and the parent that waits for them. {q.how(experiment)}""",
         digits=0,
     )
 
@@ -440,7 +441,7 @@ def _write_one_thread(page: Writer, q: Queries) -> None:
         events, ms = q.throughput(ONE, "rr").value, q.latency(ONE, "rr", "mean").value
         page.text(f"""
         Between two events a thread writes the latency of the last one to the trace: it does {events:,.0f} events per
-        second of {ms:.3f} ms under `rr`, which fill {100 * events * ms / 1000:.1f} % of its time.""")
+        second of {ms:.4f} ms under `rr`, which fill {100 * events * ms / 1000:.1f} % of its time.""")
     if q.has_several_seeds():
         page.more(f"""All seeds give the same throughput under {q.same_for_all_seeds()} of the
         {len(q.policies_shown(ONE))} policies: the machine repeats a run exactly, and with one
@@ -498,8 +499,8 @@ def _write_linear_search(page: Writer, q: Queries) -> None:
         )
         page.more(f"""The scheduler takes {tree_1:.3f} % of the time with a tree and {list_1:.3f} % with a list for one
         thread, {tree_8:.3f} % and {list_8:.3f} % for eight. The study's lottery has {100 * (1 - lottery / cfs):.1f} %
-        less throughput than its CFS. The search accounts for {list_1 - tree_1:.3f} points of that with one thread, and
-        for {list_8 - tree_8:.3f} with eight; the rest is not explained.""")
+        less throughput than its CFS. The search accounts for {round(list_1, 3) - round(tree_1, 3):.3f} points of that
+        with one thread, and for {round(list_8, 3) - round(tree_8, 3):.3f} with eight; the rest is not explained.""")
     page.text("""
     **More threads.** Section 6.2 says that WRR picks in constant time, and section 9.1 that the lottery could be slow
     with very many tasks. So it is with a linear search, and not with a tree:""")

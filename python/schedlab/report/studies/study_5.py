@@ -306,8 +306,8 @@ class Queries(LinuxQueries, EventQueries):
         return f"{name} ({'the kernel’s fair class' if name == 'CFS' else self.schedulers[name]})"
 
     def digits(self, quantity: str, experiment: str) -> int:
-        """Returns the decimals of measured figures. Sysbench prints two."""
-        return 2 if quantity == "throughput" or experiment != ONE else 3
+        """Returns the decimals of measured figures. Sysbench prints two; a clock step is 0.0005 ms."""
+        return 2 if quantity == "throughput" or experiment != ONE else 4
 
     def measured_figure(
         self, quantity: str, name: str, experiment: str, run: str = ""
