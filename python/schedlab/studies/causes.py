@@ -47,7 +47,7 @@ class Cause:
     effects: Effects
     """The values of a quick run without and with the cause, by column of the published figures.
 
-    Pages show the values of their own runs. A test compares these with the runs.
+    Pages show the values of the shown runs. A test compares these with the runs.
     """
     places: tuple[str, ...] = ()
     """Tables or sections whose differences this text explains; empty if a page has its own text."""

@@ -546,7 +546,7 @@ class Queries(TimingQueries, LotteryQueries):
 
 
 def _difference_of_test(shows: str) -> str:
-    """Returns in which way a test of a proposal differs from its first test, which has all of the proposal."""
+    """Returns how a test of a proposal differs from its first test, which has all of the proposal."""
     for prefix in ("the same: ", "the same, "):
         if shows.startswith(prefix):
             return shows.removeprefix(prefix)
