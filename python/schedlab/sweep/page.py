@@ -53,7 +53,7 @@ def make_page(folder: Path) -> Page:
     failed = len(runs.filter(pl.col("status") != "success"))
     if not sections and failed > len(runs) - 2:
         raise WrongUsage(
-            f"{folder}: {failed} of {len(runs)} runs failed, so that there is nothing to compare; "
+            f"{folder}: {failed} of {len(runs)} runs failed, and nothing can be compared; "
             "correct the cause, and repeat the sweep with `retry_failed=`"
         )
     if not sections:
