@@ -307,7 +307,9 @@ def test_a_footnote_gives_the_effect_that_the_pages_own_runs_measure(tmp_path: P
     page = made(page_maker(1)(read_collection([tmp_path])))
     cells = cells_under(page, "study-1-table-1")
     assert cells["I/O-bound", "1", "context switches", "study costs"].text.startswith("1,172")
-    assert cells["I/O-bound", "1", "context switches", "measured"].why.endswith(": 1 CPU: 300 → 1,172.")
+    assert cells["I/O-bound", "1", "context switches", "measured"].why.endswith(
+        ": 1 CPU: 300 → 1,172."
+    )
     (row,) = tables_of(page)["study-1-table-1"].data.filter(
         pl.col("test") == "I/O-bound", pl.col("CPUs") == "1", pl.col("quantity") == "context switches"
     ).to_dicts()  # fmt: skip
