@@ -50,7 +50,9 @@ static bool tally_process(const struct simulator *simulator, const struct proces
     }
     if (process->known &&
         simulator->engine->policy->time_slice(&simulator->scheduler, &process->task) == 0) {
-        set_error(error, "pid %d has a time slice of 0", process->task.pid);
+        set_error(error,
+                  "policy %s: pid %d has a time slice of 0; time_slice() must return at least 1",
+                  simulator->engine->policy->name, process->task.pid);
         return false;
     }
     return true;

@@ -138,6 +138,9 @@ MISTAKES = {
         ),
     ),
     "no tick hook": edited("    .tick = rr_tick,\n", ""),
+    "a time slice of 0": edited(
+        "    return (uint64_t)scheduler->tunable[RR_SLICE];", "    (void)scheduler;\n    return 0;"
+    ),
     "a trap": edited(
         "task_t *rr_pick(run_queue_t *queue, uint32_t cpu)\n{",
         "task_t *rr_pick(run_queue_t *queue, uint32_t cpu)\n{\n    __builtin_trap();",
@@ -162,6 +165,7 @@ MESSAGES = {
     "a field of the host": r"tick\(\): it wrote to task->tickets",
     "an unknown task": r"pick\(\): it returned an address that is not a task",
     "no tick hook": "a required hook is missing",
+    "a time slice of 0": r"time_slice\(\): .* has a time slice of 0; time_slice\(\) must return at least 1",
     "a trap": r"pick\(\): unreachable",
 }
 
@@ -175,6 +179,7 @@ WITHOUT_A_PLACE = {
     "a field of the host": "tick_verdict rr_tick(",
     "an unknown task": "task_t *rr_pick(",
     "no tick hook": "POLICY_DEFINITION",
+    "a time slice of 0": "uint64_t rr_time_slice(",
 }
 """Rules that are checked after a hook: the place is the hook's, or the last or a rare line of its call."""
 
