@@ -11,6 +11,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
+from schedlab.base.display.activity import begin_display
 from schedlab.base.display.terminal import result_console, say
 from schedlab.errors import WrongUsage, format_parameter
 
@@ -50,6 +51,7 @@ def serve(folder: Path, port: int, browser: bool) -> None:
     """Serves a folder until Ctrl-C, and opens a browser on request."""
     with server_of(folder, port) as server:
         address = f"http://{LOCALHOST}:{server.server_address[1]}/"
+        begin_display()
         result_console().print(address, markup=False, soft_wrap=True)
         say("schedlab: the playground is at this address. Press Ctrl-C to end it.")
         if browser:
