@@ -329,7 +329,10 @@ def compile_driver(package: Path, path: Path) -> None:
         for number in range(_TRANSLATION_UNITS):
             unit = Path(folder) / f"{number}.cc"
             unit.write_text(
-                "".join(f'#include "{source}"\n' for source in sources[number::_TRANSLATION_UNITS])
+                "".join(
+                    f'#include "{source.relative_to(ROOT)}"\n'
+                    for source in sources[number::_TRANSLATION_UNITS]
+                )
             )
             compilations.append(
                 [*compile_command(package), "-c", str(unit), "-o", f"{unit.with_suffix('.o')}"]
